@@ -3,7 +3,7 @@
 //! An action has a method, a path and a body, so the console can show the equivalent `curl` command. Performing an
 //! action calls the same service function as the API's handler.
 
-use crate::page::Trouble;
+use crate::page::PageError;
 use axum::http::Method;
 use bytes::Bytes;
 use daybook_service::Service;
@@ -180,7 +180,7 @@ impl Action {
     }
 
     /// Performs the action. `once` is a token unique to the form: submitting the form twice performs the action once.
-    pub async fn perform(self, service: &Service, who: &Caller, once: Option<&str>) -> Result<Bytes, Trouble> {
+    pub async fn perform(self, service: &Service, who: &Caller, once: Option<&str>) -> Result<Bytes, PageError> {
         let once = once.filter(|once| !once.is_empty());
         let repeat = once.map(|once| self.repeat(once));
         let json = self.body().map(Value::to_string).unwrap_or_default();

@@ -78,12 +78,14 @@ impl Field {
 
 /// The typed values, by field name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Typed(Vec<(String, String)>);
+pub struct FormValues(Vec<(String, String)>);
 
-impl Typed {
+impl FormValues {
     /// Reads a submitted form or a query string.
-    pub fn read(text: &[u8]) -> Typed {
-        Typed(url::form_urlencoded::parse(text).map(|(name, value)| (name.into_owned(), value.into_owned())).collect())
+    pub fn read(text: &[u8]) -> FormValues {
+        FormValues(
+            url::form_urlencoded::parse(text).map(|(name, value)| (name.into_owned(), value.into_owned())).collect(),
+        )
     }
 
     /// The value of a field without surrounding blanks; empty if the field is absent.
@@ -107,26 +109,26 @@ impl Typed {
     }
 
     /// Sets the value of a field, for a prefilled form.
-    pub fn with(mut self, name: &str, value: impl Into<String>) -> Typed {
+    pub fn with(mut self, name: &str, value: impl Into<String>) -> FormValues {
         self.0.retain(|(known, _)| known != name);
         self.0.push((name.to_owned(), value.into()));
         self
     }
 }
 
-impl<S: Send + Sync> axum::extract::FromRequest<S> for Typed {
-    type Rejection = crate::page::Trouble;
+impl<S: Send + Sync> axum::extract::FromRequest<S> for FormValues {
+    type Rejection = crate::page::PageError;
 
-    async fn from_request(request: axum::extract::Request, state: &S) -> Result<Typed, crate::page::Trouble> {
+    async fn from_request(request: axum::extract::Request, state: &S) -> Result<FormValues, crate::page::PageError> {
         let bytes = bytes::Bytes::from_request(request, state).await;
         let bytes = bytes.map_err(|_| Problem::new("too_large", "the form is larger than 1 MiB"))?;
-        Ok(Typed::read(&bytes))
+        Ok(FormValues::read(&bytes))
     }
 }
 
 /// The query parameters of the URL.
 #[derive(Clone, Debug, Default)]
-pub struct Asked(pub Typed);
+pub struct Asked(pub FormValues);
 
 impl<S: Send + Sync> axum::extract::FromRequestParts<S> for Asked {
     type Rejection = std::convert::Infallible;
@@ -135,7 +137,7 @@ impl<S: Send + Sync> axum::extract::FromRequestParts<S> for Asked {
         parts: &mut axum::http::request::Parts,
         _: &S,
     ) -> Result<Asked, std::convert::Infallible> {
-        Ok(Asked(Typed::read(parts.uri.query().unwrap_or_default().as_bytes())))
+        Ok(Asked(FormValues::read(parts.uri.query().unwrap_or_default().as_bytes())))
     }
 }
 
@@ -143,7 +145,7 @@ impl<S: Send + Sync> axum::extract::FromRequestParts<S> for Asked {
 #[derive(Clone, Debug, Default)]
 pub struct Form {
     fields: Vec<Field>,
-    typed: Typed,
+    typed: FormValues,
     wrong: BTreeMap<String, String>,
     /// Errors that belong to no field of the form.
     pub general: Vec<String>,
@@ -151,7 +153,7 @@ pub struct Form {
 
 impl Form {
     /// Creates a form with these values and no errors.
-    pub fn new(fields: &[Field], typed: Typed) -> Form {
+    pub fn new(fields: &[Field], typed: FormValues) -> Form {
         Form { fields: fields.to_vec(), typed, ..Form::default() }
     }
 
@@ -215,7 +217,7 @@ impl Form {
     }
 
     /// The typed values.
-    pub fn typed(&self) -> &Typed {
+    pub fn typed(&self) -> &FormValues {
         &self.typed
     }
 
@@ -294,13 +296,13 @@ fn split_number(text: &str) -> (&str, &str) {
 }
 
 /// Builds the body of a call from the typed values.
-pub fn body(fields: &[Field], typed: &Typed, zone: &Zone) -> Result<Value, Problem> {
+pub fn body(fields: &[Field], typed: &FormValues, zone: &Zone) -> Result<Value, Problem> {
     let (body, wrong) = values(fields, typed, zone);
     if wrong.is_empty() { Ok(body) } else { Err(Problem::invalid_fields(wrong)) }
 }
 
 /// Builds the request body from the typed fields. Returns an error for every invalid field, not just the first.
-pub fn checked_body<T: DeserializeOwned>(fields: &[Field], typed: &Typed, zone: &Zone) -> Result<Value, Problem> {
+pub fn checked_body<T: DeserializeOwned>(fields: &[Field], typed: &FormValues, zone: &Zone) -> Result<Value, Problem> {
     let (body, mut wrong) = values(fields, typed, zone);
     let mut rest = body.clone();
     // Parsing stops at the first invalid field, so it is repeated without that field.
@@ -326,7 +328,7 @@ fn take(body: &mut Value, path: &str) -> bool {
 }
 
 /// The typed values as a body, and an error for each value that cannot be converted.
-fn values(fields: &[Field], typed: &Typed, zone: &Zone) -> (Value, Vec<Detail>) {
+fn values(fields: &[Field], typed: &FormValues, zone: &Zone) -> (Value, Vec<Detail>) {
     let mut body = Value::Object(Map::new());
     let mut wrong = Vec::new();
     for field in fields {
@@ -411,7 +413,7 @@ mod tests {
     fn rules_about_cents_are_told_in_dollars() {
         let told = |rule: &str| {
             let problem = Problem::invalid("summary.amount_cents", rule);
-            Form::new(FIELDS, Typed::default()).refused(&problem).group(&["summary"])[0].wrong.to_owned()
+            Form::new(FIELDS, FormValues::default()).refused(&problem).group(&["summary"])[0].wrong.to_owned()
         };
         let rule = "must be a whole number of cents from 1 to 10000000000000";
         assert_eq!(told(rule), "must be more than $0.00 and at most $100,000,000,000.00");
@@ -422,7 +424,7 @@ mod tests {
 
     #[test]
     fn a_flag_says_yes_or_no() {
-        let sent = |text: &str| body(&FIELDS[4..], &Typed::default().with("holds", text), &zone());
+        let sent = |text: &str| body(&FIELDS[4..], &FormValues::default().with("holds", text), &zone());
         for (text, value) in [("true", true), ("on", true), ("false", false)] {
             assert_eq!(sent(text).expect("a flag")["holds"], value, "{text}");
         }
@@ -436,7 +438,7 @@ mod tests {
 
     #[test]
     fn what_is_typed_becomes_the_body_of_a_call() {
-        let typed = Typed::read(
+        let typed = FormValues::read(
             b"name=Ann+%26+Co&summary.amount_cents=1%2C200.50&rate=6.20&at=2025-02-15T09%3A00&holds=on&other=1",
         );
         let body = body(FIELDS, &typed, &zone()).expect("all is right");
@@ -450,7 +452,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_told_beside_its_field() {
-        let typed = Typed::read(b"summary.amount_cents=lots&rate=1e5&at=soon");
+        let typed = FormValues::read(b"summary.amount_cents=lots&rate=1e5&at=soon");
         let problem = body(FIELDS, &typed, &zone()).expect_err("four fields are wrong");
         let named: Vec<&str> = problem.details.iter().map(|detail| detail.field.as_str()).collect();
         assert_eq!(named, ["name", "summary.amount_cents", "rate", "at"]);
@@ -458,7 +460,7 @@ mod tests {
         assert!(form.general.is_empty());
         assert_eq!(form.group(&["name"])[0].wrong, "is required");
         let elsewhere = Problem::invalid("effective_at", "must not lie in the future");
-        let form = Form::new(FIELDS, Typed::default()).refused(&elsewhere);
+        let form = Form::new(FIELDS, FormValues::default()).refused(&elsewhere);
         assert_eq!(form.general, ["effective_at must not lie in the future"]);
     }
 }

@@ -6,7 +6,7 @@
 //! separate cookie, for the sign-in and invite forms.
 
 use crate::Console;
-use crate::page::{Notice, Trouble, Unframed};
+use crate::page::{Notice, PageError, Unframed};
 use axum::body::{Body, to_bytes};
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::header::{
@@ -118,18 +118,18 @@ impl Visitor {
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Visitor {
-    type Rejection = Trouble;
+    type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Visitor, Trouble> {
-        let nobody = || Trouble::new(Problem::new("unauthenticated", "you are not signed in"));
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Visitor, PageError> {
+        let nobody = || PageError::new(Problem::new("unauthenticated", "you are not signed in"));
         parts.extensions.get::<Visitor>().cloned().ok_or_else(nobody)
     }
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Manner {
-    type Rejection = Trouble;
+    type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Manner, Trouble> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Manner, PageError> {
         Ok(parts.extensions.get::<Manner>().cloned().unwrap_or_default())
     }
 }
@@ -164,7 +164,7 @@ async fn run(request: Request, next: Next) -> Response {
     let visitor = request.extensions().get::<Visitor>().cloned();
     let mut response = next.run(request).await;
     match (visitor, response.extensions_mut().remove::<Unframed>()) {
-        (Some(visitor), Some(Unframed(problem))) => Trouble::new(problem).seen_by(&visitor),
+        (Some(visitor), Some(Unframed(problem))) => PageError::new(problem).seen_by(&visitor),
         _ => response,
     }
 }
@@ -178,10 +178,10 @@ async fn admit(
     let changes = request.method() == Method::POST;
     if changes && let Err(problem) = same_site(request.headers(), console.settings.public_url.as_deref()) {
         let advice = "Open the console and submit the form there.";
-        return Err(Trouble::new(problem).advising(advice).at_the_door(manner));
+        return Err(PageError::new(problem).advising(advice).at_the_door(manner));
     }
     if changes && let Err(problem) = console.service.check_tables() {
-        return Err(Trouble::new(problem).at_the_door(manner));
+        return Err(PageError::new(problem).at_the_door(manner));
     }
     let Some(right) = needs.right() else {
         if changes {
@@ -193,12 +193,12 @@ async fn admit(
     let visit = match console.service.visit(&manner.session).await {
         Ok(Some(visit)) => from_where(visit, manner),
         Ok(None) => return Err(to_the_door(&request, manner)),
-        Err(problem) => return Err(Trouble::new(problem).at_the_door(manner)),
+        Err(problem) => return Err(PageError::new(problem).at_the_door(manner)),
     };
     manner.csrf = visit.csrf.clone();
     let visitor = Visitor { visit: Arc::new(visit), manner: manner.clone() };
     if let Err(problem) = visitor.caller().may(right) {
-        return Err(Trouble::new(problem).seen_by(&visitor));
+        return Err(PageError::new(problem).seen_by(&visitor));
     }
     if changes {
         request = check_token(request, manner).await.map_err(|problem| old_form(problem).seen_by(&visitor))?;
@@ -218,7 +218,7 @@ fn from_where(mut visit: Visit, manner: &Manner) -> Visit {
 fn to_the_door(request: &Request, manner: &Manner) -> Response {
     if request.method() != Method::GET {
         let message = "your session has ended and nothing was changed; sign in again";
-        return Trouble::new(Problem::new("unauthenticated", message)).at_the_door(manner);
+        return PageError::new(Problem::new("unauthenticated", message)).at_the_door(manner);
     }
     let next: String = url::form_urlencoded::byte_serialize(manner.here.as_bytes()).collect();
     redirect(&format!("/console/sign-in?next={next}"))
@@ -250,8 +250,8 @@ fn same_site(headers: &HeaderMap, public_url: Option<&str>) -> Result<(), Proble
 }
 
 /// An error about an outdated form. The usual advice about roles would not help here.
-fn old_form(problem: Problem) -> Trouble {
-    Trouble::new(problem).advising("Go back, reload the page, and submit the form again.")
+fn old_form(problem: Problem) -> PageError {
+    PageError::new(problem).advising("Go back, reload the page, and submit the form again.")
 }
 
 /// Checks the token in the header or in the form. The request keeps its body.

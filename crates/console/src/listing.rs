@@ -1,7 +1,7 @@
 //! Lists: paging, complete lists for CSV downloads, and links that keep the filter.
 
-use crate::form::Typed;
-use crate::page::{Trouble, read};
+use crate::form::FormValues;
+use crate::page::{PageError, read};
 use bytes::Bytes;
 use daybook_service::paging::{LONGEST_PAGE, Paging};
 use daybook_service::problem::Problem;
@@ -27,7 +27,7 @@ pub fn link(path: &str, pairs: &[(&str, &str)]) -> String {
 }
 
 /// The requested page.
-pub fn paging(asked: &Typed) -> Result<Paging, Problem> {
+pub fn paging(asked: &FormValues) -> Result<Paging, Problem> {
     let mark = |name| Some(asked.get(name)).filter(|mark| !mark.is_empty());
     Paging::read(Some(ROWS), mark(AFTER), mark(BEFORE))
 }
@@ -67,7 +67,7 @@ pub struct Pager {
 
 impl Pager {
     /// The links of a page.
-    pub fn new(path: &str, kept: &[(&str, &str)], asked: &Typed, marks: &Marks) -> Pager {
+    pub fn new(path: &str, kept: &[(&str, &str)], asked: &FormValues, marks: &Marks) -> Pager {
         let backwards = asked.has(BEFORE);
         let to = |exists: bool, name: &str, mark: &Option<String>| match mark {
             Some(mark) if exists => link(path, &[kept, &[(name, mark.as_str())]].concat()),
@@ -83,7 +83,7 @@ impl Pager {
 /// Fetches all entries of a list, up to [`MOST_ROWS`].
 pub async fn all<'a, T: DeserializeOwned>(
     ask: impl Fn(Paging) -> BoxFuture<'a, Result<Bytes, Problem>>,
-) -> Result<Vec<T>, Trouble> {
+) -> Result<Vec<T>, PageError> {
     let longest = LONGEST_PAGE.to_string();
     let mut rows: Vec<T> = Vec::new();
     let mut after: Option<String> = None;
@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(link("/a", &[("q", "O'Hara & Co"), ("status", "")]), "/a?q=O%27Hara+%26+Co");
         let marks = Marks { starting_after: Some("z".into()), ending_before: Some("a".into()), has_more: true };
         let pager = |asked: &[u8]| {
-            let pager = Pager::new("/a", &[("q", "x")], &Typed::read(asked), &marks);
+            let pager = Pager::new("/a", &[("q", "x")], &FormValues::read(asked), &marks);
             (pager.earlier, pager.later)
         };
         let (earlier, later) = ("/a?q=x&ending_before=a".to_owned(), "/a?q=x&starting_after=z".to_owned());

@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use std::any::Any;
 
 /// The result of most handlers.
-pub type Answer = Result<Response, Trouble>;
+pub type Answer = Result<Response, PageError>;
 
 /// The delay after which the browser reloads a page, in seconds.
 const REFRESHED_AFTER_S: &str = "2";
@@ -126,7 +126,7 @@ impl Page {
 pub fn show(template: &impl Template) -> Answer {
     match template.render() {
         Ok(text) => Ok(Html(text).into_response()),
-        Err(error) => Err(Trouble::new(Problem::internal(format!("a page could not be rendered: {error}")))),
+        Err(error) => Err(PageError::new(Problem::internal(format!("a page could not be rendered: {error}")))),
     }
 }
 
@@ -153,9 +153,9 @@ pub fn show_refused(template: &impl Template, problem: &Problem) -> Answer {
 }
 
 /// Reads the part of a service response that a page shows.
-pub fn read<T: DeserializeOwned>(answer: &Bytes) -> Result<T, Trouble> {
+pub fn read<T: DeserializeOwned>(answer: &Bytes) -> Result<T, PageError> {
     serde_json::from_slice(answer).map_err(|error| {
-        Trouble::new(Problem::internal(format!("a response of the service could not be read: {error}")))
+        PageError::new(Problem::internal(format!("a response of the service could not be read: {error}")))
     })
 }
 
@@ -204,7 +204,7 @@ pub struct Unframed(pub Problem);
 
 /// An error that becomes an error page.
 #[derive(Debug)]
-pub struct Trouble {
+pub struct PageError {
     /// The error of the service or the console.
     pub problem: Problem,
     page: Option<Box<Page>>,
@@ -212,17 +212,17 @@ pub struct Trouble {
     advice: Option<&'static str>,
 }
 
-impl Trouble {
+impl PageError {
     /// An error without a known user.
-    pub fn new(problem: Problem) -> Trouble {
+    pub fn new(problem: Problem) -> PageError {
         // No role allows this, so the usual advice does not apply.
         let advice = (problem.code == "live_environment").then_some("Use a TEST organization.");
-        Trouble { problem, page: None, advice }
+        PageError { problem, page: None, advice }
     }
 
     /// Sets the advice.
-    pub fn advising(self, advice: &'static str) -> Trouble {
-        Trouble { advice: Some(advice), ..self }
+    pub fn advising(self, advice: &'static str) -> PageError {
+        PageError { advice: Some(advice), ..self }
     }
 
     /// The error page for a signed-in user.
@@ -238,15 +238,15 @@ impl Trouble {
     }
 }
 
-impl From<Problem> for Trouble {
-    fn from(problem: Problem) -> Trouble {
-        Trouble::new(problem)
+impl From<Problem> for PageError {
+    fn from(problem: Problem) -> PageError {
+        PageError::new(problem)
     }
 }
 
-impl From<daybook_service::form::BadForm> for Trouble {
-    fn from(bad: daybook_service::form::BadForm) -> Trouble {
-        Trouble::new(Problem::from(bad))
+impl From<daybook_service::form::BadForm> for PageError {
+    fn from(bad: daybook_service::form::BadForm) -> PageError {
+        PageError::new(Problem::from(bad))
     }
 }
 
@@ -300,7 +300,7 @@ fn words(kind: Kind) -> (StatusCode, &'static str, &'static str) {
     }
 }
 
-impl IntoResponse for Trouble {
+impl IntoResponse for PageError {
     fn into_response(self) -> Response {
         let (status, heading, usual) = words(self.problem.kind);
         let advice = self.advice.unwrap_or(usual);
@@ -356,9 +356,9 @@ pub async fn no_such_page(State(console): State<Console>, request: axum::extract
     drop(request);
     let notice_read = manner.notice.is_some();
     let Some(visitor) = crate::guard::glance(&console, manner).await else {
-        return Trouble::new(problem).into_response();
+        return PageError::new(problem).into_response();
     };
-    let mut response = Trouble::new(problem).seen_by(&visitor);
+    let mut response = PageError::new(problem).seen_by(&visitor);
     if notice_read {
         crate::guard::forget_notice(&mut response, &visitor.manner);
     }
@@ -370,7 +370,7 @@ pub async fn no_such_page(State(console): State<Console>, request: axum::extract
 pub fn panicked(panic: Box<dyn Any + Send>) -> Response {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
     let message = format!("a page panicked: {}", text.unwrap_or("no message"));
-    Trouble::new(Problem::internal(message)).into_response()
+    PageError::new(Problem::internal(message)).into_response()
 }
 
 /// A part of a page, requested by the script.

@@ -3,10 +3,10 @@
 use crate::Console;
 use crate::csv::{Cell, Csv};
 use crate::display::Moment;
-use crate::form::{Asked, Typed};
+use crate::form::{Asked, FormValues};
 use crate::guard::Visitor;
 use crate::listing::{Listed, all};
-use crate::page::{Answer, Page, Section, Trouble, read, show_again};
+use crate::page::{Answer, Page, PageError, Section, read, show_again};
 use crate::pages::webhooks::filter::moment;
 use askama::Template;
 use axum::extract::State;
@@ -45,7 +45,7 @@ struct Record {
 /// The names of users and keys, by their ids in the records.
 type Names = HashMap<String, String>;
 
-async fn names(console: &Console, visitor: &Visitor) -> Result<Names, Trouble> {
+async fn names(console: &Console, visitor: &Visitor) -> Result<Names, PageError> {
     let people = console.service.list_people(visitor.caller()).await?;
     let people = people.into_iter().map(|person| (format!("person:{}", person.person_id), person.name));
     let keys = super::keys::names(console, visitor).await?;
@@ -99,7 +99,7 @@ impl Record {
 #[template(path = "audit.html")]
 struct AuditPage {
     page: Page,
-    typed: Typed,
+    typed: FormValues,
     records: Vec<Record>,
     /// Errors in the filter.
     wrong: Vec<String>,
@@ -137,11 +137,11 @@ impl AuditPage {
 
 /// The page.
 pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked): Asked) -> Answer {
-    let keep = |kept: Typed, name: &&str| if asked.has(name) { kept.with(name, asked.get(name)) } else { kept };
+    let keep = |kept: FormValues, name: &&str| if asked.has(name) { kept.with(name, asked.get(name)) } else { kept };
     let mark = Some(asked.get("starting_after")).filter(|mark| !mark.is_empty());
     let mut page = AuditPage {
         page: Page::new("Audit trail", Section::Audit, &visitor),
-        typed: FIELDS.iter().fold(Typed::default(), keep),
+        typed: FIELDS.iter().fold(FormValues::default(), keep),
         records: Vec::new(),
         wrong: Vec::new(),
         is_onward: mark.is_some(),
@@ -160,7 +160,7 @@ pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked)
             page.next = paging.next().as_ref().map_or_else(String::new, |mark| page.at(&[("starting_after", mark)]));
             crate::page::show(&page)
         }
-        Err(Trouble { problem, .. }) if problem.code == "invalid_request" => {
+        Err(PageError { problem, .. }) if problem.code == "invalid_request" => {
             page.wrong = problem.details.iter().map(|detail| format!("{} {}", detail.field, detail.message)).collect();
             show_again(&page)
         }
@@ -169,7 +169,7 @@ pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked)
 }
 
 /// The filter as a query of the service. The error names every invalid field.
-fn query(typed: &Typed) -> Result<AuditQuery, Problem> {
+fn query(typed: &FormValues) -> Result<AuditQuery, Problem> {
     let mut wrong = Vec::new();
     let text = |name: &str| Some(typed.get(name).to_owned()).filter(|text| !text.is_empty());
     let mut read_moment = |name: &str| -> Option<Time> {
@@ -193,7 +193,7 @@ async fn fetch(
     visitor: &Visitor,
     mark: Option<&str>,
     query: AuditQuery,
-) -> Result<Listed<Record>, Trouble> {
+) -> Result<Listed<Record>, PageError> {
     let paging = Paging::read(None, mark, None)?;
     read(&console.service.list_audit_records(visitor.caller(), paging, query).await?)
 }

@@ -8,7 +8,7 @@ use crate::chart::{Bar, Part, bars};
 use crate::display::{Count, Moment, Money, plain_words, short_money};
 use crate::guard::Visitor;
 use crate::listing::link;
-use crate::page::{Answer, Page, Section, Trouble, read, refreshed};
+use crate::page::{Answer, Page, PageError, Section, read, refreshed};
 use askama::Template;
 use axum::extract::State;
 use daybook_service::AccountQuery;
@@ -266,10 +266,10 @@ struct AnyOf {
 }
 
 /// The first steps, and which of them are done.
-async fn steps(console: &Console, visitor: &Visitor) -> Result<Vec<Step>, Trouble> {
+async fn steps(console: &Console, visitor: &Visitor) -> Result<Vec<Step>, PageError> {
     let (service, who) = (&console.service, visitor.caller());
     let first = || Paging { limit: 1, ..Paging::default() };
-    let any = |answer| Ok::<bool, Trouble>(!read::<AnyOf>(&answer)?.results.is_empty());
+    let any = |answer| Ok::<bool, PageError>(!read::<AnyOf>(&answer)?.results.is_empty());
     let products = any(service.list_products(who, first()).await?)?;
     let customers = any(service.list_customers(who, first(), CustomerQuery::default()).await?)?;
     let accounts = any(service.list_accounts(who, first(), AccountQuery::default()).await?)?;

@@ -1,9 +1,9 @@
 //! Public pages: signing in and accepting an invite; and signing out.
 
 use crate::Console;
-use crate::form::{Asked, Field, Form, Kind, Typed};
+use crate::form::{Asked, Field, Form, FormValues, Kind};
 use crate::guard::{Manner, Visitor, begin_session, end_session, safe_path};
-use crate::page::{Answer, Page, Trouble, show_again, show_refused};
+use crate::page::{Answer, Page, PageError, show_again, show_refused};
 use askama::Template;
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -32,18 +32,18 @@ struct SignIn {
 
 /// The form to sign in.
 pub async fn show(manner: Manner, Asked(asked): Asked) -> Answer {
-    let form = Form::new(SIGN_IN, Typed::default());
+    let form = Form::new(SIGN_IN, FormValues::default());
     let next = safe_path(asked.get("next")).to_owned();
     crate::page::show(&SignIn { page: Page::at_the_door("Sign in", &manner), form, next })
 }
 
 /// Signs a user in.
-pub async fn sign_in(State(console): State<Console>, manner: Manner, typed: Typed) -> Answer {
+pub async fn sign_in(State(console): State<Console>, manner: Manner, typed: FormValues) -> Answer {
     let next = safe_path(typed.get("next")).to_owned();
     match console.service.sign_in(typed.get("email"), password(&typed), manner.address).await {
         Ok(session) => Ok(begin_session(&next, &session.token, &manner)),
         Err(problem) => {
-            let form = Form::new(SIGN_IN, Typed::default().with("email", typed.get("email"))).refused(&problem);
+            let form = Form::new(SIGN_IN, FormValues::default().with("email", typed.get("email"))).refused(&problem);
             show_refused(&SignIn { page: Page::at_the_door("Sign in", &manner), form, next }, &problem)
         }
     }
@@ -59,7 +59,7 @@ struct Welcome {
 }
 
 impl Welcome {
-    async fn new(console: &Console, manner: &Manner, link: &str, form: Form) -> Result<Welcome, Trouble> {
+    async fn new(console: &Console, manner: &Manner, link: &str, form: Form) -> Result<Welcome, PageError> {
         let invitation = console.service.invitation(link).await?;
         Ok(Welcome {
             page: Page::at_the_door("Welcome", manner),
@@ -72,14 +72,19 @@ impl Welcome {
 
 /// The form of an invite link.
 pub async fn welcome(State(console): State<Console>, manner: Manner, Path(link): Path<String>) -> Answer {
-    match Welcome::new(&console, &manner, &link, Form::new(WELCOME, Typed::default())).await {
+    match Welcome::new(&console, &manner, &link, Form::new(WELCOME, FormValues::default())).await {
         Ok(page) => crate::page::show(&page),
         Err(trouble) => Ok(trouble.at_the_door(&manner)),
     }
 }
 
 /// Creates the user of an invite link and signs them in.
-pub async fn accept(State(console): State<Console>, manner: Manner, Path(link): Path<String>, typed: Typed) -> Answer {
+pub async fn accept(
+    State(console): State<Console>,
+    manner: Manner,
+    Path(link): Path<String>,
+    typed: FormValues,
+) -> Answer {
     let person = NewPerson {
         name: typed.get("name").to_owned(),
         email: typed.get("email").to_owned(),
@@ -91,8 +96,8 @@ pub async fn accept(State(console): State<Console>, manner: Manner, Path(link): 
     }
 }
 
-async fn refuse(console: &Console, manner: &Manner, link: &str, typed: &Typed, problem: Problem) -> Response {
-    let kept = Typed::default().with("name", typed.get("name")).with("email", typed.get("email"));
+async fn refuse(console: &Console, manner: &Manner, link: &str, typed: &FormValues, problem: Problem) -> Response {
+    let kept = FormValues::default().with("name", typed.get("name")).with("email", typed.get("email"));
     let form = Form::new(WELCOME, kept).refused(&problem);
     let page = match Welcome::new(console, manner, link, form).await {
         Ok(page) => show_again(&page),
@@ -108,6 +113,6 @@ pub async fn sign_out(State(console): State<Console>, visitor: Visitor) -> Answe
 }
 
 /// Passwords may begin and end with blanks.
-fn password(typed: &Typed) -> &str {
+fn password(typed: &FormValues) -> &str {
     typed.untrimmed("password")
 }

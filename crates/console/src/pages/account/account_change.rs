@@ -4,8 +4,8 @@ use super::Tab;
 use super::data::Account;
 use crate::action::Action;
 use crate::display::{Moment, Money};
-use crate::form::{Field, Typed, body as typed_body, checked_body};
-use crate::page::Trouble;
+use crate::form::{Field, FormValues, body as typed_body, checked_body};
+use crate::page::PageError;
 use daybook_engine::zone::Zone;
 use daybook_service::changes::Change;
 use daybook_service::form::{FeeWaiver, ManualFee, Offset, PaymentRecord, PaymentReversal, parse};
@@ -182,7 +182,7 @@ impl AccountChange {
     }
 
     /// The typed values as the body of the call.
-    pub fn body(self, account: &str, typed: &Typed, zone: &Zone) -> Result<Value, Problem> {
+    pub fn body(self, account: &str, typed: &FormValues, zone: &Zone) -> Result<Value, Problem> {
         let read = match self {
             AccountChange::Payment => checked_body::<PaymentRecord>,
             AccountChange::Reverse => checked_body::<PaymentReversal>,
@@ -233,7 +233,7 @@ impl AccountChange {
     }
 
     /// The same change, for a rehearsal.
-    pub fn change(self, item: &str, body: &Value) -> Result<Change, Trouble> {
+    pub fn change(self, item: &str, body: &Value) -> Result<Change, PageError> {
         let json = body.to_string();
         let json = json.as_bytes();
         let item = item.to_owned();

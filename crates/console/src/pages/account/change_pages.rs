@@ -9,9 +9,9 @@ use super::data::{Account, Item, List, Notice as Setting, Rolled};
 use super::tables::encoded;
 use crate::Console;
 use crate::display::{Moment, Money};
-use crate::form::{Asked, Form, Typed};
+use crate::form::{Asked, Form, FormValues};
 use crate::guard::{Visitor, redirect_saying};
-use crate::page::{Answer, Notice, Page, Section, Trouble, read, show, show_again};
+use crate::page::{Answer, Notice, Page, PageError, Section, read, show, show_again};
 use askama::Template;
 use axum::extract::{Path, State};
 use daybook_service::changes::Rehearsal;
@@ -101,7 +101,7 @@ pub async fn perform(
     State(console): State<Console>,
     visitor: Visitor,
     Path((id, what)): Path<(String, String)>,
-    typed: Typed,
+    typed: FormValues,
 ) -> Answer {
     done(&console, &visitor, &id, change(&what)?, typed).await
 }
@@ -111,17 +111,17 @@ pub async fn perform_roll(
     State(console): State<Console>,
     visitor: Visitor,
     Path(id): Path<String>,
-    typed: Typed,
+    typed: FormValues,
 ) -> Answer {
     done(&console, &visitor, &id, AccountChange::Roll, typed).await
 }
 
-fn change(what: &str) -> Result<AccountChange, Trouble> {
+fn change(what: &str) -> Result<AccountChange, PageError> {
     AccountChange::named(what).ok_or_else(|| Problem::not_found("page", what).into())
 }
 
 /// Refuses to roll accounts of a LIVE organization, where time is real: not even the form is shown.
-fn may_do(visitor: &Visitor, change: AccountChange) -> Result<(), Trouble> {
+fn may_do(visitor: &Visitor, change: AccountChange) -> Result<(), PageError> {
     if change == AccountChange::Roll && !visitor.is_test() {
         return Err(Problem::new("live_environment", "accounts of a LIVE organization cannot be rolled").into());
     }
@@ -142,7 +142,7 @@ fn check_clock(change: AccountChange, room: &Room, body: &Value) -> Result<(), P
 
 /// The line item already recorded under the typed id, if any. Sent again with the same content, it is not recorded
 /// again.
-async fn recorded(console: &Console, visitor: &Visitor, id: &str, body: &Value) -> Result<Option<Item>, Trouble> {
+async fn recorded(console: &Console, visitor: &Visitor, id: &str, body: &Value) -> Result<Option<Item>, PageError> {
     let Some(item) = body["line_item_id"].as_str() else { return Ok(None) };
     match console.service.get_line_item(visitor.caller(), id, item, None).await {
         Ok(answer) => read(&answer).map(Some),
@@ -151,7 +151,7 @@ async fn recorded(console: &Console, visitor: &Visitor, id: &str, body: &Value) 
     }
 }
 
-async fn form_page(console: &Console, visitor: &Visitor, id: &str, change: AccountChange, asked: Typed) -> Answer {
+async fn form_page(console: &Console, visitor: &Visitor, id: &str, change: AccountChange, asked: FormValues) -> Answer {
     may_do(visitor, change)?;
     let room = Room::enter(console, visitor, id, "").await?;
     let typed = if change == AccountChange::Payment && !asked.has("line_item_id") {
@@ -167,7 +167,7 @@ async fn form_page(console: &Console, visitor: &Visitor, id: &str, change: Accou
 }
 
 impl FormPage {
-    fn new(visitor: &Visitor, room: Room, change: AccountChange, typed: Typed) -> FormPage {
+    fn new(visitor: &Visitor, room: Room, change: AccountChange, typed: FormValues) -> FormPage {
         FormPage {
             page: Page::new(change.title(), Section::Accounts, visitor),
             room,
@@ -179,7 +179,7 @@ impl FormPage {
 }
 
 /// Shows the form again with the errors. An internal error or an outage gets an error page instead.
-fn refuse(visitor: &Visitor, room: Room, change: AccountChange, typed: Typed, trouble: Trouble) -> Answer {
+fn refuse(visitor: &Visitor, room: Room, change: AccountChange, typed: FormValues, trouble: PageError) -> Answer {
     if matches!(trouble.problem.kind, Kind::Internal | Kind::Unavailable) {
         return Err(trouble);
     }
@@ -188,13 +188,19 @@ fn refuse(visitor: &Visitor, room: Room, change: AccountChange, typed: Typed, tr
     show_again(&page)
 }
 
-async fn confirm_page(console: &Console, visitor: &Visitor, id: &str, change: AccountChange, asked: Typed) -> Answer {
+async fn confirm_page(
+    console: &Console,
+    visitor: &Visitor,
+    id: &str,
+    change: AccountChange,
+    asked: FormValues,
+) -> Answer {
     may_do(visitor, change)?;
     let room = Room::enter(console, visitor, id, "").await?;
     let item = asked.get("item").to_owned();
     let rehearsed = async {
         if change.needs_item() && item.is_empty() {
-            return Err(Trouble::from(Problem::invalid("item", "must name a line item")));
+            return Err(PageError::from(Problem::invalid("item", "must name a line item")));
         }
         let body = change.body(id, &asked, &room.zone)?;
         check_clock(change, &room, &body)?;
@@ -249,7 +255,7 @@ fn came(
     room: &Room,
     rehearsal: &Rehearsal,
     body: &Value,
-) -> Result<(Vec<String>, Option<Item>), Trouble> {
+) -> Result<(Vec<String>, Option<Item>), PageError> {
     match change {
         AccountChange::Status | AccountChange::Withdraw => Ok((Vec::new(), None)),
         AccountChange::Notice => {
@@ -322,7 +328,7 @@ fn moved(before: &Account, after: &Account) -> Vec<Moved> {
     rows
 }
 
-async fn done(console: &Console, visitor: &Visitor, id: &str, change: AccountChange, typed: Typed) -> Answer {
+async fn done(console: &Console, visitor: &Visitor, id: &str, change: AccountChange, typed: FormValues) -> Answer {
     may_do(visitor, change)?;
     let room = Room::enter(console, visitor, id, "").await?;
     let item = typed.get("item").to_owned();

@@ -22,9 +22,9 @@ pub(crate) use data::Account;
 
 use crate::Console;
 use crate::display::{Moment, plain_words};
-use crate::form::{Asked, Typed};
+use crate::form::{Asked, FormValues};
 use crate::guard::Visitor;
-use crate::page::{Answer, Page, Section, Trouble, fragment, read, show as show_page, show_again};
+use crate::page::{Answer, Page, PageError, Section, fragment, read, show as show_page, show_again};
 use askama::Template;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
@@ -115,7 +115,7 @@ struct Room {
 
 impl Room {
     /// Loads the current state and the requested one.
-    async fn enter(console: &Console, visitor: &Visitor, id: &str, as_of: &str) -> Result<Room, Trouble> {
+    async fn enter(console: &Console, visitor: &Visitor, id: &str, as_of: &str) -> Result<Room, PageError> {
         let who = visitor.caller();
         let current: Account = read(&console.service.get_account(who, id, None).await?)?;
         let name = current.account_product.product_lifecycle.product_time_zone.as_str();
@@ -208,7 +208,7 @@ pub async fn show(
     look(&console, &visitor, &id, &asked, piece).await
 }
 
-async fn look(console: &Console, visitor: &Visitor, id: &str, asked: &Typed, piece: bool) -> Answer {
+async fn look(console: &Console, visitor: &Visitor, id: &str, asked: &FormValues, piece: bool) -> Answer {
     let tab = Tab::read(asked.get("tab"));
     let room = Room::enter(console, visitor, id, asked.get("as_of")).await?;
     if asked.get("format") == "csv" {

@@ -7,7 +7,7 @@ use crate::Console;
 use crate::chart::{Point, steps};
 use crate::display::{Moment, short_money};
 use crate::guard::Visitor;
-use crate::page::{Trouble, read};
+use crate::page::{PageError, read};
 use daybook_engine::time::Time;
 use daybook_service::problem::Kind;
 
@@ -50,7 +50,7 @@ pub struct Held {
 
 impl Overview {
     /// Loads the tab.
-    pub async fn load(console: &Console, visitor: &Visitor, room: &Room) -> Result<Overview, Trouble> {
+    pub async fn load(console: &Console, visitor: &Visitor, room: &Room) -> Result<Overview, PageError> {
         let (service, who) = (&console.service, visitor.caller());
         let happenings: List<Happening> = read(&service.list_account_events(who, &room.id, EVERYTHING).await?)?;
         let mut trail: List<StatusChange> =
@@ -78,7 +78,7 @@ impl Held {
         visitor: &Visitor,
         room: &Room,
         happenings: &[Happening],
-    ) -> Result<Held, Trouble> {
+    ) -> Result<Held, PageError> {
         let waiting: Vec<&Happening> = happenings.iter().filter(|happening| happening.waits()).collect();
         let failed = waiting.iter().find_map(|happening| happening.reason.clone());
         let at = room.current.effective_at.time().map_or(room.clock, |opening| opening.max(room.clock));
@@ -98,7 +98,7 @@ impl Held {
 }
 
 /// The balance at some times between the account's clock and a future time, as the service previews it.
-async fn glances(console: &Console, visitor: &Visitor, room: &Room, at: Time) -> Result<Vec<Point>, Trouble> {
+async fn glances(console: &Console, visitor: &Visitor, room: &Room, at: Time) -> Result<Vec<Point>, PageError> {
     let way = at.seconds() - room.clock.seconds();
     let mut points = Vec::new();
     for step in 1..GLANCES {

@@ -7,9 +7,9 @@ use super::data::{Delivery, Happening, Instalment, Item, List, Notice, Told};
 use super::{Room, Tab};
 use crate::Console;
 use crate::display::plain_words;
-use crate::form::Typed;
+use crate::form::FormValues;
 use crate::guard::Visitor;
-use crate::page::{Answer, Trouble, read};
+use crate::page::{Answer, PageError, read};
 use daybook_service::form::fields::Reference;
 use daybook_service::line_items::ItemQuery;
 use daybook_service::paging::Paging;
@@ -45,7 +45,7 @@ pub struct Sheet<T> {
 
 impl<T> Sheet<T> {
     /// Cuts out the requested page, or page number `usual` by default. `link` is the URL without the page number.
-    fn cut(rows: Vec<T>, asked: &Typed, usual: usize, link: &str) -> Sheet<T> {
+    fn cut(rows: Vec<T>, asked: &FormValues, usual: usize, link: &str) -> Sheet<T> {
         let total = rows.len();
         let pages = total.div_ceil(ROWS).max(1);
         let page = asked.get("page").parse().unwrap_or(usual).clamp(1, pages);
@@ -86,7 +86,12 @@ pub struct ScheduleTab {
 }
 
 impl ScheduleTab {
-    pub async fn load(console: &Console, visitor: &Visitor, room: &Room, asked: &Typed) -> Result<Self, Trouble> {
+    pub async fn load(
+        console: &Console,
+        visitor: &Visitor,
+        room: &Room,
+        asked: &FormValues,
+    ) -> Result<Self, PageError> {
         let rows = schedule(console, visitor, room).await?;
         let next = rows.iter().position(|row| row.is_next).unwrap_or(0);
         let sheet = Sheet::cut(rows, asked, next / ROWS + 1, &link(room, Tab::Schedule));
@@ -94,7 +99,7 @@ impl ScheduleTab {
     }
 }
 
-async fn schedule(console: &Console, visitor: &Visitor, room: &Room) -> Result<Vec<Row>, Trouble> {
+async fn schedule(console: &Console, visitor: &Visitor, room: &Room) -> Result<Vec<Row>, PageError> {
     let answer = console.service.get_amortization_schedule(visitor.caller(), &room.id, room.when.time()).await?;
     let rows: List<Instalment> = read(&answer)?;
     let next = rows.results.iter().position(|row| row.paid_on_time.is_none() && !row.outstanding_cents.is_zero());
@@ -127,7 +132,12 @@ pub struct ItemsTab {
 }
 
 impl ItemsTab {
-    pub async fn load(console: &Console, visitor: &Visitor, room: &Room, asked: &Typed) -> Result<Self, Trouble> {
+    pub async fn load(
+        console: &Console,
+        visitor: &Visitor,
+        room: &Room,
+        asked: &FormValues,
+    ) -> Result<Self, PageError> {
         let (lines, kinds) = items(console, visitor, room, asked).await?;
         let mut link = link(room, Tab::Items);
         for name in ["type", "status", "item"] {
@@ -153,8 +163,8 @@ async fn items(
     console: &Console,
     visitor: &Visitor,
     room: &Room,
-    asked: &Typed,
-) -> Result<(Vec<Line>, BTreeSet<String>), Trouble> {
+    asked: &FormValues,
+) -> Result<(Vec<Line>, BTreeSet<String>), PageError> {
     let query = ItemQuery { as_of: room.when.time(), ..ItemQuery::default() };
     let answer = console.service.list_line_items(visitor.caller(), &room.id, EVERYTHING, query).await?;
     let mut items: Vec<Item> = read::<List<Item>>(&answer)?.results;
@@ -181,13 +191,18 @@ pub struct TimelineTab {
 }
 
 impl TimelineTab {
-    pub async fn load(console: &Console, visitor: &Visitor, room: &Room, asked: &Typed) -> Result<Self, Trouble> {
+    pub async fn load(
+        console: &Console,
+        visitor: &Visitor,
+        room: &Room,
+        asked: &FormValues,
+    ) -> Result<Self, PageError> {
         let happenings = happenings(console, visitor, room).await?;
         Ok(TimelineTab { sheet: Sheet::cut(happenings, asked, 1, &link(room, Tab::Timeline)) })
     }
 }
 
-async fn happenings(console: &Console, visitor: &Visitor, room: &Room) -> Result<Vec<Happening>, Trouble> {
+async fn happenings(console: &Console, visitor: &Visitor, room: &Room) -> Result<Vec<Happening>, PageError> {
     let answer = console.service.list_account_events(visitor.caller(), &room.id, EVERYTHING).await?;
     let mut list: List<Happening> = read(&answer)?;
     list.results.reverse();
@@ -215,7 +230,12 @@ pub struct WebhooksTab {
 }
 
 impl WebhooksTab {
-    pub async fn load(console: &Console, visitor: &Visitor, room: &Room, asked: &Typed) -> Result<Self, Trouble> {
+    pub async fn load(
+        console: &Console,
+        visitor: &Visitor,
+        room: &Room,
+        asked: &FormValues,
+    ) -> Result<Self, PageError> {
         let link = link(room, Tab::Webhooks);
         let sheet = Sheet::cut(messages(console, visitor, room).await?, asked, 1, &link);
         let after = Some(asked.get("after")).filter(|mark| !mark.is_empty());
@@ -228,7 +248,7 @@ impl WebhooksTab {
     }
 }
 
-async fn messages(console: &Console, visitor: &Visitor, room: &Room) -> Result<Vec<Message>, Trouble> {
+async fn messages(console: &Console, visitor: &Visitor, room: &Room) -> Result<Vec<Message>, PageError> {
     let happenings = happenings(console, visitor, room).await?;
     let messages = happenings.into_iter().flat_map(|because| {
         let told: Vec<Told> = because.webhooks.iter().rev().cloned().collect();
@@ -242,7 +262,7 @@ async fn deliveries(
     visitor: &Visitor,
     room: &Room,
     paging: Paging,
-) -> Result<List<Delivery>, Trouble> {
+) -> Result<List<Delivery>, PageError> {
     let account_id = Reference::read(&room.id).map_err(|message| Problem::invalid("account_id", message))?;
     let query = DeliveryQuery { account_id: Some(account_id), ..DeliveryQuery::default() };
     read(&console.service.list_deliveries(visitor.caller(), paging, query).await?)
@@ -275,14 +295,14 @@ const NOTICES: [(&str, &str); 4] = [
 ];
 
 impl NoticesTab {
-    pub async fn load(console: &Console, visitor: &Visitor, room: &Room) -> Result<Self, Trouble> {
+    pub async fn load(console: &Console, visitor: &Visitor, room: &Room) -> Result<Self, PageError> {
         let notices = notices(console, visitor, room).await?;
         let of = |name: &str| notices.iter().filter(|notice| notice.notification_type == name).cloned().collect();
         Ok(NoticesTab { kinds: NOTICES.map(|(name, about)| NoticeKind { name, about, set: of(name) }).into() })
     }
 }
 
-async fn notices(console: &Console, visitor: &Visitor, room: &Room) -> Result<Vec<Notice>, Trouble> {
+async fn notices(console: &Console, visitor: &Visitor, room: &Room) -> Result<Vec<Notice>, PageError> {
     let answer = console.service.get_notification_config(visitor.caller(), &room.id).await?;
     Ok(read::<List<Notice>>(&answer)?.results)
 }
@@ -293,7 +313,7 @@ pub fn encoded(text: &str) -> String {
 }
 
 /// All delivery attempts, up to the limit of a download.
-async fn all_deliveries(console: &Console, visitor: &Visitor, room: &Room) -> Result<Vec<Delivery>, Trouble> {
+async fn all_deliveries(console: &Console, visitor: &Visitor, room: &Room) -> Result<Vec<Delivery>, PageError> {
     let mut all = Vec::new();
     let mut mark: Option<String> = None;
     loop {
@@ -307,7 +327,7 @@ async fn all_deliveries(console: &Console, visitor: &Visitor, room: &Room) -> Re
 }
 
 /// All status changes, for a download.
-async fn trail(console: &Console, visitor: &Visitor, room: &Room) -> Result<Vec<super::data::StatusChange>, Trouble> {
+async fn trail(console: &Console, visitor: &Visitor, room: &Room) -> Result<Vec<super::data::StatusChange>, PageError> {
     let answer = console.service.list_account_status_changes(visitor.caller(), &room.id, EVERYTHING).await?;
     Ok(read::<List<super::data::StatusChange>>(&answer)?.results)
 }

@@ -5,7 +5,7 @@
 use super::opening::fields;
 use crate::action::Action;
 use crate::display::{Count, Moment, Money};
-use crate::form::Typed;
+use crate::form::FormValues;
 use crate::guard::Visitor;
 use crate::page::{Answer, Page, Section, read, show};
 use crate::pages::account::Account;
@@ -43,7 +43,13 @@ pub fn is_needed(sent: &Value, rehearsal: &OpeningRehearsal) -> bool {
 }
 
 /// The confirmation page.
-pub fn page(visitor: &Visitor, product: &Terms, typed: &Typed, sent: Value, rehearsal: &OpeningRehearsal) -> Answer {
+pub fn page(
+    visitor: &Visitor,
+    product: &Terms,
+    typed: &FormValues,
+    sent: Value,
+    rehearsal: &OpeningRehearsal,
+) -> Answer {
     let account: Account = read(&rehearsal.account)?;
     let holds = product.is_holding();
     let shown = fields().iter().map(|field| (field.name, typed.get(field.name).to_owned())).collect::<Vec<_>>();

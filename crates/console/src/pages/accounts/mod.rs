@@ -6,10 +6,10 @@ pub mod opening;
 use crate::Console;
 use crate::csv::{Cell, Csv};
 use crate::display::{Count, Moment, Money, plain_words};
-use crate::form::{Asked, Typed};
+use crate::form::{Asked, FormValues};
 use crate::guard::Visitor;
 use crate::listing::{Listed, Pager, all, link, paging};
-use crate::page::{Answer, Page, Section, Trouble, read};
+use crate::page::{Answer, Page, PageError, Section, read};
 use askama::Template;
 use axum::extract::State;
 use daybook_service::AccountQuery;
@@ -99,7 +99,7 @@ impl Account {
 }
 
 /// Fetches the names of the borrowers of some accounts, each customer once.
-pub async fn named(console: &Console, visitor: &Visitor, accounts: &mut [&mut Account]) -> Result<(), Trouble> {
+pub async fn named(console: &Console, visitor: &Visitor, accounts: &mut [&mut Account]) -> Result<(), PageError> {
     let holders = accounts.iter().flat_map(|account| &account.customers);
     let ids: BTreeSet<String> = holders.map(|holder| holder.customer_id.clone()).collect();
     let ids: Vec<String> = ids.into_iter().collect();
@@ -136,7 +136,7 @@ pub struct Choice {
 #[template(path = "accounts/list.html")]
 struct ListPage {
     page: Page,
-    asked: Typed,
+    asked: FormValues,
     products: Vec<Choice>,
     accounts: Vec<Account>,
     pager: Pager,
@@ -165,12 +165,12 @@ impl ListPage {
     }
 }
 
-fn kept(asked: &Typed) -> Vec<(&'static str, &str)> {
+fn kept(asked: &FormValues) -> Vec<(&'static str, &str)> {
     KEPT.iter().map(|name| (*name, asked.get(name))).collect()
 }
 
 /// Reads a filter. A filter by days past due excludes ended accounts, unless a status is selected.
-fn query(asked: &Typed) -> Result<AccountQuery, Problem> {
+fn query(asked: &FormValues) -> Result<AccountQuery, Problem> {
     let text = |name: &str| Some(asked.get(name).to_owned()).filter(|text| !text.is_empty());
     let due = match text("due") {
         Some(name) => {
@@ -193,7 +193,7 @@ fn query(asked: &Typed) -> Result<AccountQuery, Problem> {
 }
 
 /// All products.
-pub async fn products(console: &Console, visitor: &Visitor) -> Result<Vec<Choice>, Trouble> {
+pub async fn products(console: &Console, visitor: &Visitor) -> Result<Vec<Choice>, PageError> {
     all(|paging| Box::pin(console.service.list_products(visitor.caller(), paging))).await
 }
 
@@ -227,7 +227,7 @@ pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked)
     })
 }
 
-async fn refuse(console: &Console, visitor: &Visitor, asked: Typed, problem: &Problem) -> Answer {
+async fn refuse(console: &Console, visitor: &Visitor, asked: FormValues, problem: &Problem) -> Answer {
     crate::page::show_again(&ListPage {
         page: Page::new("Accounts", Section::Accounts, visitor),
         products: products(console, visitor).await?,

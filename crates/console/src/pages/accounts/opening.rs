@@ -5,10 +5,10 @@ use super::confirming::{self, CONFIRMED};
 use super::{Choice, HERE, products};
 use crate::Console;
 use crate::action::Action;
-use crate::form::{Asked, Field, Form, Kind, Typed, checked_body, put};
+use crate::form::{Asked, Field, Form, FormValues, Kind, checked_body, put};
 use crate::guard::{Visitor, redirect_saying};
 use crate::listing::{Listed, external_fields, without_places};
-use crate::page::{Answer, Notice, Page, Section, Trouble, fragment, read, show_again};
+use crate::page::{Answer, Notice, Page, PageError, Section, fragment, read, show_again};
 use crate::pages::customers::Customer;
 use crate::pages::products::{Piece, Preview, Terms};
 use askama::Template;
@@ -163,10 +163,10 @@ async fn page(
     console: &Console,
     visitor: &Visitor,
     product: &str,
-    typed: Typed,
+    typed: FormValues,
     problem: Option<Problem>,
     preview: Preview,
-) -> Result<NewPage, Trouble> {
+) -> Result<NewPage, PageError> {
     let product = Terms::fetch(console, visitor, product).await?;
     let form = Form::new(&fields(), typed);
     let form = match problem {
@@ -184,7 +184,7 @@ async fn page(
 }
 
 /// Customers to choose from. There may be more than the list offers: the user can type any id.
-async fn customers(console: &Console, visitor: &Visitor) -> Result<Vec<(String, String)>, Trouble> {
+async fn customers(console: &Console, visitor: &Visitor) -> Result<Vec<(String, String)>, PageError> {
     let most = Paging { limit: LONGEST_PAGE, ..Paging::default() };
     let answer = console.service.list_customers(visitor.caller(), most, CustomerQuery::default()).await?;
     let listed: Listed<Customer> = read(&answer)?;
@@ -192,7 +192,7 @@ async fn customers(console: &Console, visitor: &Visitor) -> Result<Vec<(String, 
 }
 
 /// The typed values as the body of the call.
-fn call(typed: &Typed, zone: &Zone) -> Result<Value, Problem> {
+fn call(typed: &FormValues, zone: &Zone) -> Result<Value, Problem> {
     let mut sent = checked_body::<NewAccount>(&[BASICS, OVERRIDES].concat(), typed, zone)?;
     put(&mut sent, "product_id", Value::from(typed.get("product_id")));
     let mut assigned = Vec::new();
@@ -238,7 +238,7 @@ enum Opening {
 }
 
 /// Opens an account, or asks for confirmation first.
-pub async fn create(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
+pub async fn create(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> Answer {
     let product = Terms::fetch(&console, &visitor, typed.get("product_id")).await?;
     let done = async {
         let sent = call(&typed, &product.zone()?)?;
@@ -261,7 +261,7 @@ pub async fn create(State(console): State<Console>, visitor: Visitor, typed: Typ
             Ok(redirect_saying(&format!("{HERE}/{id}"), &notice, &visitor.manner))
         }
         Err(trouble) => {
-            let trouble: Trouble = trouble;
+            let trouble: PageError = trouble;
             let preview = Preview::hint("The schedule appears here after the errors are corrected.");
             let id = typed.get("product_id").to_owned();
             show_again(&page(&console, &visitor, &id, typed, Some(trouble.problem), preview).await?)
@@ -270,7 +270,7 @@ pub async fn create(State(console): State<Console>, visitor: Visitor, typed: Typ
 }
 
 /// The schedule for the typed values: a part of the page for the script, the whole page for the button.
-pub async fn preview(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
+pub async fn preview(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> Answer {
     let product = Terms::fetch(&console, &visitor, typed.get("product_id")).await?;
     let tried = try_out(&console, &visitor, &typed, &product.zone()?).await;
     if !typed.has("whole") {
@@ -289,7 +289,7 @@ pub async fn preview(State(console): State<Console>, visitor: Visitor, typed: Ty
     }
 }
 
-async fn try_out(console: &Console, visitor: &Visitor, typed: &Typed, zone: &Zone) -> Result<Preview, Trouble> {
+async fn try_out(console: &Console, visitor: &Visitor, typed: &FormValues, zone: &Zone) -> Result<Preview, PageError> {
     let sent = call(typed, zone)?;
     let form = parse(sent.to_string().as_bytes())?;
     let answer = console.service.preview_account(visitor.caller(), form).await?;

@@ -17,7 +17,7 @@ use crate::Console;
 use crate::csv::{Cell, Csv};
 use crate::form::Asked;
 use crate::guard::Visitor;
-use crate::page::{Answer, Page, Section, Trouble};
+use crate::page::{Answer, Page, PageError, Section};
 use askama::Template;
 use axum::extract::{Path, State};
 use daybook_cases::{Scenario, builtin};
@@ -46,15 +46,15 @@ struct CasesPage {
 }
 
 /// Parses a built-in case.
-fn read(file: &str, text: &str) -> Result<Scenario, Trouble> {
+fn read(file: &str, text: &str) -> Result<Scenario, PageError> {
     daybook_cases::parse(FilePath::new(file), text)
-        .map_err(|error| Trouble::new(Problem::internal(format!("a built-in test case could not be read: {error}"))))
+        .map_err(|error| PageError::new(Problem::internal(format!("a built-in test case could not be read: {error}"))))
 }
 
 /// The text of a built-in case.
-fn text_of(file: &str) -> Result<&'static str, Trouble> {
+fn text_of(file: &str) -> Result<&'static str, PageError> {
     let found = builtin().iter().find(|(known, _)| *known == file);
-    found.map(|(_, text)| *text).ok_or_else(|| Trouble::new(Problem::not_found("test case", file)))
+    found.map(|(_, text)| *text).ok_or_else(|| PageError::new(Problem::not_found("test case", file)))
 }
 
 /// The list of cases.

@@ -7,7 +7,7 @@ use super::{HERE, read, text_of};
 use crate::Console;
 use crate::display::Count;
 use crate::guard::Visitor;
-use crate::page::{Answer, Page, Section, Trouble};
+use crate::page::{Answer, Page, PageError, Section};
 use askama::Template;
 use axum::extract::{Path, State};
 use daybook_cases::{Outcome, Scenario, builtin, run_all};
@@ -26,7 +26,7 @@ static PLAYERS: Semaphore = Semaphore::const_new(AT_ONCE);
 static PLACES: Semaphore = Semaphore::const_new(MOST_WAITING);
 
 /// Runs cases and returns their results, in order.
-pub async fn play(cases: Vec<Scenario>) -> Result<Vec<Outcome>, Trouble> {
+pub async fn play(cases: Vec<Scenario>) -> Result<Vec<Outcome>, PageError> {
     let full = || Problem::new("rate_limited", "too many test cases are running; try again in a moment");
     let broken = |what: String| Problem::internal(format!("a test case could not be run: {what}"));
     let place = PLACES.try_acquire().map_err(|_| full())?;
@@ -42,7 +42,7 @@ pub async fn play(cases: Vec<Scenario>) -> Result<Vec<Outcome>, Trouble> {
     let outcomes = outcomes.map_err(|error| broken(error.to_string()))?;
     let too_long = || {
         let message = format!("the test case was stopped after {} seconds", LONGEST.as_secs());
-        Trouble::new(Problem::invalid("", message))
+        PageError::new(Problem::invalid("", message))
     };
     outcomes.ok_or_else(too_long)
 }

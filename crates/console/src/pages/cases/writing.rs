@@ -3,9 +3,9 @@
 use super::HERE;
 use super::running::{play, tell};
 use crate::Console;
-use crate::form::{Asked, Typed};
+use crate::form::{Asked, FormValues};
 use crate::guard::{Visitor, redirect};
-use crate::page::{Answer, Page, Section, Trouble, plain, show_again};
+use crate::page::{Answer, Page, PageError, Section, plain, show_again};
 use askama::Template;
 use axum::extract::{Path, State};
 use axum::http::HeaderValue;
@@ -52,14 +52,14 @@ pub async fn show(visitor: Visitor, Asked(asked): Asked) -> Answer {
 }
 
 /// Runs a typed case.
-pub async fn run(State(_): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
+pub async fn run(State(_): State<Console>, visitor: Visitor, typed: FormValues) -> Answer {
     let text = typed.untrimmed("text").replace("\r\n", "\n");
     let wrong = match daybook_cases::parse(FilePath::new(FILE), &text) {
         Ok(case) => match play(vec![case]).await {
             Ok(outcomes) => {
                 return tell(&visitor, outcomes, (format!("{HERE}/own"), "Your own case".to_owned()), &text);
             }
-            Err(Trouble { problem, .. }) if problem.kind == Kind::Invalid => {
+            Err(PageError { problem, .. }) if problem.kind == Kind::Invalid => {
                 Wrong { line: 0, column: 0, excerpt: String::new(), message: problem.message }
             }
             Err(trouble) => return Err(trouble),

@@ -9,7 +9,7 @@
 use super::{Customer, HERE, fetch};
 use crate::Console;
 use crate::action::Action;
-use crate::form::{Asked, Field, Form, Kind, Typed, checked_body, put};
+use crate::form::{Asked, Field, Form, FormValues, Kind, checked_body, put};
 use crate::guard::{Visitor, redirect_saying};
 use crate::listing::{external_fields, typed_fields, without_places};
 use crate::page::{Answer, Notice, Page, Section, fragment, read, show_again};
@@ -134,7 +134,7 @@ struct CurlPiece {
 }
 
 impl FormPage {
-    fn new(visitor: &Visitor, customer: Option<&Customer>, typed: Typed, problem: Option<Problem>) -> FormPage {
+    fn new(visitor: &Visitor, customer: Option<&Customer>, typed: FormValues, problem: Option<Problem>) -> FormPage {
         let id = customer.map_or_else(String::new, |customer| customer.customer_id.clone());
         let title = customer.map_or_else(|| "New customer".to_owned(), |customer| format!("Edit {}", customer.name()));
         let action = action(customer, &typed).map(|action| masked(action).curl(&visitor.manner.base_url));
@@ -174,13 +174,13 @@ fn with_ssn_again(mut problem: Problem) -> Problem {
 }
 
 /// Whether a number typed before is missing and was not left out explicitly. It must not get lost unnoticed.
-fn ssn_is_missing(typed: &Typed) -> bool {
+fn ssn_is_missing(typed: &FormValues) -> bool {
     typed.has(SSN_TYPED) && !typed.has(SSN) && !typed.has(SSN_LEFT_OUT)
 }
 
 /// The form for a new customer.
 pub async fn new(visitor: Visitor, Asked(asked): Asked) -> Answer {
-    let typed = Typed::default().with(ACCOUNT, asked.get("account"));
+    let typed = FormValues::default().with(ACCOUNT, asked.get("account"));
     crate::page::show(&FormPage::new(&visitor, None, typed, None))
 }
 
@@ -192,12 +192,17 @@ pub async fn edit(State(console): State<Console>, visitor: Visitor, Path(id): Pa
 }
 
 /// Creates a customer.
-pub async fn create(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
+pub async fn create(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> Answer {
     save(&console, &visitor, None, typed).await
 }
 
 /// Changes a customer.
-pub async fn update(State(console): State<Console>, visitor: Visitor, Path(id): Path<String>, typed: Typed) -> Answer {
+pub async fn update(
+    State(console): State<Console>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+    typed: FormValues,
+) -> Answer {
     let customer = fetch(&console, &visitor, &id).await?;
     save(&console, &visitor, Some(&customer), typed).await
 }
@@ -207,7 +212,7 @@ struct Saved {
     customer_id: String,
 }
 
-async fn save(console: &Console, visitor: &Visitor, customer: Option<&Customer>, typed: Typed) -> Answer {
+async fn save(console: &Console, visitor: &Visitor, customer: Option<&Customer>, typed: FormValues) -> Answer {
     let wanted = action(customer, &typed);
     if let Some(customer) = customer.filter(|customer| mark(customer) != typed.get(SHOWN)) {
         // If the form was submitted twice, the first submission already made the change and no difference is left.
@@ -241,7 +246,7 @@ fn mark(customer: &Customer) -> String {
 }
 
 /// The error for a form that is older than the customer: each field that differs shows its current value.
-fn changed_meanwhile(customer: &Customer, typed: &Typed) -> Problem {
+fn changed_meanwhile(customer: &Customer, typed: &FormValues) -> Problem {
     let now = as_typed(customer);
     let words = "This customer was changed after you opened the form, so nothing was saved. Your entries are still \
                  here. Each field that differs shows its current value. Correct your entries and save again.";
@@ -264,7 +269,7 @@ fn changed_meanwhile(customer: &Customer, typed: &Typed) -> Problem {
 }
 
 /// The call for the values typed so far.
-pub async fn preview(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
+pub async fn preview(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> Answer {
     let id = typed.get("changes").to_owned();
     let customer = if id.is_empty() { None } else { Some(fetch(&console, &visitor, &id).await?) };
     let (curl, refused) = match action(customer.as_ref(), &typed) {
@@ -277,7 +282,7 @@ pub async fn preview(State(console): State<Console>, visitor: Visitor, typed: Ty
 }
 
 /// The typed values as a call.
-fn action(customer: Option<&Customer>, typed: &Typed) -> Result<Action, Problem> {
+fn action(customer: Option<&Customer>, typed: &FormValues) -> Result<Action, Problem> {
     let zone = Zone::named("UTC").ok_or_else(|| Problem::internal("the time zone UTC is unknown"))?;
     let id_field = [ID_FIELD];
     let sent = match customer {
@@ -304,7 +309,7 @@ fn action(customer: Option<&Customer>, typed: &Typed) -> Result<Action, Problem>
 }
 
 /// The fields that differ. Business details are sent as a whole.
-fn changes(before: &Typed, typed: &Typed, zone: &Zone) -> Result<Value, Problem> {
+fn changes(before: &FormValues, typed: &FormValues, zone: &Zone) -> Result<Value, Problem> {
     let differs = |field: &&Field| before.get(field.name) != typed.get(field.name);
     let is_business = |field: &&Field| field.name.starts_with("business_details.");
     let changed: Vec<Field> = PLAIN.iter().filter(differs).copied().collect();
@@ -324,7 +329,7 @@ fn changes(before: &Typed, typed: &Typed, zone: &Zone) -> Result<Value, Problem>
 }
 
 /// A customer as form values.
-fn as_typed(customer: &Customer) -> Typed {
+fn as_typed(customer: &Customer) -> FormValues {
     let none = super::Business::default();
     let business = customer.business_details.as_ref().unwrap_or(&none);
     let kind = Some(customer.customer_type.clone());
@@ -350,11 +355,11 @@ fn as_typed(customer: &Customer) -> Typed {
         ("business_details.business_ein", &business.business_ein),
         ("verification_status", &customer.verification_status),
     ];
-    let put = |typed: Typed, (name, value): (&str, &Option<String>)| match value {
+    let put = |typed: FormValues, (name, value): (&str, &Option<String>)| match value {
         Some(value) => typed.with(name, value.clone()),
         None => typed,
     };
-    let typed = values.into_iter().fold(Typed::default(), put);
+    let typed = values.into_iter().fold(FormValues::default(), put);
     typed.with(EXTERNAL, typed_fields(&customer.external_fields))
 }
 
@@ -380,7 +385,7 @@ mod tests {
     #[test]
     fn a_change_sends_what_is_different() {
         let zone = Zone::named("UTC").expect("UTC");
-        let before = Typed::read(
+        let before = FormValues::read(
             b"name_first=Ann&email=a%40example.com&business_details.business_name=Lee&customer_type=person",
         );
         let none = changes(&before, &before, &zone).expect("nothing");
@@ -396,7 +401,7 @@ mod tests {
 
     #[test]
     fn a_secret_number_is_in_no_call_that_is_shown() {
-        let typed = Typed::read(b"name_first=Ann&ssn=123-45-6789");
+        let typed = FormValues::read(b"name_first=Ann&ssn=123-45-6789");
         let shown = masked(action(None, &typed).expect("a call")).curl("http://x");
         assert!(!shown.contains("6789") && shown.contains("\"ssn\""), "{shown}");
     }

@@ -5,10 +5,10 @@ pub mod changing;
 use crate::Console;
 use crate::csv::{Cell, Csv};
 use crate::display::{Count, Moment, plain_words};
-use crate::form::{Asked, Typed};
+use crate::form::{Asked, FormValues};
 use crate::guard::Visitor;
 use crate::listing::{ExternalField, Listed, Pager, all, link, paging};
-use crate::page::{Answer, Page, Section, Trouble, read};
+use crate::page::{Answer, Page, PageError, Section, read};
 use crate::pages::accounts::{Account, named};
 use askama::Template;
 use axum::extract::{Path, State};
@@ -123,7 +123,7 @@ impl ListPage {
     }
 }
 
-fn query(asked: &Typed) -> CustomerQuery {
+fn query(asked: &FormValues) -> CustomerQuery {
     CustomerQuery { text: Some(asked.get("q").to_owned()).filter(|text| !text.is_empty()) }
 }
 
@@ -191,6 +191,6 @@ pub async fn show_one(State(console): State<Console>, visitor: Visitor, Path(id)
     crate::page::show(&CustomerPage { page, customer, accounts, more })
 }
 
-async fn fetch(console: &Console, visitor: &Visitor, id: &str) -> Result<Customer, Trouble> {
+async fn fetch(console: &Console, visitor: &Visitor, id: &str) -> Result<Customer, PageError> {
     read(&console.service.get_customer(visitor.caller(), id).await?)
 }

@@ -4,9 +4,9 @@ use super::{HERE, Key, KeysPage, NAME, all};
 use crate::Console;
 use crate::action::Action;
 use crate::display::plain_words;
-use crate::form::{Field, Form, Kind, Typed};
+use crate::form::{Field, Form, FormValues, Kind};
 use crate::guard::{Visitor, redirect_saying};
-use crate::page::{Answer, Notice, Page, Section, Trouble, read, show_again};
+use crate::page::{Answer, Notice, Page, PageError, Section, read, show_again};
 use crate::pages::ask::Ask;
 use askama::Template;
 use axum::extract::{Path, State};
@@ -53,7 +53,7 @@ impl Made {
 }
 
 /// Creates a key and shows its secret once. Submitting the same form twice shows the same key.
-pub async fn create(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
+pub async fn create(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> Answer {
     let action = Action::CreateKey(json!({ "name": typed.get("name"), "role": typed.get("role") }));
     match action.perform(&console.service, visitor.caller(), Some(typed.get("once"))).await {
         Ok(answer) => {
@@ -62,16 +62,16 @@ pub async fn create(State(console): State<Console>, visitor: Visitor, typed: Typ
             let curl = format!("curl {base_url}/products \\\n  -H \"Authorization: Bearer {}\"", key.client_secret);
             crate::page::show(&Made { page: Page::new("New key", Section::Keys, &visitor), key, curl })
         }
-        Err(Trouble { problem, .. }) => {
+        Err(PageError { problem, .. }) => {
             let form = Form::new(FORM, typed).refused(&problem);
             show_again(&KeysPage { form, ..KeysPage::new(&console, &visitor).await? })
         }
     }
 }
 
-async fn find(console: &Console, visitor: &Visitor, client_id: &str) -> Result<Key, Trouble> {
+async fn find(console: &Console, visitor: &Visitor, client_id: &str) -> Result<Key, PageError> {
     let found = all(console, visitor).await?.into_iter().find(|key| key.client_id == client_id);
-    found.ok_or_else(|| Trouble::new(Problem::not_found("key", client_id)))
+    found.ok_or_else(|| PageError::new(Problem::not_found("key", client_id)))
 }
 
 /// Asks for confirmation before revoking a key.

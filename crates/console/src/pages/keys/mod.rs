@@ -10,9 +10,9 @@ pub mod webhook_url;
 use crate::Console;
 use crate::csv::{Cell, Csv};
 use crate::display::{Moment, plain_words};
-use crate::form::{Asked, Form, Typed};
+use crate::form::{Asked, Form, FormValues};
 use crate::guard::Visitor;
-use crate::page::{Answer, Page, Section, Trouble, read};
+use crate::page::{Answer, Page, PageError, Section, read};
 use askama::Template;
 use axum::extract::State;
 use daybook_service::ids::mint_secret;
@@ -58,26 +58,26 @@ struct KeysPage {
 }
 
 impl KeysPage {
-    async fn new(console: &Console, visitor: &Visitor) -> Result<KeysPage, Trouble> {
+    async fn new(console: &Console, visitor: &Visitor) -> Result<KeysPage, PageError> {
         let url = webhook_url::Saved::find(console, visitor).await?;
         Ok(KeysPage {
             page: Page::new("Keys", Section::Keys, visitor),
             keys: all(console, visitor).await?,
-            form: Form::new(api_keys::FORM, Typed::default()),
+            form: Form::new(api_keys::FORM, FormValues::default()),
             once: mint_secret(),
-            url_form: Form::new(webhook_url::FORM, Typed::default().with("webhook_url", url.url())),
+            url_form: Form::new(webhook_url::FORM, FormValues::default().with("webhook_url", url.url())),
             url,
         })
     }
 }
 
 /// The names of keys, by id.
-pub(super) async fn names(console: &Console, visitor: &Visitor) -> Result<Vec<(String, String)>, Trouble> {
+pub(super) async fn names(console: &Console, visitor: &Visitor) -> Result<Vec<(String, String)>, PageError> {
     Ok(all(console, visitor).await?.into_iter().map(|key| (key.client_id, key.name)).collect())
 }
 
 /// All keys: active ones first, then newest first.
-async fn all(console: &Console, visitor: &Visitor) -> Result<Vec<Key>, Trouble> {
+async fn all(console: &Console, visitor: &Visitor) -> Result<Vec<Key>, PageError> {
     let Keys { results: mut keys } = read(&console.service.list_keys(visitor.caller()).await?)?;
     keys.sort_by(|one, other| {
         let place = |key: &Key| (key.revoked_at.is_some(), std::cmp::Reverse(key.created_at.time()));

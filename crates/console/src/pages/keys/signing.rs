@@ -4,9 +4,9 @@ use super::{HERE, NAME};
 use crate::Console;
 use crate::action::Action;
 use crate::display::Moment;
-use crate::form::Typed;
+use crate::form::FormValues;
 use crate::guard::Visitor;
-use crate::page::{Answer, Page, Section, Trouble, read};
+use crate::page::{Answer, Page, PageError, Section, read};
 use crate::pages::ask::Ask;
 use askama::Template;
 use axum::extract::State;
@@ -66,11 +66,11 @@ pub async fn ask_rotate(State(console): State<Console>, visitor: Visitor) -> Ans
 }
 
 /// Replaces the key and shows the new one. If it was already replaced, shows the current key.
-pub async fn rotate(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
+pub async fn rotate(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> Answer {
     let action = Action::RotateHmacKey(typed.get(MARK).to_owned());
     let (answer, again) = match action.perform(&console.service, visitor.caller(), None).await {
         Ok(answer) => (answer, false),
-        Err(Trouble { problem, .. }) if problem.kind == Kind::Conflict => {
+        Err(PageError { problem, .. }) if problem.kind == Kind::Conflict => {
             (console.service.hmac_key(visitor.caller()).await?, true)
         }
         Err(trouble) => return Err(trouble),

@@ -3,9 +3,9 @@
 use super::{HERE, KeysPage};
 use crate::Console;
 use crate::display::Count;
-use crate::form::{Field, Form, Kind, Typed};
+use crate::form::{Field, Form, FormValues, Kind};
 use crate::guard::{Visitor, redirect_saying};
-use crate::page::{Answer, Notice, Trouble, read, show_again};
+use crate::page::{Answer, Notice, PageError, read, show_again};
 use crate::pages::webhooks::{Subscription, all_subscriptions};
 use axum::extract::State;
 
@@ -30,7 +30,7 @@ pub(super) struct Saved {
 }
 
 impl Saved {
-    pub(super) async fn find(console: &Console, visitor: &Visitor) -> Result<Saved, Trouble> {
+    pub(super) async fn find(console: &Console, visitor: &Visitor) -> Result<Saved, PageError> {
         let own = console.service.console_url(visitor.caller()).await?;
         let mut all = all_subscriptions(console, visitor).await?;
         let place = all.iter().position(|one| Some(&one.webhook_uuid) == own.as_ref());
@@ -48,20 +48,20 @@ impl Saved {
 }
 
 /// Saves the URL, or removes it if the field is empty.
-pub async fn save(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
+pub async fn save(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> Answer {
     let url = typed.get("webhook_url");
     let had = Saved::find(&console, &visitor).await?;
     match console.service.save_console_url(visitor.caller(), Some(url).filter(|url| !url.is_empty())).await {
         Ok(saved) => Ok(redirect_saying(HERE, &said(&had, saved.as_ref())?, &visitor.manner)),
         Err(problem) => {
-            let url_form = Form::new(FORM, Typed::default().with("webhook_url", url)).refused(&problem);
+            let url_form = Form::new(FORM, FormValues::default().with("webhook_url", url)).refused(&problem);
             show_again(&KeysPage { url_form, ..KeysPage::new(&console, &visitor).await? })
         }
     }
 }
 
 /// A sentence about the change.
-fn said(had: &Saved, saved: Option<&bytes::Bytes>) -> Result<Notice, Trouble> {
+fn said(had: &Saved, saved: Option<&bytes::Bytes>) -> Result<Notice, PageError> {
     let before = had.url();
     let Some(saved) = saved else {
         return Ok(Notice::done(if before.is_empty() {

@@ -3,9 +3,9 @@
 use super::{HERE, Line, NAME, all, role_of};
 use crate::Console;
 use crate::display::{Count, plain_words};
-use crate::form::{Asked, Typed};
+use crate::form::{Asked, FormValues};
 use crate::guard::{Visitor, end_session, redirect_saying};
-use crate::page::{Answer, Notice, Page, Section, Trouble};
+use crate::page::{Answer, Notice, Page, PageError, Section};
 use crate::pages::ask::Ask;
 use askama::Template;
 use axum::extract::{Path, State};
@@ -36,7 +36,7 @@ enum Change {
 
 impl Change {
     /// Reads the change from the path and the form.
-    fn read(what: &str, typed: &Typed) -> Result<Change, Trouble> {
+    fn read(what: &str, typed: &FormValues) -> Result<Change, PageError> {
         Ok(match what {
             "role" => Change::Role(role_of(typed)?),
             "disable" => Change::Disable,
@@ -124,7 +124,13 @@ impl Change {
     }
 
     /// Makes the change. Returns a sentence about it, or the new password.
-    async fn make(self, console: &Console, visitor: &Visitor, person: &Line, typed: &Typed) -> Result<String, Problem> {
+    async fn make(
+        self,
+        console: &Console,
+        visitor: &Visitor,
+        person: &Line,
+        typed: &FormValues,
+    ) -> Result<String, Problem> {
         let (service, who, id, name) = (&console.service, visitor.caller(), &person.id, &person.name);
         Ok(match self {
             Change::Role(role) => {
@@ -148,9 +154,9 @@ impl Change {
     }
 }
 
-async fn find(console: &Console, visitor: &Visitor, id: &str) -> Result<Line, Trouble> {
+async fn find(console: &Console, visitor: &Visitor, id: &str) -> Result<Line, PageError> {
     let found = all(console, visitor).await?.into_iter().find(|line| line.id == id);
-    found.ok_or_else(|| Trouble::new(Problem::not_found("user", id)))
+    found.ok_or_else(|| PageError::new(Problem::not_found("user", id)))
 }
 
 /// Asks for confirmation before a change.
@@ -170,7 +176,7 @@ pub async fn make(
     State(console): State<Console>,
     visitor: Visitor,
     Path((id, what)): Path<(String, String)>,
-    typed: Typed,
+    typed: FormValues,
 ) -> Answer {
     let person = find(&console, &visitor, &id).await?;
     let change = Change::read(&what, &typed)?;

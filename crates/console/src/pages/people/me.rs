@@ -2,7 +2,7 @@
 
 use crate::Console;
 use crate::display::plain_words;
-use crate::form::{Field, Form, Kind, Typed};
+use crate::form::{Field, Form, FormValues, Kind};
 use crate::guard::{Visitor, end_session, redirect_saying};
 use crate::page::{Answer, Notice, Page, Section, show_refused};
 use askama::Template;
@@ -47,11 +47,11 @@ impl Me {
 
 /// The page.
 pub async fn show(visitor: Visitor) -> Answer {
-    crate::page::show(&Me::new(&visitor, Form::new(PASSWORD, Typed::default())))
+    crate::page::show(&Me::new(&visitor, Form::new(PASSWORD, FormValues::default())))
 }
 
 /// Changes the user's own password.
-pub async fn change_password(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
+pub async fn change_password(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> Answer {
     let (old, new) = (typed.untrimmed("old_password"), typed.untrimmed("new_password"));
     let changed = if new == typed.untrimmed("again") {
         console.service.change_password(&visitor.manner.session, old, new, visitor.manner.address).await
@@ -65,7 +65,7 @@ pub async fn change_password(State(console): State<Console>, visitor: Visitor, t
         }
         // The typed values are not sent back: no page contains a password.
         Err(problem) => {
-            let form = Form::new(PASSWORD, Typed::default()).refused(&problem);
+            let form = Form::new(PASSWORD, FormValues::default()).refused(&problem);
             show_refused(&Me::new(&visitor, form), &problem)
         }
     }

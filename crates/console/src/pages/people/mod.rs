@@ -10,9 +10,9 @@ pub mod me;
 use crate::Console;
 use crate::csv::{Cell, Csv};
 use crate::display::{Moment, plain_words};
-use crate::form::{Asked, Field, Form, Kind, Typed};
+use crate::form::{Asked, Field, Form, FormValues, Kind};
 use crate::guard::{Visitor, redirect_saying};
-use crate::page::{Answer, Notice, Page, Section, Trouble, show_again};
+use crate::page::{Answer, Notice, Page, PageError, Section, show_again};
 use crate::pages::keys::api_keys::ROLES;
 use askama::Template;
 use axum::extract::State;
@@ -101,7 +101,7 @@ impl Waiting {
 }
 
 impl PeoplePage {
-    async fn new(console: &Console, visitor: &Visitor, form: Form) -> Result<PeoplePage, Trouble> {
+    async fn new(console: &Console, visitor: &Visitor, form: Form) -> Result<PeoplePage, PageError> {
         Ok(PeoplePage {
             page: Page::new("People", Section::People, visitor),
             people: all(console, visitor).await?,
@@ -117,7 +117,7 @@ impl PeoplePage {
 }
 
 /// All users: active ones first, then by name.
-async fn all(console: &Console, visitor: &Visitor) -> Result<Vec<Line>, Trouble> {
+async fn all(console: &Console, visitor: &Visitor) -> Result<Vec<Line>, PageError> {
     let people = console.service.list_people(visitor.caller()).await?;
     let mut lines: Vec<Line> = people.into_iter().map(|person| Line::new(person, visitor)).collect();
     lines.sort_by_key(|line| (line.disabled_at.is_some(), line.name.to_lowercase()));
@@ -142,7 +142,7 @@ pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked)
         }
         return Ok(csv.file("people"));
     }
-    let form = Form::new(INVITE, Typed::default());
+    let form = Form::new(INVITE, FormValues::default());
     crate::page::show(&PeoplePage::new(&console, &visitor, form).await?)
 }
 
@@ -155,7 +155,7 @@ struct Invited {
 }
 
 /// Creates an invite link and shows it once.
-pub async fn invite(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
+pub async fn invite(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> Answer {
     let link = match role_of(&typed) {
         Ok(role) => make_link(&console, &visitor, typed.get("once"), role).await.map(|token| (role, token)),
         Err(problem) => Err(problem),
@@ -181,7 +181,7 @@ async fn make_link(console: &Console, visitor: &Visitor, once: &str, role: Role)
 }
 
 /// Withdraws a pending invite.
-pub async fn withdraw(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
+pub async fn withdraw(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> Answer {
     let notice = match console.service.withdraw_link(visitor.caller(), typed.get("link")).await {
         Ok(()) => Notice::done("The invite was withdrawn. Its link no longer works."),
         Err(problem) if problem.kind == ProblemKind::NotFound => {
@@ -193,7 +193,7 @@ pub async fn withdraw(State(console): State<Console>, visitor: Visitor, typed: T
 }
 
 /// The chosen role.
-fn role_of(typed: &Typed) -> Result<Role, Problem> {
+fn role_of(typed: &FormValues) -> Result<Role, Problem> {
     Role::parse(typed.get("role"))
         .ok_or_else(|| Problem::invalid("role", "must be one of ADMIN, SERVICING and READ_ONLY"))
 }

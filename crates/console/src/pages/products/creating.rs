@@ -5,10 +5,10 @@ use super::preview::{Piece, Preview};
 use super::{HERE, typed_zone};
 use crate::Console;
 use crate::action::Action;
-use crate::form::{Field, Form, Input, Typed, body, checked_body, put};
+use crate::form::{Field, Form, FormValues, Input, body, checked_body, put};
 use crate::guard::{Visitor, redirect_saying};
 use crate::listing::without_places;
-use crate::page::{Answer, Notice, Page, Section, Trouble, fragment, read, show_again};
+use crate::page::{Answer, Notice, Page, PageError, Section, fragment, read, show_again};
 use askama::Template;
 use axum::extract::State;
 use daybook_service::form::{NewProduct, parse};
@@ -30,7 +30,7 @@ struct NewPage {
 }
 
 impl NewPage {
-    fn new(visitor: &Visitor, typed: Typed, problem: Option<Problem>, preview: Preview) -> NewPage {
+    fn new(visitor: &Visitor, typed: FormValues, problem: Option<Problem>, preview: Preview) -> NewPage {
         let form = Form::new(&all(), typed);
         let form = match problem {
             Some(problem) => form.refused(&without_places(problem)),
@@ -63,13 +63,13 @@ fn names(group: &Group) -> Vec<&'static str> {
 
 /// The form.
 pub async fn new(visitor: Visitor) -> Answer {
-    let typed = Typed::default().with("preview_principal", SAMPLE);
+    let typed = FormValues::default().with("preview_principal", SAMPLE);
     let preview = Preview::hint("Enter a number of instalments to see the schedule of a loan here.");
     crate::page::show(&NewPage::new(&visitor, typed, None, preview))
 }
 
 /// The typed values as the body of the call.
-fn call(typed: &Typed) -> Result<Value, Problem> {
+fn call(typed: &FormValues) -> Result<Value, Problem> {
     let zone = typed_zone(typed)
         .ok_or_else(|| Problem::invalid(ZONE, "must be an IANA time zone, such as America/New_York"))?;
     // The order is typed as text and sent as a list.
@@ -92,7 +92,7 @@ struct Made {
 }
 
 /// Creates a product.
-pub async fn create(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
+pub async fn create(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> Answer {
     let done = match call(&typed) {
         Ok(sent) => {
             let action = Action::CreateProduct(sent);
@@ -114,7 +114,7 @@ pub async fn create(State(console): State<Console>, visitor: Visitor, typed: Typ
 }
 
 /// The schedule for the typed values: a part of the page for the script, the whole page for the button.
-pub async fn preview(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
+pub async fn preview(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> Answer {
     let tried = try_out(&console, &visitor, &typed).await;
     match (tried, typed.has("whole")) {
         (Ok(preview), true) => crate::page::show(&NewPage::new(&visitor, typed, None, preview)),
@@ -127,11 +127,11 @@ pub async fn preview(State(console): State<Console>, visitor: Visitor, typed: Ty
     }
 }
 
-async fn try_out(console: &Console, visitor: &Visitor, typed: &Typed) -> Result<Preview, Trouble> {
+async fn try_out(console: &Console, visitor: &Visitor, typed: &FormValues) -> Result<Preview, PageError> {
     let sent = call(typed)?;
     let zone = typed_zone(typed)
         .ok_or_else(|| Problem::invalid(ZONE, "must be an IANA time zone, such as America/New_York"))?;
-    let sample = Typed::default()
+    let sample = FormValues::default()
         .with("preview_principal", if typed.has("preview_principal") { typed.get("preview_principal") } else { SAMPLE })
         .with("preview_start", typed.get("preview_start"));
     let sample = body(PREVIEW, &sample, &zone)?;

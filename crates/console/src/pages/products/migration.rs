@@ -8,9 +8,9 @@ use super::{HERE, Terms};
 use crate::Console;
 use crate::action::Action;
 use crate::display::{Count, Moment};
-use crate::form::{Asked, Typed};
+use crate::form::{Asked, FormValues};
 use crate::guard::{Visitor, redirect_saying};
-use crate::page::{Answer, Notice, Section, Trouble, read};
+use crate::page::{Answer, Notice, PageError, Section, read};
 use crate::pages::ask::Ask;
 use askama::Template;
 use axum::extract::{Path, State};
@@ -66,12 +66,12 @@ pub struct Failed {
 
 impl Progress {
     /// Fetches the current state.
-    pub async fn fetch(console: &Console, visitor: &Visitor, product: &str) -> Result<Progress, Trouble> {
+    pub async fn fetch(console: &Console, visitor: &Visitor, product: &str) -> Result<Progress, PageError> {
         read(&console.service.get_migration_mode(visitor.caller(), product).await?)
     }
 
     /// Fetches the state for a page, which does not wait long for the numbers.
-    pub async fn glance(console: &Console, visitor: &Visitor, terms: &Terms) -> Result<Progress, Trouble> {
+    pub async fn glance(console: &Console, visitor: &Visitor, terms: &Terms) -> Result<Progress, PageError> {
         match console.service.glance_at_migration_mode(visitor.caller(), &terms.product_id).await? {
             Some(glance) => {
                 let counted = if glance.is_of_now { Counted::Now } else { Counted::Before };
@@ -158,7 +158,7 @@ pub async fn progress(State(console): State<Console>, visitor: Visitor, Path(id)
 }
 
 /// Reads whether events are to be held. A release cannot be stopped, so it must be requested explicitly.
-fn is_to_hold(typed: &Typed) -> Result<bool, Problem> {
+fn is_to_hold(typed: &FormValues) -> Result<bool, Problem> {
     match typed.get("to") {
         "on" => Ok(true),
         "off" => Ok(false),
@@ -167,7 +167,7 @@ fn is_to_hold(typed: &Typed) -> Result<bool, Problem> {
 }
 
 /// The call: `on`, or `off` with or without webhooks of past events.
-fn action(product: &str, typed: &Typed) -> Result<Action, Problem> {
+fn action(product: &str, typed: &FormValues) -> Result<Action, Problem> {
     let holds = is_to_hold(typed)?;
     let mut sent = json!({ "migration_mode": holds });
     if !holds && typed.has("historical_webhooks") {
@@ -176,7 +176,7 @@ fn action(product: &str, typed: &Typed) -> Result<Action, Problem> {
     Ok(Action::SetMigrationMode(product.to_owned(), sent))
 }
 
-async fn question(console: &Console, visitor: &Visitor, id: &str, typed: &Typed) -> Result<Ask, Trouble> {
+async fn question(console: &Console, visitor: &Visitor, id: &str, typed: &FormValues) -> Result<Ask, PageError> {
     let terms = Terms::fetch(console, visitor, id).await?;
     let progress = Progress::glance(console, visitor, &terms).await?;
     let name = &terms.product_overview.product_name;
@@ -243,7 +243,12 @@ struct Switched {
 }
 
 /// Changes the mode.
-pub async fn switch(State(console): State<Console>, visitor: Visitor, Path(id): Path<String>, typed: Typed) -> Answer {
+pub async fn switch(
+    State(console): State<Console>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+    typed: FormValues,
+) -> Answer {
     let done = action(&id, &typed)?.perform(&console.service, visitor.caller(), Some(typed.get("once"))).await;
     match done {
         Ok(answer) => {

@@ -13,10 +13,10 @@ pub use terms::Terms;
 use crate::Console;
 use crate::csv::{Cell, Csv};
 use crate::display::Count;
-use crate::form::{Asked, Typed};
+use crate::form::{Asked, FormValues};
 use crate::guard::Visitor;
 use crate::listing::{Listed, Pager, all, link, paging};
-use crate::page::{Answer, Page, Section, Trouble, read};
+use crate::page::{Answer, Page, PageError, Section, read};
 use askama::Template;
 use axum::extract::{Path, State};
 use migration::Progress;
@@ -75,7 +75,7 @@ async fn in_state(
     visitor: &Visitor,
     products: Vec<Terms>,
     state: &str,
-) -> Result<Vec<Listing>, Trouble> {
+) -> Result<Vec<Listing>, PageError> {
     let mut listed = Vec::new();
     for terms in products {
         let mut failed = Count(0);
@@ -129,7 +129,7 @@ pub async fn show_one(State(console): State<Console>, visitor: Visitor, Path(id)
 }
 
 /// The typed zone, or the default zone.
-fn typed_zone(typed: &Typed) -> Option<daybook_engine::zone::Zone> {
+fn typed_zone(typed: &FormValues) -> Option<daybook_engine::zone::Zone> {
     let name = typed.get(fields::ZONE);
     let name = if name.is_empty() { daybook_service::policy::DEFAULT_ZONE } else { name };
     daybook_engine::zone::Zone::named(name)

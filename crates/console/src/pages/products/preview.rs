@@ -1,7 +1,7 @@
 //! The schedule of a sample loan, shown next to a form.
 
 use crate::display::{Count, Moment, Money};
-use crate::page::{Trouble, read};
+use crate::page::{PageError, read};
 use askama::Template;
 use bytes::Bytes;
 use daybook_service::problem::Problem;
@@ -53,7 +53,7 @@ pub struct Piece {
 
 impl Preview {
     /// Reads a schedule of the service.
-    pub fn new(answer: &Bytes, curl: String) -> Result<Preview, Trouble> {
+    pub fn new(answer: &Bytes, curl: String) -> Result<Preview, PageError> {
         let mut rows = read::<Schedule>(answer)?.results;
         let count = Count(rows.len() as u64);
         let mut left_out = Count(0);

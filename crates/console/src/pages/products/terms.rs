@@ -4,7 +4,7 @@ use super::effects::StatusEffects;
 use crate::Console;
 use crate::display::{Moment, Money, plain_words};
 use crate::guard::Visitor;
-use crate::page::{Trouble, read};
+use crate::page::{PageError, read};
 use daybook_engine::zone::Zone;
 use daybook_service::problem::Problem;
 use serde::Deserialize;
@@ -125,7 +125,7 @@ struct Attributes {
 
 impl Terms {
     /// Fetches a product.
-    pub async fn fetch(console: &Console, visitor: &Visitor, id: &str) -> Result<Terms, Trouble> {
+    pub async fn fetch(console: &Console, visitor: &Visitor, id: &str) -> Result<Terms, PageError> {
         read(&console.service.get_product(visitor.caller(), id).await?)
     }
 

@@ -5,7 +5,7 @@ use crate::Console;
 use crate::csv::{Cell, Csv};
 use crate::form::Asked;
 use crate::guard::Visitor;
-use crate::page::{Answer, Page, Section, Trouble, read};
+use crate::page::{Answer, Page, PageError, Section, read};
 use askama::Template;
 use axum::extract::{Path, State};
 use bytes::Bytes;
@@ -41,7 +41,7 @@ struct EventTypes {
     results: Vec<EventType>,
 }
 
-async fn all(console: &Console, visitor: &Visitor) -> Result<Vec<EventType>, Trouble> {
+async fn all(console: &Console, visitor: &Visitor) -> Result<Vec<EventType>, PageError> {
     let EventTypes { results } = read(&console.service.event_types(visitor.caller()).await?)?;
     Ok(results)
 }

@@ -7,10 +7,10 @@ use crate::Console;
 use crate::action::Action;
 use crate::csv::{Cell, Csv};
 use crate::display::{Count, Moment};
-use crate::form::{Asked, Typed};
+use crate::form::{Asked, FormValues};
 use crate::guard::{Visitor, redirect_saying};
 use crate::listing::{Listed, all};
-use crate::page::{Answer, Notice, Page, Section, Trouble, read, show_again};
+use crate::page::{Answer, Notice, Page, PageError, Section, read, show_again};
 use crate::pages::ask::Ask;
 use askama::Template;
 use axum::extract::State;
@@ -95,7 +95,7 @@ pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked)
             page.next = next.as_ref().map_or_else(String::new, at);
             crate::page::show(&page)
         }
-        Err(Trouble { problem, .. }) if problem.code == "invalid_request" => {
+        Err(PageError { problem, .. }) if problem.code == "invalid_request" => {
             page.wrong = lines(&problem);
             show_again(&page)
         }
@@ -108,7 +108,7 @@ async fn fetch(
     visitor: &Visitor,
     mark: Option<&str>,
     query: DeliveryQuery,
-) -> Result<Listed<DeadLetter>, Trouble> {
+) -> Result<Listed<DeadLetter>, PageError> {
     let paging = Paging::read(None, mark, None)?;
     read(&console.service.list_dead_letters(visitor.caller(), paging, query).await?)
 }
@@ -220,7 +220,7 @@ fn ask(filter: &Filter, counted: &Replayed) -> Ask {
 }
 
 /// Replays dead letters.
-pub async fn send_again(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
+pub async fn send_again(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> Answer {
     let filter = Filter::new(&typed, Vec::new());
     let action = Action::Replay(replay(&filter)?);
     let done: Replayed = read(&action.perform(&console.service, visitor.caller(), Some(typed.get("once"))).await?)?;

@@ -9,7 +9,7 @@ use crate::display::{Count, Moment};
 use crate::form::Asked;
 use crate::guard::Visitor;
 use crate::listing::{Listed, all};
-use crate::page::{Answer, Page, Section, Trouble, read, show_again};
+use crate::page::{Answer, Page, PageError, Section, read, show_again};
 use askama::Template;
 use axum::extract::State;
 use daybook_service::DeliveryQuery;
@@ -94,7 +94,7 @@ pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked)
             page.next = next.as_ref().map_or_else(String::new, at);
             crate::page::show(&page)
         }
-        Err(Trouble { problem, .. }) if problem.code == "invalid_request" => {
+        Err(PageError { problem, .. }) if problem.code == "invalid_request" => {
             page.wrong = lines(&problem);
             show_again(&page)
         }
@@ -107,7 +107,7 @@ async fn fetch(
     visitor: &Visitor,
     mark: Option<&str>,
     query: DeliveryQuery,
-) -> Result<Listed<Delivery>, Trouble> {
+) -> Result<Listed<Delivery>, PageError> {
     let paging = Paging::read(None, mark, None)?;
     read(&console.service.list_deliveries(visitor.caller(), paging, query).await?)
 }

@@ -2,7 +2,7 @@
 
 use super::Subscription;
 use crate::display::typed_moment;
-use crate::form::Typed;
+use crate::form::FormValues;
 use daybook_engine::time::Time;
 use daybook_engine::zone::Zone;
 use daybook_service::DeliveryQuery;
@@ -17,16 +17,17 @@ const FIELDS: [&str; 6] = ["webhook_uuid", "event", "account_id", "outcome", "si
 /// A filter as typed.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    typed: Typed,
+    typed: FormValues,
     /// The subscriptions to choose from.
     pub subscriptions: Vec<Subscription>,
 }
 
 impl Filter {
     /// Reads the filter from the query parameters.
-    pub fn new(asked: &Typed, subscriptions: Vec<Subscription>) -> Filter {
-        let keep = |kept: Typed, name: &&str| if asked.has(name) { kept.with(name, asked.get(name)) } else { kept };
-        Filter { typed: FIELDS.iter().fold(Typed::default(), keep), subscriptions }
+    pub fn new(asked: &FormValues, subscriptions: Vec<Subscription>) -> Filter {
+        let keep =
+            |kept: FormValues, name: &&str| if asked.has(name) { kept.with(name, asked.get(name)) } else { kept };
+        Filter { typed: FIELDS.iter().fold(FormValues::default(), keep), subscriptions }
     }
 
     /// The value of a field.
@@ -109,8 +110,9 @@ mod tests {
 
     #[test]
     fn a_filter_is_kept_by_links_and_read_as_it_was_typed() {
-        let asked =
-            Typed::read(b"event=payment_missed&since=2025-02-15T09%3A00&account_id=a%3A1&format=csv&starting_after=x");
+        let asked = FormValues::read(
+            b"event=payment_missed&since=2025-02-15T09%3A00&account_id=a%3A1&format=csv&starting_after=x",
+        );
         let filter = Filter::new(&asked, Vec::new());
         let query = filter.query().expect("all is right");
         assert_eq!(query.since, Time::parse("2025-02-15T09:00:00Z"));
@@ -122,7 +124,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named() {
-        let asked = Typed::read(b"event=party&outcome=MAYBE&since=soon&webhook_uuid=%3Cscript%3E");
+        let asked = FormValues::read(b"event=party&outcome=MAYBE&since=soon&webhook_uuid=%3Cscript%3E");
         let problem = Filter::new(&asked, Vec::new()).query().expect_err("nothing of it is right");
         let named: Vec<&str> = problem.details.iter().map(|detail| detail.field.as_str()).collect();
         assert_eq!(named, ["webhook_uuid", "event", "outcome", "since"]);

@@ -4,9 +4,9 @@ use super::HERE;
 use super::pretty::pretty;
 use crate::Console;
 use crate::display::{Count, Moment};
-use crate::form::Typed;
+use crate::form::FormValues;
 use crate::guard::{Visitor, redirect_saying};
-use crate::page::{Answer, Notice, Page, Section, Trouble};
+use crate::page::{Answer, Notice, Page, PageError, Section};
 use crate::pages::ask::Ask;
 use askama::Template;
 use axum::extract::{Path, State};
@@ -154,7 +154,7 @@ pub async fn show(State(console): State<Console>, visitor: Visitor, Path(event_i
     })
 }
 
-async fn ask(console: &Console, visitor: &Visitor, event_id: &str, uuid: &str) -> Result<Ask, Trouble> {
+async fn ask(console: &Console, visitor: &Visitor, event_id: &str, uuid: &str) -> Result<Ask, PageError> {
     let message = console.service.message(visitor.caller(), event_id).await?;
     let one = message.urls.iter().find(|one| one.webhook_uuid == uuid);
     let one = one.ok_or_else(|| Problem::not_found("subscription", uuid))?;
@@ -195,7 +195,7 @@ pub async fn send(
     State(console): State<Console>,
     visitor: Visitor,
     Path((event_id, uuid)): Path<(String, String)>,
-    _: Typed,
+    _: FormValues,
 ) -> Answer {
     match console.service.send_again(visitor.caller(), &uuid, &event_id).await {
         Ok(()) => {

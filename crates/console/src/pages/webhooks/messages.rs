@@ -5,10 +5,10 @@ use super::filter::Filter;
 use super::{HERE, all_subscriptions};
 use crate::Console;
 use crate::display::Moment;
-use crate::form::{Asked, Typed};
+use crate::form::{Asked, FormValues};
 use crate::guard::Visitor;
 use crate::listing::{Listed, link};
-use crate::page::{Answer, Page, Section, Trouble, read, show_again};
+use crate::page::{Answer, Page, PageError, Section, read, show_again};
 use askama::Template;
 use axum::extract::State;
 use daybook_service::MessageQuery;
@@ -74,7 +74,7 @@ impl MessagesPage {
     }
 }
 
-fn at(asked: &Typed, mark: &str) -> String {
+fn at(asked: &FormValues, mark: &str) -> String {
     let mut pairs: Vec<(&str, &str)> = FIELDS.iter().map(|name| (*name, asked.get(name))).collect();
     pairs.push(("starting_after", mark));
     link(&format!("{HERE}/messages"), &pairs)
@@ -121,7 +121,7 @@ pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked)
             page.next = paging.next().map_or_else(String::new, |mark| at(&asked, &mark));
             crate::page::show(&page)
         }
-        Err(Trouble { problem, .. }) if problem.code == "invalid_request" => {
+        Err(PageError { problem, .. }) if problem.code == "invalid_request" => {
             page.wrong = lines(&problem);
             show_again(&page)
         }
@@ -134,7 +134,7 @@ async fn fetch(
     visitor: &Visitor,
     mark: Option<&str>,
     query: MessageQuery,
-) -> Result<Listed<Message>, Trouble> {
+) -> Result<Listed<Message>, PageError> {
     let paging = Paging::read(None, mark, None)?;
     read(&console.service.list_messages(visitor.caller(), paging, query).await?)
 }

@@ -23,7 +23,7 @@ pub mod subscriptions;
 use crate::Console;
 use crate::display::{Count, Moment};
 use crate::guard::Visitor;
-use crate::page::{Trouble, read};
+use crate::page::{PageError, read};
 use serde::Deserialize;
 
 /// The path of this section.
@@ -72,7 +72,7 @@ struct Subscriptions {
 }
 
 /// All subscriptions, oldest first.
-pub async fn all_subscriptions(console: &Console, visitor: &Visitor) -> Result<Vec<Subscription>, Trouble> {
+pub async fn all_subscriptions(console: &Console, visitor: &Visitor) -> Result<Vec<Subscription>, PageError> {
     let Subscriptions { results } = read(&console.service.list_subscriptions(visitor.caller()).await?)?;
     Ok(results)
 }

@@ -6,9 +6,9 @@ use crate::action::Action;
 use crate::chart::{Bar, Part, bars};
 use crate::csv::{Cell, Csv};
 use crate::display::{Count, Moment};
-use crate::form::{Asked, Typed};
+use crate::form::{Asked, FormValues};
 use crate::guard::{Visitor, redirect_saying};
-use crate::page::{Answer, Notice, Page, Section, Trouble, read};
+use crate::page::{Answer, Notice, Page, PageError, Section, read};
 use crate::pages::ask::Ask;
 use askama::Template;
 use axum::extract::{Path, State};
@@ -58,7 +58,7 @@ impl Hour {
 }
 
 impl SubscriptionsPage {
-    async fn new(console: &Console, visitor: &Visitor) -> Result<SubscriptionsPage, Trouble> {
+    async fn new(console: &Console, visitor: &Visitor) -> Result<SubscriptionsPage, PageError> {
         let figures = console.service.deliveries_by_hour(visitor.caller()).await?;
         let hours: Vec<Hour> = figures.iter().map(Hour::new).collect();
         let columns: Vec<Bar> = hours.iter().enumerate().map(|(index, hour)| hour.bar(index)).collect();
@@ -117,9 +117,9 @@ pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked)
     Ok(csv.file("subscriptions"))
 }
 
-async fn find(console: &Console, visitor: &Visitor, uuid: &str) -> Result<Subscription, Trouble> {
+async fn find(console: &Console, visitor: &Visitor, uuid: &str) -> Result<Subscription, PageError> {
     let found = all_subscriptions(console, visitor).await?.into_iter().find(|one| one.webhook_uuid == uuid);
-    found.ok_or_else(|| Trouble::new(Problem::not_found("subscription", uuid)))
+    found.ok_or_else(|| PageError::new(Problem::not_found("subscription", uuid)))
 }
 
 /// The subscription is already in the requested state: another user was faster, or the page was outdated.
@@ -153,7 +153,12 @@ pub async fn ask_pause(State(console): State<Console>, visitor: Visitor, Path(uu
 }
 
 /// Pauses a URL.
-pub async fn pause(State(console): State<Console>, visitor: Visitor, Path(uuid): Path<String>, typed: Typed) -> Answer {
+pub async fn pause(
+    State(console): State<Console>,
+    visitor: Visitor,
+    Path(uuid): Path<String>,
+    typed: FormValues,
+) -> Answer {
     let once = typed.get("once");
     let answer = Action::Unsubscribe(uuid).perform(&console.service, visitor.caller(), Some(once)).await?;
     let one: Subscription = read(&answer)?;
@@ -203,7 +208,7 @@ pub async fn resume(
     State(console): State<Console>,
     visitor: Visitor,
     Path(uuid): Path<String>,
-    typed: Typed,
+    typed: FormValues,
 ) -> Answer {
     let once = typed.get("once");
     let answer = Action::Resubscribe(uuid).perform(&console.service, visitor.caller(), Some(once)).await?;

@@ -4,7 +4,7 @@ use super::{all_deliveries, happenings, items, messages, no_table, notices, sche
 use crate::Console;
 use crate::csv::{Cell, Csv};
 use crate::display::{Moment, Money};
-use crate::form::Typed;
+use crate::form::FormValues;
 use crate::guard::Visitor;
 use crate::page::Answer;
 use crate::pages::account::Room;
@@ -27,7 +27,7 @@ fn text(text: Option<&String>) -> Cell<'_> {
 }
 
 /// The requested table as a download.
-pub async fn file(console: &Console, visitor: &Visitor, room: &Room, asked: &Typed) -> Answer {
+pub async fn file(console: &Console, visitor: &Visitor, room: &Room, asked: &FormValues) -> Answer {
     let csv = match asked.get("tab") {
         "schedule" => schedule_file(console, visitor, room).await?,
         "items" => items_file(console, visitor, room, asked).await?,
@@ -41,7 +41,7 @@ pub async fn file(console: &Console, visitor: &Visitor, room: &Room, asked: &Typ
     Ok(csv.file(&titled(room, asked.get("tab"))))
 }
 
-type File = Result<Csv, crate::page::Trouble>;
+type File = Result<Csv, crate::page::PageError>;
 
 async fn schedule_file(console: &Console, visitor: &Visitor, room: &Room) -> File {
     let mut csv = Csv::new(&[
@@ -75,7 +75,7 @@ async fn schedule_file(console: &Console, visitor: &Visitor, room: &Room) -> Fil
     Ok(csv)
 }
 
-async fn items_file(console: &Console, visitor: &Visitor, room: &Room, asked: &Typed) -> File {
+async fn items_file(console: &Console, visitor: &Visitor, room: &Room, asked: &FormValues) -> File {
     let mut csv = Csv::new(&[
         "line_item_id",
         "type",

@@ -71,12 +71,12 @@ pub struct Visitor {
     /// The session and its user.
     pub visit: Arc<Visit>,
     /// The context of the request.
-    pub manner: Manner,
+    pub manner: RequestContext,
 }
 
 /// The context of a request, signed in or not.
 #[derive(Clone, Debug, Default)]
-pub struct Manner {
+pub struct RequestContext {
     /// The CSRF token of the user's forms.
     pub csrf: String,
     /// The session token; empty without a session.
@@ -126,11 +126,11 @@ impl<S: Send + Sync> FromRequestParts<S> for Visitor {
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Manner {
+impl<S: Send + Sync> FromRequestParts<S> for RequestContext {
     type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Manner, PageError> {
-        Ok(parts.extensions.get::<Manner>().cloned().unwrap_or_default())
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<RequestContext, PageError> {
+        Ok(parts.extensions.get::<RequestContext>().cloned().unwrap_or_default())
     }
 }
 
@@ -153,7 +153,7 @@ pub async fn stand(State((console, needs)): State<(Console, Needs)>, request: Re
 }
 
 /// Deletes the message cookie once a page has shown the message. A redirect keeps it.
-pub fn forget_notice(response: &mut Response, manner: &Manner) {
+pub fn forget_notice(response: &mut Response, manner: &RequestContext) {
     if !response.status().is_redirection() {
         set_cookie(response, NOTICE, "", Some(0), &manner.base_url);
     }
@@ -173,7 +173,7 @@ async fn admit(
     console: &Console,
     needs: Needs,
     mut request: Request,
-    manner: &mut Manner,
+    manner: &mut RequestContext,
 ) -> Result<Request, Response> {
     let changes = request.method() == Method::POST;
     if changes && let Err(problem) = same_site(request.headers(), console.settings.public_url.as_deref()) {
@@ -209,13 +209,13 @@ async fn admit(
 }
 
 /// Adds the IP address to the caller, for the audit trail.
-fn from_where(mut visit: Visit, manner: &Manner) -> Visit {
+fn from_where(mut visit: Visit, manner: &RequestContext) -> Visit {
     visit.caller = visit.caller.from_where(manner.address, "");
     visit
 }
 
 /// Redirects a user who is not signed in to the sign-in page, which leads back afterwards.
-fn to_the_door(request: &Request, manner: &Manner) -> Response {
+fn to_the_door(request: &Request, manner: &RequestContext) -> Response {
     if request.method() != Method::GET {
         let message = "your session has ended and nothing was changed; sign in again";
         return PageError::new(Problem::new("unauthenticated", message)).at_the_door(manner);
@@ -225,7 +225,7 @@ fn to_the_door(request: &Request, manner: &Manner) -> Response {
 }
 
 /// The signed-in user, if any, for pages that need no session.
-pub async fn glance(console: &Console, mut manner: Manner) -> Option<Visitor> {
+pub async fn glance(console: &Console, mut manner: RequestContext) -> Option<Visitor> {
     let visit = console.service.visit(&manner.session).await.ok()??;
     manner.csrf = visit.csrf.clone();
     Some(Visitor { visit: Arc::new(visit), manner })
@@ -255,7 +255,7 @@ fn old_form(problem: Problem) -> PageError {
 }
 
 /// Checks the token in the header or in the form. The request keeps its body.
-async fn check_token(request: Request, manner: &Manner) -> Result<Request, Problem> {
+async fn check_token(request: Request, manner: &RequestContext) -> Result<Request, Problem> {
     let wrong = || {
         let message = "the form is out of date or belongs to another session; nothing was changed";
         Problem::new("not_authorized", message)
@@ -286,7 +286,7 @@ fn equal(given: &str, token: &str) -> bool {
 }
 
 /// The context of a request, and a new temporary token if a user without a session has none yet.
-pub fn manner_of(console: &Console, request: &Request) -> (Manner, Option<String>) {
+pub fn manner_of(console: &Console, request: &Request) -> (RequestContext, Option<String>) {
     let headers = request.headers();
     let base_url = base_url(console, headers);
     let cookies = Cookies::of(headers, &base_url);
@@ -294,7 +294,7 @@ pub fn manner_of(console: &Console, request: &Request) -> (Manner, Option<String
     let fresh = if known.is_none() { Some(mint_secret()) } else { None };
     let theme = cookies.get(THEME).filter(|theme| ["light", "dark"].contains(theme));
     let address = request.extensions().get::<axum::extract::ConnectInfo<std::net::SocketAddr>>();
-    let manner = Manner {
+    let manner = RequestContext {
         csrf: known.or_else(|| fresh.clone()).unwrap_or_default(),
         session: cookies.get(SESSION).unwrap_or_default().to_owned(),
         theme: theme.unwrap_or_default().to_owned(),
@@ -370,14 +370,14 @@ pub fn redirect(to: &str) -> Response {
 }
 
 /// Redirects the browser, with a message for the next page.
-pub fn redirect_saying(to: &str, notice: &Notice, manner: &Manner) -> Response {
+pub fn redirect_saying(to: &str, notice: &Notice, manner: &RequestContext) -> Response {
     let mut response = redirect(to);
     set_cookie(&mut response, NOTICE, &notice.write(), Some(60), &manner.base_url);
     response
 }
 
 /// Sets the session cookie and redirects the browser.
-pub fn begin_session(to: &str, token: &str, manner: &Manner) -> Response {
+pub fn begin_session(to: &str, token: &str, manner: &RequestContext) -> Response {
     let mut response = redirect(to);
     set_cookie(&mut response, SESSION, token, Some(COOKIE_SECONDS), &manner.base_url);
     set_cookie(&mut response, DOOR, "", Some(0), &manner.base_url);
@@ -385,14 +385,14 @@ pub fn begin_session(to: &str, token: &str, manner: &Manner) -> Response {
 }
 
 /// Deletes the session cookie and redirects the browser.
-pub fn end_session(to: &str, manner: &Manner) -> Response {
+pub fn end_session(to: &str, manner: &RequestContext) -> Response {
     let mut response = redirect(to);
     set_cookie(&mut response, SESSION, "", Some(0), &manner.base_url);
     response
 }
 
 /// Saves the chosen theme in a cookie and redirects the browser.
-pub fn keep_theme(to: &str, theme: &str, manner: &Manner) -> Response {
+pub fn keep_theme(to: &str, theme: &str, manner: &RequestContext) -> Response {
     let mut response = redirect(to);
     let seconds = if theme.is_empty() { 0 } else { 365 * 24 * 60 * 60 };
     set_cookie(&mut response, THEME, theme, Some(seconds), &manner.base_url);

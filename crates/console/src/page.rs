@@ -1,7 +1,7 @@
 //! The frame around every page, and error pages.
 
 use crate::Console;
-use crate::guard::{Manner, Visitor, keep_theme, redirect, safe_path};
+use crate::guard::{RequestContext, Visitor, keep_theme, redirect, safe_path};
 use askama::Template;
 use axum::Form;
 use axum::extract::State;
@@ -79,7 +79,7 @@ pub struct Page {
     /// The signed-in user; `None` on public pages.
     pub visitor: Option<Visitor>,
     /// The context of the request.
-    pub manner: Manner,
+    pub manner: RequestContext,
 }
 
 impl Page {
@@ -89,7 +89,7 @@ impl Page {
     }
 
     /// A page for a user who is not signed in.
-    pub fn at_the_door(title: impl Into<String>, manner: &Manner) -> Page {
+    pub fn at_the_door(title: impl Into<String>, manner: &RequestContext) -> Page {
         Page { title: title.into(), section: Section::None, visitor: None, manner: manner.clone() }
     }
 
@@ -232,7 +232,7 @@ impl PageError {
     }
 
     /// The error page for a user who is not signed in.
-    pub fn at_the_door(mut self, manner: &Manner) -> Response {
+    pub fn at_the_door(mut self, manner: &RequestContext) -> Response {
         self.page = Some(Box::new(Page::at_the_door("Not done", manner)));
         self.into_response()
     }
@@ -308,7 +308,7 @@ impl IntoResponse for PageError {
             tracing::error!(problem = %self.problem, "a page could not be shown");
         }
         let has_frame = self.page.is_some();
-        let page = self.page.map_or_else(|| Page::at_the_door(heading, &Manner::default()), |page| *page);
+        let page = self.page.map_or_else(|| Page::at_the_door(heading, &RequestContext::default()), |page| *page);
         let page = Page { title: heading.to_owned(), ..page };
         let mut problem = self.problem;
         if problem.kind == Kind::Internal {

@@ -2,7 +2,7 @@
 
 use crate::Console;
 use crate::form::{Asked, Field, Form, FormValues, Kind};
-use crate::guard::{Manner, Visitor, begin_session, end_session, safe_path};
+use crate::guard::{RequestContext, Visitor, begin_session, end_session, safe_path};
 use crate::page::{Answer, Page, PageError, show_again, show_refused};
 use askama::Template;
 use axum::extract::{Path, State};
@@ -31,14 +31,14 @@ struct SignIn {
 }
 
 /// The form to sign in.
-pub async fn show(manner: Manner, Asked(asked): Asked) -> Answer {
+pub async fn show(manner: RequestContext, Asked(asked): Asked) -> Answer {
     let form = Form::new(SIGN_IN, FormValues::default());
     let next = safe_path(asked.get("next")).to_owned();
     crate::page::show(&SignIn { page: Page::at_the_door("Sign in", &manner), form, next })
 }
 
 /// Signs a user in.
-pub async fn sign_in(State(console): State<Console>, manner: Manner, typed: FormValues) -> Answer {
+pub async fn sign_in(State(console): State<Console>, manner: RequestContext, typed: FormValues) -> Answer {
     let next = safe_path(typed.get("next")).to_owned();
     match console.service.sign_in(typed.get("email"), password(&typed), manner.address).await {
         Ok(session) => Ok(begin_session(&next, &session.token, &manner)),
@@ -59,7 +59,7 @@ struct Welcome {
 }
 
 impl Welcome {
-    async fn new(console: &Console, manner: &Manner, link: &str, form: Form) -> Result<Welcome, PageError> {
+    async fn new(console: &Console, manner: &RequestContext, link: &str, form: Form) -> Result<Welcome, PageError> {
         let invitation = console.service.invitation(link).await?;
         Ok(Welcome {
             page: Page::at_the_door("Welcome", manner),
@@ -71,7 +71,7 @@ impl Welcome {
 }
 
 /// The form of an invite link.
-pub async fn welcome(State(console): State<Console>, manner: Manner, Path(link): Path<String>) -> Answer {
+pub async fn welcome(State(console): State<Console>, manner: RequestContext, Path(link): Path<String>) -> Answer {
     match Welcome::new(&console, &manner, &link, Form::new(WELCOME, FormValues::default())).await {
         Ok(page) => crate::page::show(&page),
         Err(trouble) => Ok(trouble.at_the_door(&manner)),
@@ -81,7 +81,7 @@ pub async fn welcome(State(console): State<Console>, manner: Manner, Path(link):
 /// Creates the user of an invite link and signs them in.
 pub async fn accept(
     State(console): State<Console>,
-    manner: Manner,
+    manner: RequestContext,
     Path(link): Path<String>,
     typed: FormValues,
 ) -> Answer {
@@ -96,7 +96,13 @@ pub async fn accept(
     }
 }
 
-async fn refuse(console: &Console, manner: &Manner, link: &str, typed: &FormValues, problem: Problem) -> Response {
+async fn refuse(
+    console: &Console,
+    manner: &RequestContext,
+    link: &str,
+    typed: &FormValues,
+    problem: Problem,
+) -> Response {
     let kept = FormValues::default().with("name", typed.get("name")).with("email", typed.get("email"));
     let form = Form::new(WELCOME, kept).refused(&problem);
     let page = match Welcome::new(console, manner, link, form).await {

@@ -3,7 +3,7 @@
 //! The page shows the real effect: the service rehearses the change on a copy of the account. The confirmation has a
 //! unique token, so submitting it twice makes the change once.
 
-use super::Room;
+use super::AccountView;
 use super::account_change::AccountChange;
 use super::data::{Account, Item, List, Notice as Setting, Rolled};
 use super::tables::encoded;
@@ -23,7 +23,7 @@ use serde_json::Value;
 #[template(path = "account/form.html")]
 struct FormPage {
     page: Page,
-    room: Room,
+    room: AccountView,
     change: AccountChange,
     item: String,
     form: Form,
@@ -41,7 +41,7 @@ struct Moved {
 #[template(path = "account/confirm.html")]
 struct ConfirmPage {
     page: Page,
-    room: Room,
+    room: AccountView,
     change: AccountChange,
     item: String,
     sentence: String,
@@ -130,7 +130,7 @@ fn may_do(visitor: &Visitor, change: AccountChange) -> Result<(), PageError> {
 
 /// An account's clock cannot be rolled back. Rolling to the current clock is allowed: the same form may have been
 /// submitted twice.
-fn check_clock(change: AccountChange, room: &Room, body: &Value) -> Result<(), Problem> {
+fn check_clock(change: AccountChange, room: &AccountView, body: &Value) -> Result<(), Problem> {
     let to = body["effective_at"].as_str().and_then(|to| Moment(to.to_owned()).time());
     if change == AccountChange::Roll && to.is_some_and(|to| to < room.clock) {
         let clock = Moment::new(room.clock, &room.zone);
@@ -153,7 +153,7 @@ async fn recorded(console: &Console, visitor: &Visitor, id: &str, body: &Value) 
 
 async fn form_page(console: &Console, visitor: &Visitor, id: &str, change: AccountChange, asked: FormValues) -> Answer {
     may_do(visitor, change)?;
-    let room = Room::enter(console, visitor, id, "").await?;
+    let room = AccountView::enter(console, visitor, id, "").await?;
     let typed = if change == AccountChange::Payment && !asked.has("line_item_id") {
         let uuid = mint_uuid();
         asked.with("line_item_id", format!("pay-{}", uuid.get(..13).unwrap_or_default()))
@@ -167,7 +167,7 @@ async fn form_page(console: &Console, visitor: &Visitor, id: &str, change: Accou
 }
 
 impl FormPage {
-    fn new(visitor: &Visitor, room: Room, change: AccountChange, typed: FormValues) -> FormPage {
+    fn new(visitor: &Visitor, room: AccountView, change: AccountChange, typed: FormValues) -> FormPage {
         FormPage {
             page: Page::new(change.title(), Section::Accounts, visitor),
             room,
@@ -179,7 +179,13 @@ impl FormPage {
 }
 
 /// Shows the form again with the errors. An internal error or an outage gets an error page instead.
-fn refuse(visitor: &Visitor, room: Room, change: AccountChange, typed: FormValues, trouble: PageError) -> Answer {
+fn refuse(
+    visitor: &Visitor,
+    room: AccountView,
+    change: AccountChange,
+    typed: FormValues,
+    trouble: PageError,
+) -> Answer {
     if matches!(trouble.problem.kind, Kind::Internal | Kind::Unavailable) {
         return Err(trouble);
     }
@@ -196,7 +202,7 @@ async fn confirm_page(
     asked: FormValues,
 ) -> Answer {
     may_do(visitor, change)?;
-    let room = Room::enter(console, visitor, id, "").await?;
+    let room = AccountView::enter(console, visitor, id, "").await?;
     let item = asked.get("item").to_owned();
     let rehearsed = async {
         if change.needs_item() && item.is_empty() {
@@ -252,7 +258,7 @@ fn nothing_new(before: &Item) -> String {
 /// The result of a rehearsal in sentences, and the line item it created.
 fn came(
     change: AccountChange,
-    room: &Room,
+    room: &AccountView,
     rehearsal: &Rehearsal,
     body: &Value,
 ) -> Result<(Vec<String>, Option<Item>), PageError> {
@@ -294,7 +300,7 @@ fn left_over(before: &Account, after: &Account) -> Option<String> {
 }
 
 /// A sentence about when a line item takes effect.
-fn fate(item: &Item, room: &Room) -> String {
+fn fate(item: &Item, room: &AccountView) -> String {
     match (item.processing_state.as_str(), &item.applied_at) {
         ("HELD", _) => "The product is in migration mode: nothing changes until the release.".to_owned(),
         ("SCHEDULED", _) => format!("It takes effect on {}. Nothing changes before.", item.effective_at),
@@ -330,7 +336,7 @@ fn moved(before: &Account, after: &Account) -> Vec<Moved> {
 
 async fn done(console: &Console, visitor: &Visitor, id: &str, change: AccountChange, typed: FormValues) -> Answer {
     may_do(visitor, change)?;
-    let room = Room::enter(console, visitor, id, "").await?;
+    let room = AccountView::enter(console, visitor, id, "").await?;
     let item = typed.get("item").to_owned();
     let performed = async {
         let body = change.body(id, &typed, &room.zone)?;

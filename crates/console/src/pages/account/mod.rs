@@ -96,7 +96,7 @@ struct Person {
 
 /// An account, and the time at which it is shown.
 #[derive(Clone, Debug)]
-struct Room {
+struct AccountView {
     id: String,
     /// The current state.
     current: Account,
@@ -113,9 +113,9 @@ struct Room {
     migration: String,
 }
 
-impl Room {
+impl AccountView {
     /// Loads the current state and the requested one.
-    async fn enter(console: &Console, visitor: &Visitor, id: &str, as_of: &str) -> Result<Room, PageError> {
+    async fn enter(console: &Console, visitor: &Visitor, id: &str, as_of: &str) -> Result<AccountView, PageError> {
         let who = visitor.caller();
         let current: Account = read(&console.service.get_account(who, id, None).await?)?;
         let name = current.account_product.product_lifecycle.product_time_zone.as_str();
@@ -137,8 +137,17 @@ impl Room {
         let product = &current.account_product.product_id;
         let migration: Migration = read(&console.service.get_product(who, product).await?)?;
         let migration = migration.migration_state;
-        let mut room =
-            Room { id: id.to_owned(), current, seen, when, zone, clock, ahead, customers: Vec::new(), migration };
+        let mut room = AccountView {
+            id: id.to_owned(),
+            current,
+            seen,
+            when,
+            zone,
+            clock,
+            ahead,
+            customers: Vec::new(),
+            migration,
+        };
         for assigned in room.current.customers.iter().take(CUSTOMERS_SHOWN) {
             let customer: Customer = read(&console.service.get_customer(who, &assigned.customer_id).await?)?;
             let name = Some(customer.name()).filter(|name| !name.is_empty());
@@ -180,7 +189,7 @@ enum Content {
 #[template(path = "account/page.html")]
 struct Whole {
     page: Page,
-    room: Room,
+    room: AccountView,
     tab: Tab,
     machine: Machine,
     content: Content,
@@ -191,7 +200,7 @@ struct Whole {
 #[template(path = "account/then.html")]
 struct Then {
     page: Page,
-    room: Room,
+    room: AccountView,
     tab: Tab,
     content: Content,
 }
@@ -210,7 +219,7 @@ pub async fn show(
 
 async fn look(console: &Console, visitor: &Visitor, id: &str, asked: &FormValues, piece: bool) -> Answer {
     let tab = Tab::read(asked.get("tab"));
-    let room = Room::enter(console, visitor, id, asked.get("as_of")).await?;
+    let room = AccountView::enter(console, visitor, id, asked.get("as_of")).await?;
     if asked.get("format") == "csv" {
         return tables::file(console, visitor, &room, asked).await;
     }

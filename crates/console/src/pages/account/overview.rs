@@ -1,6 +1,6 @@
 //! The first tab: the account's state, its history, and held events.
 
-use super::Room;
+use super::AccountView;
 use super::data::{Account, Happening, List, StatusChange};
 use super::tables::EVERYTHING;
 use crate::Console;
@@ -50,7 +50,7 @@ pub struct Held {
 
 impl Overview {
     /// Loads the tab.
-    pub async fn load(console: &Console, visitor: &Visitor, room: &Room) -> Result<Overview, PageError> {
+    pub async fn load(console: &Console, visitor: &Visitor, room: &AccountView) -> Result<Overview, PageError> {
         let (service, who) = (&console.service, visitor.caller());
         let happenings: List<Happening> = read(&service.list_account_events(who, &room.id, EVERYTHING).await?)?;
         let mut trail: List<StatusChange> =
@@ -76,7 +76,7 @@ impl Held {
     async fn load(
         console: &Console,
         visitor: &Visitor,
-        room: &Room,
+        room: &AccountView,
         happenings: &[Happening],
     ) -> Result<Held, PageError> {
         let waiting: Vec<&Happening> = happenings.iter().filter(|happening| happening.waits()).collect();
@@ -98,7 +98,7 @@ impl Held {
 }
 
 /// The balance at some times between the account's clock and a future time, as the service previews it.
-async fn glances(console: &Console, visitor: &Visitor, room: &Room, at: Time) -> Result<Vec<Point>, PageError> {
+async fn glances(console: &Console, visitor: &Visitor, room: &AccountView, at: Time) -> Result<Vec<Point>, PageError> {
     let way = at.seconds() - room.clock.seconds();
     let mut points = Vec::new();
     for step in 1..GLANCES {
@@ -112,7 +112,7 @@ async fn glances(console: &Console, visitor: &Visitor, room: &Room, at: Time) ->
 }
 
 /// The chart of the balance after each event, up to the time shown or to now. Empty if there are no events.
-fn drawing(room: &Room, happenings: &[Happening], later: Vec<Point>) -> String {
+fn drawing(room: &AccountView, happenings: &[Happening], later: Vec<Point>) -> String {
     let mut points: Vec<Point> = happenings
         .iter()
         .filter_map(|happening| {

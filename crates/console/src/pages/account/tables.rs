@@ -4,7 +4,7 @@
 //! the schedule. Deliveries are the exception: the service pages them.
 
 use super::data::{Delivery, Happening, Instalment, Item, List, Notice, Told};
-use super::{Room, Tab};
+use super::{AccountView, Tab};
 use crate::Console;
 use crate::display::plain_words;
 use crate::form::FormValues;
@@ -63,7 +63,7 @@ impl<T> Sheet<T> {
     }
 }
 
-fn link(room: &Room, tab: Tab) -> String {
+fn link(room: &AccountView, tab: Tab) -> String {
     format!("{}?tab={}{}", room.path(), tab.name(), room.when.link())
 }
 
@@ -89,7 +89,7 @@ impl ScheduleTab {
     pub async fn load(
         console: &Console,
         visitor: &Visitor,
-        room: &Room,
+        room: &AccountView,
         asked: &FormValues,
     ) -> Result<Self, PageError> {
         let rows = schedule(console, visitor, room).await?;
@@ -99,7 +99,7 @@ impl ScheduleTab {
     }
 }
 
-async fn schedule(console: &Console, visitor: &Visitor, room: &Room) -> Result<Vec<Row>, PageError> {
+async fn schedule(console: &Console, visitor: &Visitor, room: &AccountView) -> Result<Vec<Row>, PageError> {
     let answer = console.service.get_amortization_schedule(visitor.caller(), &room.id, room.when.time()).await?;
     let rows: List<Instalment> = read(&answer)?;
     let next = rows.results.iter().position(|row| row.paid_on_time.is_none() && !row.outstanding_cents.is_zero());
@@ -135,7 +135,7 @@ impl ItemsTab {
     pub async fn load(
         console: &Console,
         visitor: &Visitor,
-        room: &Room,
+        room: &AccountView,
         asked: &FormValues,
     ) -> Result<Self, PageError> {
         let (lines, kinds) = items(console, visitor, room, asked).await?;
@@ -162,7 +162,7 @@ impl ItemsTab {
 async fn items(
     console: &Console,
     visitor: &Visitor,
-    room: &Room,
+    room: &AccountView,
     asked: &FormValues,
 ) -> Result<(Vec<Line>, BTreeSet<String>), PageError> {
     let query = ItemQuery { as_of: room.when.time(), ..ItemQuery::default() };
@@ -194,7 +194,7 @@ impl TimelineTab {
     pub async fn load(
         console: &Console,
         visitor: &Visitor,
-        room: &Room,
+        room: &AccountView,
         asked: &FormValues,
     ) -> Result<Self, PageError> {
         let happenings = happenings(console, visitor, room).await?;
@@ -202,7 +202,7 @@ impl TimelineTab {
     }
 }
 
-async fn happenings(console: &Console, visitor: &Visitor, room: &Room) -> Result<Vec<Happening>, PageError> {
+async fn happenings(console: &Console, visitor: &Visitor, room: &AccountView) -> Result<Vec<Happening>, PageError> {
     let answer = console.service.list_account_events(visitor.caller(), &room.id, EVERYTHING).await?;
     let mut list: List<Happening> = read(&answer)?;
     list.results.reverse();
@@ -233,7 +233,7 @@ impl WebhooksTab {
     pub async fn load(
         console: &Console,
         visitor: &Visitor,
-        room: &Room,
+        room: &AccountView,
         asked: &FormValues,
     ) -> Result<Self, PageError> {
         let link = link(room, Tab::Webhooks);
@@ -248,7 +248,7 @@ impl WebhooksTab {
     }
 }
 
-async fn messages(console: &Console, visitor: &Visitor, room: &Room) -> Result<Vec<Message>, PageError> {
+async fn messages(console: &Console, visitor: &Visitor, room: &AccountView) -> Result<Vec<Message>, PageError> {
     let happenings = happenings(console, visitor, room).await?;
     let messages = happenings.into_iter().flat_map(|because| {
         let told: Vec<Told> = because.webhooks.iter().rev().cloned().collect();
@@ -260,7 +260,7 @@ async fn messages(console: &Console, visitor: &Visitor, room: &Room) -> Result<V
 async fn deliveries(
     console: &Console,
     visitor: &Visitor,
-    room: &Room,
+    room: &AccountView,
     paging: Paging,
 ) -> Result<List<Delivery>, PageError> {
     let account_id = Reference::read(&room.id).map_err(|message| Problem::invalid("account_id", message))?;
@@ -295,14 +295,14 @@ const NOTICES: [(&str, &str); 4] = [
 ];
 
 impl NoticesTab {
-    pub async fn load(console: &Console, visitor: &Visitor, room: &Room) -> Result<Self, PageError> {
+    pub async fn load(console: &Console, visitor: &Visitor, room: &AccountView) -> Result<Self, PageError> {
         let notices = notices(console, visitor, room).await?;
         let of = |name: &str| notices.iter().filter(|notice| notice.notification_type == name).cloned().collect();
         Ok(NoticesTab { kinds: NOTICES.map(|(name, about)| NoticeKind { name, about, set: of(name) }).into() })
     }
 }
 
-async fn notices(console: &Console, visitor: &Visitor, room: &Room) -> Result<Vec<Notice>, PageError> {
+async fn notices(console: &Console, visitor: &Visitor, room: &AccountView) -> Result<Vec<Notice>, PageError> {
     let answer = console.service.get_notification_config(visitor.caller(), &room.id).await?;
     Ok(read::<List<Notice>>(&answer)?.results)
 }
@@ -313,7 +313,7 @@ pub fn encoded(text: &str) -> String {
 }
 
 /// All delivery attempts, up to the limit of a download.
-async fn all_deliveries(console: &Console, visitor: &Visitor, room: &Room) -> Result<Vec<Delivery>, PageError> {
+async fn all_deliveries(console: &Console, visitor: &Visitor, room: &AccountView) -> Result<Vec<Delivery>, PageError> {
     let mut all = Vec::new();
     let mut mark: Option<String> = None;
     loop {
@@ -327,13 +327,17 @@ async fn all_deliveries(console: &Console, visitor: &Visitor, room: &Room) -> Re
 }
 
 /// All status changes, for a download.
-async fn trail(console: &Console, visitor: &Visitor, room: &Room) -> Result<Vec<super::data::StatusChange>, PageError> {
+async fn trail(
+    console: &Console,
+    visitor: &Visitor,
+    room: &AccountView,
+) -> Result<Vec<super::data::StatusChange>, PageError> {
     let answer = console.service.list_account_status_changes(visitor.caller(), &room.id, EVERYTHING).await?;
     Ok(read::<List<super::data::StatusChange>>(&answer)?.results)
 }
 
 /// The name of a download.
-fn titled(room: &Room, what: &str) -> String {
+fn titled(room: &AccountView, what: &str) -> String {
     let at = room.when.at.as_ref().map_or_else(String::new, |at| format!("-as-of-{}", at.date()));
     format!("{}-{what}{at}", room.id)
 }

@@ -7,7 +7,7 @@ use crate::display::{Moment, Money};
 use crate::form::FormValues;
 use crate::guard::Visitor;
 use crate::page::Answer;
-use crate::pages::account::Room;
+use crate::pages::account::AccountView;
 use crate::pages::account::data::{Amounts, Happening, Posting, Split};
 
 fn money(amount: Money) -> Cell<'static> {
@@ -27,7 +27,7 @@ fn text(text: Option<&String>) -> Cell<'_> {
 }
 
 /// The requested table as a download.
-pub async fn file(console: &Console, visitor: &Visitor, room: &Room, asked: &FormValues) -> Answer {
+pub async fn file(console: &Console, visitor: &Visitor, room: &AccountView, asked: &FormValues) -> Answer {
     let csv = match asked.get("tab") {
         "schedule" => schedule_file(console, visitor, room).await?,
         "items" => items_file(console, visitor, room, asked).await?,
@@ -43,7 +43,7 @@ pub async fn file(console: &Console, visitor: &Visitor, room: &Room, asked: &For
 
 type File = Result<Csv, crate::page::PageError>;
 
-async fn schedule_file(console: &Console, visitor: &Visitor, room: &Room) -> File {
+async fn schedule_file(console: &Console, visitor: &Visitor, room: &AccountView) -> File {
     let mut csv = Csv::new(&[
         "instalment",
         "due_at",
@@ -75,7 +75,7 @@ async fn schedule_file(console: &Console, visitor: &Visitor, room: &Room) -> Fil
     Ok(csv)
 }
 
-async fn items_file(console: &Console, visitor: &Visitor, room: &Room, asked: &FormValues) -> File {
+async fn items_file(console: &Console, visitor: &Visitor, room: &AccountView, asked: &FormValues) -> File {
     let mut csv = Csv::new(&[
         "line_item_id",
         "type",
@@ -124,7 +124,7 @@ fn splits(splits: &[Split]) -> String {
     texts.collect::<Vec<_>>().join("; ")
 }
 
-async fn timeline_file(console: &Console, visitor: &Visitor, room: &Room) -> File {
+async fn timeline_file(console: &Console, visitor: &Visitor, room: &AccountView) -> File {
     let mut csv = Csv::new(&[
         "event",
         "state",
@@ -197,7 +197,7 @@ fn amounts(amounts: Option<&Amounts>) -> [Cell<'static>; 5] {
     all.map(money)
 }
 
-async fn messages_file(console: &Console, visitor: &Visitor, room: &Room) -> File {
+async fn messages_file(console: &Console, visitor: &Visitor, room: &AccountView) -> File {
     let mut csv = Csv::new(&["event", "event_id", "state", "happened_at", "because"]);
     for message in messages(console, visitor, room).await? {
         csv.row(&[
@@ -211,7 +211,7 @@ async fn messages_file(console: &Console, visitor: &Visitor, room: &Room) -> Fil
     Ok(csv)
 }
 
-async fn attempts_file(console: &Console, visitor: &Visitor, room: &Room) -> File {
+async fn attempts_file(console: &Console, visitor: &Visitor, room: &AccountView) -> File {
     let mut csv = Csv::new(&[
         "attempted_at",
         "event",
@@ -241,7 +241,7 @@ async fn attempts_file(console: &Console, visitor: &Visitor, room: &Room) -> Fil
     Ok(csv)
 }
 
-async fn notices_file(console: &Console, visitor: &Visitor, room: &Room) -> File {
+async fn notices_file(console: &Console, visitor: &Visitor, room: &AccountView) -> File {
     let mut csv = Csv::new(&["notification_type", "time_offset", "interval", "time", "enabled", "next_at"]);
     for notice in notices(console, visitor, room).await? {
         csv.row(&[
@@ -256,7 +256,7 @@ async fn notices_file(console: &Console, visitor: &Visitor, room: &Room) -> File
     Ok(csv)
 }
 
-async fn trail_file(console: &Console, visitor: &Visitor, room: &Room) -> File {
+async fn trail_file(console: &Console, visitor: &Visitor, room: &AccountView) -> File {
     let mut csv = Csv::new(&["changed_at", "account_status", "account_status_subtype"]);
     for change in trail(console, visitor, room).await? {
         csv.row(&[

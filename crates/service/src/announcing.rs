@@ -1,4 +1,4 @@
-//! Messages about customers, products and subscriptions. The herald writes those about accounts.
+//! Messages about customers, products and subscriptions. The message writer writes those about accounts.
 
 use crate::view::{self, time::Stamp};
 use crate::webhooks::events::OwnEvent;

@@ -1,7 +1,7 @@
 //! Runs cases against a running server, through its API alone.
 //!
 //! ```text
-//! case ─► guise: ids of its own, moments moved ─► play: product, customer, account, events ─► find ─► judge
+//! case ─► mapping: ids of its own, moments moved ─► play: product, customer, account, events ─► find ─► judge
 //!                                                        messages ─► receiver ───────────────────┘
 //! ```
 //!

@@ -1,4 +1,4 @@
-//! The herald writes the messages that announce events, with the data as of the moment of each event.
+//! The message writer writes the messages that announce events, with the data as of the moment of each event.
 //!
 //! It watches a fold. After each step it writes one message for each event of that step: the line item or the account
 //! right after the step, rendered to the exact bytes that every receiver will get, and signed. Nothing is sent here.
@@ -24,7 +24,7 @@ use serde::Serialize;
 use std::sync::Arc;
 use utoipa::ToSchema;
 
-/// The account data that the herald needs.
+/// The account data that the message writer needs.
 #[derive(Clone, Copy)]
 pub struct About<'a> {
     /// The account.
@@ -171,7 +171,7 @@ struct Further<'a> {
 }
 
 impl<'a> MessageWriter<'a> {
-    /// A herald for one account. `last_sequence` is the sequence number of the account's last message.
+    /// A message writer for one account. `last_sequence` is the sequence number of the account's last message.
     pub fn new(about: About<'a>, timing: Timing, last_sequence: i64) -> MessageWriter<'a> {
         MessageWriter {
             about,
@@ -185,7 +185,7 @@ impl<'a> MessageWriter<'a> {
         }
     }
 
-    /// The same herald, which stops the fold when a slice is full.
+    /// The same message writer, which stops the fold when a slice is full.
     pub fn within(self, slice: Option<Slice>, unsettled: Vec<(Time, Time)>) -> MessageWriter<'a> {
         MessageWriter { meter: slice.map(|slice| Meter::new(slice, unsettled)), ..self }
     }

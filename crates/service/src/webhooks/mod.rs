@@ -1,14 +1,14 @@
 //! Webhooks: subscriptions, types of events, delivery results, and the keys that receivers verify signatures with.
 //!
-//! The herald announces events of accounts, `News` all others; both write signed messages into the log of their
+//! The message writer announces events of accounts, `News` all others; both write signed messages into the log of their
 //! organization. This module lets callers inspect and control what happens after that. The dispatcher, in the
 //! `webhooks` crate, sends the messages; [`Service::nudge`] wakes it, and it gets data that only the service has from
 //! the [`dispatcher_support`].
 //!
 //! ```text
-//! herald, news ──► log ──► dispatcher ──► receivers
+//! writer, news ──► log ──► dispatcher ──► receivers
 //!                             ▲   ▲
-//!        nudge, subscriptions ┘   └ office: keys, the message about a paused URL
+//!        nudge, subscriptions ┘   └ support: keys, the message about a paused URL
 //! ```
 //!
 //! | file | contents |

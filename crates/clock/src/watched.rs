@@ -166,19 +166,23 @@ impl Watched {
         Before { wall: self.inner.now(), steady: self.inner.steady() }
     }
 
-    /// Ends a comparison with the reference's time. A response that took too long is too imprecise and is ignored.
-    /// Returns whether the comparison counted.
+    /// Ends a comparison with the reference's time. The response was under way for an unknown part of the time it took,
+    /// so the difference may be off by half of that: if the previous difference is within these bounds, it stays. A
+    /// response that took too long is ignored. Returns whether the comparison counted.
     pub fn compare(&self, before: Before, reference: Time) -> bool {
         let took = self.inner.steady().saturating_sub(before.steady);
         if took > self.limits.most_skew {
             return false;
         }
         let half = micros(took / 2);
-        let offset = before.wall.plus_micros(half).micros().saturating_sub(reference.micros());
+        let wall = before.wall.plus_micros(half);
+        let measured = wall.micros().saturating_sub(reference.micros());
         let mut state = self.state();
+        let is_within = state.offset.saturating_sub(measured).saturating_abs() <= half;
+        let offset = if is_within { state.offset } else { measured };
         state.offset = offset;
         state.correction = -offset;
-        state.anchor = (reference, before.steady + took / 2);
+        state.anchor = (wall.plus_micros(-offset), before.steady + took / 2);
         if offset.saturating_abs().saturating_sub(half) > micros(self.limits.most_skew) {
             state.trouble = Some(Trouble::Skew(offset));
         } else {
@@ -316,6 +320,21 @@ mod tests {
         manual.pass(Duration::from_secs(6));
         assert!(!watched.compare(before, at(500 * SECOND)));
         assert_eq!(watched.now(), at(8 * SECOND));
+    }
+
+    #[test]
+    fn a_slow_response_does_not_move_the_time() {
+        let (manual, watched) = watched();
+        let before = watched.before();
+        // The response was under way for a moment only, at the end.
+        manual.pass(Duration::from_secs(3));
+        assert!(watched.compare(before, at(3 * SECOND)));
+        assert_eq!((watched.offset_micros(), watched.now()), (Some(0), at(3 * SECOND)));
+        // One that shows a difference beyond its own imprecision counts.
+        let before = watched.before();
+        manual.pass(Duration::from_secs(1));
+        assert!(watched.compare(before, at(5 * SECOND)));
+        assert_eq!(watched.offset_micros(), Some(-1_500_000));
     }
 
     #[test]

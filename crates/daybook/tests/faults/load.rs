@@ -68,10 +68,10 @@ pub fn make_accounts(door: &Door) {
 
 impl Load {
     /// Starts the callers, each with its own client.
-    pub fn start(chance: &Chance, door_of: impl Fn(u64) -> Door) -> Load {
+    pub fn start(chance: &Chance, pool_of: impl Fn(u64) -> Door) -> Load {
         let figures = Arc::new(Figures::default());
         let callers = (0..CALLERS).map(|caller| {
-            let (figures, chance, door) = (figures.clone(), chance.for_one(caller), door_of(caller));
+            let (figures, chance, door) = (figures.clone(), chance.for_one(caller), pool_of(caller));
             thread::spawn(move || work(caller, chance, &door, &figures))
         });
         Load { callers: callers.collect(), figures }

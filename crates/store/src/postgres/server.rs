@@ -102,13 +102,14 @@ impl Server {
         }
     }
 
-    /// Connects for the first time. A certificate that is not trusted now will not be trusted on a retry either, so
-    /// this is reported at once as an error. Later, while the program runs, the same error counts as an unavailable
-    /// database.
+    /// Connects for the first time. A certificate that is not trusted now will not be trusted on a retry either, and a
+    /// rejected password stays rejected, so these are reported at once as errors. Later, while the program runs, the same
+    /// errors count as an unavailable database: an operator corrects them.
     pub async fn meet(&self) -> Result<()> {
         match self.pool.get().await {
             Err(PoolError::Backend(error)) => match distrust(&error) {
                 Some(why) => Err(StoreError::Broken(why)),
+                None if error.code().is_some_and(is_rejected_login) => Err(StoreError::Broken(sentence(&error))),
                 None => Err(while_connecting(&error)),
             },
             // Any other problem is reported by the first statement.
@@ -219,7 +220,12 @@ fn is_away(code: &SqlState) -> bool {
         SqlState::READ_ONLY_SQL_TRANSACTION,
         SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
     ];
-    classes.iter().any(|class| code.code().starts_with(class)) || codes.contains(code)
+    is_rejected_login(code) || classes.iter().any(|class| code.code().starts_with(class)) || codes.contains(code)
+}
+
+/// Whether the server rejected the role, its password or its certificate.
+fn is_rejected_login(code: &SqlState) -> bool {
+    code.code().starts_with("28")
 }
 
 /// The full chain of an error, from what failed to why.

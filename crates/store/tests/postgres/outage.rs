@@ -39,6 +39,34 @@ fn a_server_that_crashes_is_away_and_comes_back_with_all_that_was_written() {
     });
 }
 
+/// A role that may no longer log in, or whose password has changed: an operator corrects it while the program runs. At
+/// the start it is an error.
+#[test]
+fn a_rejected_role_is_away_while_running_and_refused_at_the_start() {
+    let server = Server::start_durable();
+    let address = server.database();
+    let (host, rest) = address.split_once("://").unwrap();
+    let as_role = format!("{host}://shortlived@{}", rest.split_once('@').unwrap().1);
+    block_on(async {
+        let (admin, connection) = tokio_postgres::connect(&address, tokio_postgres::NoTls).await.unwrap();
+        tokio::spawn(connection);
+        admin.batch_execute("CREATE ROLE shortlived SUPERUSER LOGIN").await.unwrap();
+        let store = daybook_store::open(&as_role).await.unwrap();
+        admin.batch_execute("ALTER ROLE shortlived NOLOGIN").await.unwrap();
+        admin
+            .batch_execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'shortlived'")
+            .await
+            .unwrap();
+        for _ in 0..3 {
+            assert_away(store.ping().await);
+        }
+        let refused = daybook_store::open(&as_role).await;
+        assert!(matches!(&refused, Err(StoreError::Broken(why)) if why.contains("28000")), "{refused:?}");
+        admin.batch_execute("ALTER ROLE shortlived LOGIN").await.unwrap();
+        store.ping().await.unwrap();
+    });
+}
+
 /// The server crashes during commits: each either took effect completely or not at all, and none is rejected as
 /// invalid.
 #[test]

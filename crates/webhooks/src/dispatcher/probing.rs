@@ -105,7 +105,7 @@ async fn try_one(shared: &Arc<Shared>, of: &Subscription) -> Result<bool, StoreE
     let keys = shared.support.keys(of.org).await.map_err(StoreError::Unavailable)?;
     let keys: Vec<_> = keys.iter().map(|key| key.standard()).collect();
     let began_at = shared.clock.now();
-    let reply = post(&shared.sender.door_of(of.org, &of.url), &keys, &message, began_at).await;
+    let reply = post(&shared.sender.pool_of(of.org, &of.url), &keys, &message, began_at).await;
     let ended_at = shared.clock.now();
     let verdict = judge(&reply, None, ended_at, &shared.schedule);
     shared.figures.note_probe(of.org, &of.uuid, verdict);

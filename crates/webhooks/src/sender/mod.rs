@@ -130,13 +130,13 @@ impl Sender {
 
     /// The door for a URL of an organization. If the URL is not (or no longer) allowed, every post through it reports
     /// that.
-    pub fn door_of(&self, org: OrgId, url: &str) -> ConnectionPool {
+    pub fn pool_of(&self, org: OrgId, url: &str) -> ConnectionPool {
         ConnectionPool::new(self.clone(), org, url)
     }
 
     /// The door for a URL of no organization in particular.
     pub fn pool(&self, url: &str) -> ConnectionPool {
-        self.door_of(0, url)
+        self.pool_of(0, url)
     }
 
     /// The rules for URLs.

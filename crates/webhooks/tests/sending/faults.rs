@@ -51,8 +51,8 @@ async fn an_endless_body_does_not_hold_up_the_status() {
 async fn a_body_that_never_comes_does_not_hold_up_the_status() {
     let sender = dev_sender(GENEROUS);
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let door = sender.door(&format!("http://{}/", listener.local_addr().expect("an address")));
-    let post = door.post(message(b"{}"));
+    let pool = sender.pool(&format!("http://{}/", listener.local_addr().expect("an address")));
+    let post = pool.post(message(b"{}"));
     let receive = async {
         let (stream, _) = listener.accept().await.expect("a connection");
         stream.writable().await.expect("writable");
@@ -63,7 +63,7 @@ async fn a_body_that_never_comes_does_not_hold_up_the_status() {
     let (reply, _stream) = tokio::join!(post, receive);
     assert_eq!((reply.status, reply.body_start.as_slice()), (Some(500), b"half".as_slice()));
     assert!(reply.latency < Duration::from_secs(30));
-    assert_eq!(door.idle(), 0);
+    assert_eq!(pool.idle(), 0);
 }
 
 #[tokio::test]
@@ -90,14 +90,14 @@ async fn a_connection_closed_without_an_answer_is_a_reset() {
 async fn an_informational_answer_before_the_connection_closes_is_told_apart() {
     for bytes in [&b"HTTP/1.1 100 Continue\r\n\r\n"[..], b"HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 2"] {
         let receiver = Receiver::start(Behaviour::Raw(bytes.to_vec()));
-        let door = dev_sender(GENEROUS).door(&receiver.url());
-        let reply = door.post(message(b"{}")).await;
+        let pool = dev_sender(GENEROUS).pool(&receiver.url());
+        let reply = pool.post(message(b"{}")).await;
         assert_eq!((reply.status, reply.fault), (None, Some(Fault::OnlyInformational)), "{bytes:?}");
         receiver.behave(Behaviour::status(200));
-        assert_eq!(door.post(message(b"{}")).await.status, Some(200));
-        assert_eq!(door.idle(), 1);
+        assert_eq!(pool.post(message(b"{}")).await.status, Some(200));
+        assert_eq!(pool.idle(), 1);
         receiver.behave(Behaviour::Raw(bytes.to_vec()));
-        let reply = door.post(message(b"{}")).await;
+        let reply = pool.post(message(b"{}")).await;
         assert_eq!((reply.status, reply.fault), (None, Some(Fault::OnlyInformational)), "{bytes:?}");
         assert_eq!(receiver.counts().requests, 3, "{bytes:?}");
     }
@@ -176,10 +176,10 @@ async fn the_next_address_is_tried_when_one_refuses() {
 #[tokio::test]
 async fn what_is_no_header_is_not_sent() {
     let receiver = Receiver::start(Behaviour::status(200));
-    let door = dev_sender(GENEROUS).door(&receiver.url());
+    let pool = dev_sender(GENEROUS).pool(&receiver.url());
     let mut post = message(b"{}");
     post.id = "a\r\nx: y";
-    assert_eq!(door.post(post).await.fault, Some(Fault::Unsendable));
+    assert_eq!(pool.post(post).await.fault, Some(Fault::Unsendable));
     assert_eq!(receiver.counts().requests, 0);
 }
 

@@ -43,13 +43,13 @@ async fn no_spelling_of_an_internal_address_reaches_the_canary() {
         let refusal = sender.guard().check_url(url);
         assert!(refusal.is_err(), "{url:?} became {refusal:?}");
         assert_eq!(sender.check_at_subscribing(url).await, Err(refusal.expect_err("it is refused")), "{url:?}");
-        let reply = sender.door(url).post(message(b"{}")).await;
+        let reply = sender.pool(url).post(message(b"{}")).await;
         assert!(matches!(reply.fault, Some(Fault::Forbidden(_))), "{url:?}: {reply:?}");
     }
     assert_eq!(resolver.asked.load(Ordering::SeqCst), 0, "none of them had to be resolved");
     for host in spellings::names() {
         let url = format!("https://{host}:{port}/");
-        let reply = sender.door(&url).post(message(b"{}")).await;
+        let reply = sender.pool(&url).post(message(b"{}")).await;
         assert!(matches!(reply.fault, Some(Fault::Forbidden(_))), "{url:?}: {reply:?}");
         assert!(sender.check_at_subscribing(&url).await.is_err(), "{url:?}");
     }
@@ -63,12 +63,12 @@ async fn the_canary_is_reached_when_it_is_allowed() {
     let port = canaries[0].address().port();
     let sender = sender_with(strict(Guard { dev: true, networks: Vec::new() }), Arc::new(System::default()));
     for host in ["127.0.0.1", "0x7f000001", "0177.1", "[::ffff:127.0.0.1]", "localhost"] {
-        let reply = sender.door(&format!("http://{host}:{port}/")).post(message(b"{}")).await;
+        let reply = sender.pool(&format!("http://{host}:{port}/")).post(message(b"{}")).await;
         assert_eq!(reply.status, Some(200), "{host}: {reply:?}");
     }
     let loopback: Network = "127.0.0.0/8".parse().expect("a network");
     let sender = sender_with(strict(Guard { dev: false, networks: vec![loopback] }), Arc::new(System::default()));
-    let reply = sender.door(&format!("http://127.0.0.1:{port}/")).post(message(b"{}")).await;
+    let reply = sender.pool(&format!("http://127.0.0.1:{port}/")).post(message(b"{}")).await;
     assert_eq!(reply.status, Some(200));
 }
 
@@ -82,9 +82,9 @@ async fn a_name_server_that_changes_its_answer_gains_nothing() {
     let sender = sender_with(strict(Guard::default()), resolver.clone());
     let url = format!("https://rebind.example:{}/", canary.port());
     assert_eq!(sender.check_at_subscribing(&url).await, Ok(()), "the first answer is public");
-    let door = sender.door(&url);
+    let pool = sender.pool(&url);
     for _ in 0..20 {
-        let reply = door.post(message(b"{}")).await;
+        let reply = pool.post(message(b"{}")).await;
         let refusal = Refusal::Address { address: canary.ip(), kind: Kind::Loopback };
         assert_eq!(reply.fault, Some(Fault::Forbidden(refusal)));
     }
@@ -99,11 +99,11 @@ async fn plain_http_to_a_name_needs_every_address_in_an_allowed_network() {
     let outside: SocketAddr = "93.184.216.34:80".parse().expect("an address");
     let guard = Guard { dev: false, networks: vec![loopback] };
     let sender = sender_with(strict(guard.clone()), Prepared::new(vec![vec![receiver.address(), outside]]));
-    let reply = sender.door("http://mixed.example/").post(message(b"{}")).await;
+    let reply = sender.pool("http://mixed.example/").post(message(b"{}")).await;
     assert_eq!(reply.fault, Some(Fault::Forbidden(Refusal::PlainHttp)));
     assert_eq!(receiver.counts().accepted, 0);
     let sender = sender_with(strict(guard), Prepared::new(vec![vec![receiver.address()]]));
-    assert_eq!(sender.door("http://inside.example/").post(message(b"{}")).await.status, Some(200));
+    assert_eq!(sender.pool("http://inside.example/").post(message(b"{}")).await.status, Some(200));
 }
 
 #[tokio::test]

@@ -14,9 +14,9 @@ use std::time::Duration;
 async fn one_connection_serves_message_after_message() {
     for status in [200, 204, 404, 500] {
         let receiver = Receiver::start(Behaviour::answers(move |_, _| Answer::status(status).saying("body")));
-        let door = dev_sender(GENEROUS).door(&receiver.url());
+        let pool = dev_sender(GENEROUS).pool(&receiver.url());
         for _ in 0..20 {
-            assert_eq!(door.post(message(b"{}")).await.status, Some(status));
+            assert_eq!(pool.post(message(b"{}")).await.status, Some(status));
         }
         // A 204 response has no body: bytes that follow it are noise, and the connection is not reused.
         let expected = if status == 204 { 20 } else { 1 };
@@ -27,20 +27,20 @@ async fn one_connection_serves_message_after_message() {
 #[tokio::test]
 async fn as_many_connections_as_messages_in_flight_and_no_more() {
     let receiver = Receiver::start(Behaviour::status(200));
-    let door = dev_sender(GENEROUS).door(&receiver.url());
+    let pool = dev_sender(GENEROUS).pool(&receiver.url());
     for _ in 0..5 {
-        let posts: FuturesUnordered<_> = (0..16).map(|_| door.post(message(b"{}"))).collect();
+        let posts: FuturesUnordered<_> = (0..16).map(|_| pool.post(message(b"{}"))).collect();
         assert!(posts.all(async |reply| reply.status == Some(200)).await);
     }
     assert!(receiver.counts().accepted <= 16, "{:?}", receiver.counts());
-    assert!(door.idle() <= 16);
+    assert!(pool.idle() <= 16);
 }
 
 #[tokio::test]
 async fn no_more_than_64_connections_are_put_away() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let door = dev_sender(GENEROUS).door(&format!("http://{}/", listener.local_addr().expect("an address")));
-    let posts: FuturesUnordered<_> = (0..100).map(|_| door.post(message(b"{}"))).collect();
+    let pool = dev_sender(GENEROUS).pool(&format!("http://{}/", listener.local_addr().expect("an address")));
+    let posts: FuturesUnordered<_> = (0..100).map(|_| pool.post(message(b"{}"))).collect();
     let receive = async {
         let mut streams = Vec::new();
         for _ in 0..100 {
@@ -58,27 +58,27 @@ async fn no_more_than_64_connections_are_put_away() {
     for reply in replies {
         assert_eq!(reply.status, Some(200), "{reply:?}");
     }
-    assert_eq!(door.idle(), 64);
+    assert_eq!(pool.idle(), 64);
 }
 
 #[tokio::test]
 async fn a_post_that_is_given_up_closes_its_connection() {
     let receiver = Receiver::start(Behaviour::Silent);
-    let door = dev_sender(GENEROUS).door(&receiver.url());
+    let pool = dev_sender(GENEROUS).pool(&receiver.url());
     tokio::select! {
-        _ = door.post(message(b"{}")) => unreachable!("nothing answers"),
+        _ = pool.post(message(b"{}")) => unreachable!("nothing answers"),
         () = receiver.until(|counts| counts.requests == 1) => {}
     }
-    assert_eq!(door.idle(), 0);
+    assert_eq!(pool.idle(), 0);
     receiver.until(|counts| counts.open == 0).await;
 }
 
 #[tokio::test]
 async fn a_message_on_a_connection_closed_meanwhile_is_sent_on_a_new_one() {
     let receiver = Receiver::start(Behaviour::answers(|_, _| Answer::status(200).closing()));
-    let door = dev_sender(GENEROUS).door(&receiver.url());
+    let pool = dev_sender(GENEROUS).pool(&receiver.url());
     for sent in 1..=20 {
-        assert_eq!(door.post(message(b"{}")).await.status, Some(200));
+        assert_eq!(pool.post(message(b"{}")).await.status, Some(200));
         assert_eq!(receiver.counts().requests, sent);
     }
 }
@@ -87,14 +87,14 @@ async fn a_message_on_a_connection_closed_meanwhile_is_sent_on_a_new_one() {
 #[tokio::test]
 async fn a_request_swallowed_by_a_kept_connection_is_sent_once_more_at_once() {
     let receiver = Receiver::start(Behaviour::status(200));
-    let door = dev_sender(GENEROUS).door(&receiver.url());
-    assert_eq!(door.post(message(b"{}")).await.status, Some(200));
+    let pool = dev_sender(GENEROUS).pool(&receiver.url());
+    assert_eq!(pool.post(message(b"{}")).await.status, Some(200));
     receiver.behave(Behaviour::ResetAfterReading);
-    let reply = door.post(message(b"{}")).await;
+    let reply = pool.post(message(b"{}")).await;
     assert_eq!(reply.fault, Some(Fault::Reset), "once on the kept connection, once on a new one");
     assert_eq!((receiver.counts().requests, receiver.counts().accepted), (3, 2));
     receiver.behave(Behaviour::status(202));
-    assert_eq!(door.post(message(b"{}")).await.status, Some(202));
+    assert_eq!(pool.post(message(b"{}")).await.status, Some(202));
 }
 
 /// So many at once in one task that the runtime delays responses that have already arrived: none may be lost when its
@@ -104,21 +104,21 @@ async fn answers_that_close_their_connection_are_not_lost() {
     let receiver = Receiver::start(Behaviour::answers(|_, _| {
         Answer::status(404).with("connection", "close").saying("no").closing()
     }));
-    let door = dev_sender(GENEROUS).door(&receiver.url());
-    let posts: FuturesUnordered<_> = (0..300).map(|_| door.post(message(b"{}"))).collect();
+    let pool = dev_sender(GENEROUS).pool(&receiver.url());
+    let posts: FuturesUnordered<_> = (0..300).map(|_| pool.post(message(b"{}"))).collect();
     for reply in posts.collect::<Vec<_>>().await {
         assert_eq!((reply.status, reply.body_start.as_slice()), (Some(404), b"no".as_slice()), "{reply:?}");
     }
-    assert_eq!((receiver.counts().requests, receiver.counts().accepted, door.idle()), (300, 300, 0));
+    assert_eq!((receiver.counts().requests, receiver.counts().accepted, pool.idle()), (300, 300, 0));
 }
 
 #[tokio::test]
 async fn a_timeout_on_a_kept_connection_is_not_tried_again() {
     let receiver = Receiver::start(Behaviour::status(200));
-    let door = dev_sender(SHORT).door(&receiver.url());
-    assert_eq!(door.post(message(b"{}")).await.status, Some(200));
+    let pool = dev_sender(SHORT).pool(&receiver.url());
+    assert_eq!(pool.post(message(b"{}")).await.status, Some(200));
     receiver.behave(Behaviour::Silent);
-    assert_eq!(door.post(message(b"{}")).await.fault, Some(Fault::TimedOut));
+    assert_eq!(pool.post(message(b"{}")).await.fault, Some(Fault::TimedOut));
     assert_eq!((receiver.counts().requests, receiver.counts().accepted), (2, 1));
 }
 
@@ -128,13 +128,13 @@ async fn sweeping_closes_what_was_not_used_and_what_the_receiver_closed() {
     let guard = Guard { dev: true, networks: Vec::new() };
     let settings = Settings { guard, timeout: GENEROUS, ..Settings::default() };
 
-    let door = sender_with(settings.clone(), Arc::new(System::default())).door(&receiver.url());
-    assert_eq!(door.post(message(b"{}")).await.status, Some(200));
-    door.sweep();
-    assert_eq!(door.idle(), 1, "it was used just now");
+    let pool = sender_with(settings.clone(), Arc::new(System::default())).pool(&receiver.url());
+    assert_eq!(pool.post(message(b"{}")).await.status, Some(200));
+    pool.sweep();
+    assert_eq!(pool.idle(), 1, "it was used just now");
 
     let impatient = Settings { idle_limit: Duration::ZERO, ..settings };
-    let other = sender_with(impatient, Arc::new(System::default())).door(&receiver.url());
+    let other = sender_with(impatient, Arc::new(System::default())).pool(&receiver.url());
     assert_eq!(other.post(message(b"{}")).await.status, Some(200));
     assert_eq!(other.post(message(b"{}")).await.status, Some(200));
     assert_eq!(receiver.counts().accepted, 3, "what was idle too long is not taken up");
@@ -145,9 +145,9 @@ async fn sweeping_closes_what_was_not_used_and_what_the_receiver_closed() {
 
     drop(receiver);
     // The closing takes time to pass through the kernel and the runtime's driver: check until it shows.
-    while door.idle() > 0 {
+    while pool.idle() > 0 {
         tokio::time::sleep(Duration::from_millis(5)).await;
-        door.sweep();
+        pool.sweep();
     }
 }
 
@@ -156,11 +156,11 @@ async fn sweeping_closes_what_was_not_used_and_what_the_receiver_closed() {
 async fn twenty_thousand_messages_from_one_task_all_arrive() {
     const MESSAGES: usize = 20_000;
     let receiver = Receiver::counting();
-    let door = dev_sender(GENEROUS).door(&receiver.url());
+    let pool = dev_sender(GENEROUS).pool(&receiver.url());
     let stopwatch = Stopwatch::start();
     let body: &[u8] = &[b'x'; 600];
     let delivered = tokio::spawn(async move {
-        let posts = stream::iter(0..MESSAGES).map(|_| door.post(message(body)));
+        let posts = stream::iter(0..MESSAGES).map(|_| pool.post(message(body)));
         posts.buffer_unordered(64).filter(|reply| std::future::ready(reply.status == Some(200))).count().await
     });
     assert_eq!(delivered.await.expect("no panic"), MESSAGES);

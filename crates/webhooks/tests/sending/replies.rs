@@ -20,7 +20,7 @@ async fn the_request_carries_the_message_as_it_stands() {
     let receiver = Receiver::start(Behaviour::status(200));
     let url = receiver.url().replace("/hooks", "/a%20b/c?d=e&f");
     let body = "{\"name\":\"Zoë \u{1F600}\",\"n\":1}".as_bytes();
-    let reply = dev_sender(GENEROUS).door(&url).post(message(body)).await;
+    let reply = dev_sender(GENEROUS).pool(&url).post(message(body)).await;
     assert_eq!(reply.status, Some(200));
     let request = &receiver.requests()[0];
     assert_eq!(request.line, "POST /a%20b/c?d=e&f HTTP/1.1");
@@ -47,7 +47,7 @@ async fn a_large_body_arrives_whole() {
     let receiver = Receiver::start(Behaviour::status(200));
     let mut post = message(b"");
     post.body = vec![b'x'; 3_000_000].into();
-    assert_eq!(dev_sender(GENEROUS).door(&receiver.url()).post(post).await.status, Some(200));
+    assert_eq!(dev_sender(GENEROUS).pool(&receiver.url()).post(post).await.status, Some(200));
     assert_eq!(receiver.requests()[0].body, vec![b'x'; 3_000_000]);
 }
 

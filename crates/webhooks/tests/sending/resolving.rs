@@ -72,10 +72,10 @@ async fn a_message_goes_to_the_address_that_was_checked() {
     let guard = Guard { dev: true, networks: Vec::new() };
     let sender = sender_with(Settings { guard, timeout: GENEROUS, ..Settings::default() }, system);
     let url = |name: &str| format!("http://{name}:{}/", receiver.address().port());
-    assert_eq!(sender.door(&url("hooks.example")).post(message(b"{}")).await.status, Some(200));
-    let reply = sender.door(&url("mixed.example")).post(message(b"{}")).await;
+    assert_eq!(sender.pool(&url("hooks.example")).post(message(b"{}")).await.status, Some(200));
+    let reply = sender.pool(&url("mixed.example")).post(message(b"{}")).await;
     assert!(matches!(reply.fault, Some(Fault::Forbidden(_))), "{reply:?}");
-    let reply = sender.door(&url("unknown.example")).post(message(b"{}")).await;
+    let reply = sender.pool(&url("unknown.example")).post(message(b"{}")).await;
     assert_eq!(
         reply.fault.map(|fault| fault.to_string()).as_deref(),
         Some("the host name was not found (it has no address)")
@@ -130,7 +130,7 @@ async fn an_organization_has_thirty_two_names_looked_up_at_once() {
     let sender = sender_with(Settings { timeout: GENEROUS, ..Settings::default() }, silent.clone());
     let send = |org, url: String| {
         let sender = sender.clone();
-        tokio::spawn(async move { sender.door_of(org, &url).post(message(b"{}")).await })
+        tokio::spawn(async move { sender.pool_of(org, &url).post(message(b"{}")).await })
     };
     let mut sent: Vec<_> = (0..40).map(|number| send(1, format!("https://one{number}.example/"))).collect();
     for _ in 0..1_000 {

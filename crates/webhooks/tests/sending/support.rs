@@ -37,7 +37,7 @@ pub fn message(body: &'static [u8]) -> Post<'static> {
 
 /// Sends one message to a URL through its own door.
 pub async fn send(sender: &Sender, url: &str) -> Reply {
-    sender.door(url).post(message(b"{}")).await
+    sender.pool(url).post(message(b"{}")).await
 }
 
 /// A resolver that returns prepared results in turn, then the last one for ever, and counts its calls.

@@ -3,7 +3,7 @@
 use crate::support::{GENEROUS, Prepared, message, sender_with};
 use daybook_testkit::receiver::{Behaviour, Receiver};
 use daybook_webhooks::guard::{Guard, System};
-use daybook_webhooks::sender::{CertificateDer, Door, Fault, Roots, Settings};
+use daybook_webhooks::sender::{CertificateDer, ConnectionPool, Fault, Roots, Settings};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
 use std::sync::Arc;
 use tokio_rustls::rustls::ServerConfig;
@@ -44,11 +44,11 @@ impl Authority {
     }
 }
 
-fn door_to(receiver: &Receiver, name: &str, roots: Roots) -> Door {
+fn door_to(receiver: &Receiver, name: &str, roots: Roots) -> ConnectionPool {
     let guard = Guard { dev: true, networks: Vec::new() };
     let settings = Settings { guard, timeout: GENEROUS, roots, ..Settings::default() };
     let sender = sender_with(settings, Prepared::new(vec![vec![receiver.address()]]));
-    sender.door(&format!("https://{name}:{}/", receiver.address().port()))
+    sender.pool(&format!("https://{name}:{}/", receiver.address().port()))
 }
 
 fn assert_refused(reply: daybook_webhooks::sender::Reply, receiver: &Receiver, word: &str) {
@@ -62,9 +62,9 @@ async fn a_certificate_of_a_trusted_authority_is_accepted_and_the_connection_kep
     let receiver = authority.receiver("hooks.example", 2100);
     let roots = Roots::Only(vec![authority.root()]);
     for name in ["hooks.example", "hooks.example."] {
-        let door = door_to(&receiver, name, roots.clone());
+        let pool = door_to(&receiver, name, roots.clone());
         for _ in 0..3 {
-            let reply = door.post(message(b"{}")).await;
+            let reply = pool.post(message(b"{}")).await;
             assert_eq!(reply.status, Some(200), "{reply:?}");
         }
     }
@@ -167,14 +167,14 @@ async fn an_answer_in_plain_http_is_no_secure_connection() {
     let guard = Guard { dev: true, networks: Vec::new() };
     let settings = Settings { guard, timeout: GENEROUS, roots: Roots::Only(Vec::new()), ..Settings::default() };
     let url = format!("https://{}/", listener.local_addr().expect("an address"));
-    let door = sender_with(settings, Arc::new(System::default())).door(&url);
+    let pool = sender_with(settings, Arc::new(System::default())).pool(&url);
     let receive = async {
         let (stream, _) = listener.accept().await.expect("a connection");
         stream.readable().await.expect("a greeting");
         stream.try_write(b"HTTP/1.1 400 Bad Request\r\n\r\n").expect("written");
         stream
     };
-    let (reply, _stream) = tokio::join!(door.post(message(b"{}")), receive);
+    let (reply, _stream) = tokio::join!(pool.post(message(b"{}")), receive);
     assert!(
         matches!(&reply.fault, Some(Fault::Tls(why)) if why.contains("is it a server for plain http?")),
         "{reply:?}"

@@ -52,7 +52,7 @@ impl World {
     /// Sends one message of the organization in the background, through its own door.
     fn send(&self, url: String) -> JoinHandle<Reply> {
         let sender = self.sender.clone();
-        tokio::spawn(async move { sender.door_of(1, &url).post(message(b"{}")).await })
+        tokio::spawn(async move { sender.pool_of(1, &url).post(message(b"{}")).await })
     }
 
     /// Sends to this many names without a response, and waits until `begun` lookups have begun.
@@ -74,8 +74,8 @@ async fn soon(reply: impl Future<Output = Reply>) -> Reply {
 async fn an_address_needs_no_turn() {
     let world = World::new(GENEROUS);
     let others = world.hold_up(40, 32).await;
-    let door = world.sender.door_of(1, &world.receiver.url());
-    assert_eq!(soon(door.post(message(b"{}"))).await.status, Some(200));
+    let pool = world.sender.pool_of(1, &world.receiver.url());
+    assert_eq!(soon(pool.post(message(b"{}"))).await.status, Some(200));
     assert_eq!(world.silent(), 32);
     others.iter().for_each(JoinHandle::abort);
 }
@@ -83,12 +83,12 @@ async fn an_address_needs_no_turn() {
 #[tokio::test]
 async fn a_name_that_was_answered_waits_for_none_that_was_not() {
     let world = World::new(GENEROUS);
-    let door = |path: &str| world.sender.door_of(1, &format!("http://hooks.example/{path}"));
-    let first = door("first");
+    let pool = |path: &str| world.sender.pool_of(1, &format!("http://hooks.example/{path}"));
+    let first = pool("first");
     assert_eq!(first.post(message(b"{}")).await.status, Some(200));
     let others = world.hold_up(40, 32).await;
     // Another URL of the host has no connection yet.
-    let second = door("second");
+    let second = pool("second");
     assert_eq!(soon(second.post(message(b"{}"))).await.status, Some(200));
     assert_eq!((world.receiver.counts().accepted, world.silent()), (2, 32));
     others.iter().for_each(JoinHandle::abort);
@@ -101,7 +101,7 @@ async fn the_urls_of_one_host_have_few_of_the_turns() {
     while world.silent() < 4 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(soon(world.sender.door_of(1, "http://new.example/").post(message(b"{}"))).await.status, Some(200));
+    assert_eq!(soon(world.sender.pool_of(1, "http://new.example/").post(message(b"{}"))).await.status, Some(200));
     assert_eq!(world.silent(), 4);
     others.iter().for_each(JoinHandle::abort);
 }

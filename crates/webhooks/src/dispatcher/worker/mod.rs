@@ -163,7 +163,7 @@ impl Worker {
         orders: mpsc::UnboundedReceiver<Order>,
         look: Arc<Notify>,
     ) -> Worker {
-        let pool = Arc::new(shared.sender.door_of(subscription.org, &subscription.url));
+        let pool = Arc::new(shared.sender.pool_of(subscription.org, &subscription.url));
         let now = shared.clock.now();
         let mut pace = Pace::new(allowed(&shared, &subscription));
         let held_until = subscription.held_until.filter(|until| *until > now);

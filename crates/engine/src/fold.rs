@@ -10,7 +10,7 @@ use crate::installment::loan::{Loan, Poured};
 use crate::item::{Change, ItemChange, ItemId, ItemStatus, LineItem, Name};
 use crate::money::{Cents, Overflow};
 use crate::notify::{NoticeKind, Pending, Setting};
-use crate::outcome::{Cause, Event, Outcome, Refusal, Step, What};
+use crate::outcome::{Cause, Event, EventKind, Outcome, Refusal, Step};
 use crate::state::State;
 use crate::status::{Standing, Status};
 use crate::terms::Terms;
@@ -334,7 +334,7 @@ impl<'a> Run<'a> {
         let before = self.state.notices.iter().position(|pending| pending.setting.is_replaced_by(&setting));
         let before = before.map(|index| self.state.notices.remove(index));
         self.state.notices.push(Pending::new(self.terms, setting, self.place, before.as_ref()));
-        self.announce(What::AccountUpdated);
+        self.announce(EventKind::AccountUpdated);
     }
 
     /// Fires a notice, unless the instalment it concerns no longer needs it or the status stops notices.
@@ -346,7 +346,7 @@ impl<'a> Run<'a> {
             _ => true,
         };
         if wanted && !self.state.stops(self.terms).notices {
-            self.announce(What::Notice { kind, instalment });
+            self.announce(EventKind::Notice { kind, instalment });
         }
         self.state.notices[index].advance(self.terms);
         Ok(kind)
@@ -360,15 +360,15 @@ impl<'a> Run<'a> {
         self.out.steps.push(Step { at: self.place.at, cause, after });
     }
 
-    pub fn announce(&mut self, what: What) {
+    pub fn announce(&mut self, what: EventKind) {
         self.announce_at(self.out.events.len(), what);
     }
 
     /// Inserts an event at an index, before later ones. The item of a scheduled input is already known, so its creation
     /// is announced as an update.
-    pub fn announce_at(&mut self, index: usize, what: What) {
+    pub fn announce_at(&mut self, index: usize, what: EventKind) {
         let what = match what {
-            What::ItemCreated(id @ ItemId::Input(_)) if self.scheduled => What::ItemUpdated(id),
+            EventKind::ItemCreated(id @ ItemId::Input(_)) if self.scheduled => EventKind::ItemUpdated(id),
             what => what,
         };
         self.out.events.insert(index, Event { at: self.place.at, input: self.input, what });
@@ -384,9 +384,9 @@ impl<'a> Run<'a> {
         if to.standing() == Standing::Active {
             self.state.active_pair = to;
         }
-        self.announce(What::StatusChanged { from, to });
+        self.announce(EventKind::StatusChanged { from, to });
         if to.is_closed() && !from.is_closed() {
-            self.announce(What::Closed);
+            self.announce(EventKind::Closed);
         }
         self.cap_by_status()
     }

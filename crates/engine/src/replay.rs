@@ -5,7 +5,7 @@
 
 use crate::fold::{How, Stop, Watch, fold_as};
 use crate::item::{Change, ItemId, ItemStatus, LineItem};
-use crate::outcome::{Balances, Event, Outcome, What};
+use crate::outcome::{Balances, Event, EventKind, Outcome};
 use crate::state::State;
 use crate::status::Status;
 use crate::terms::Terms;
@@ -165,20 +165,20 @@ pub fn recalculate(terms: &Terms, before: &[Entry], after: &[Entry], clock: Time
     for difference in differences.iter().filter(|difference| difference.is_announced()) {
         let id = difference.after.id.clone();
         let created = difference.before.is_none();
-        announce(None, if created { What::ItemCreated(id) } else { What::ItemUpdated(id) });
+        announce(None, if created { EventKind::ItemCreated(id) } else { EventKind::ItemUpdated(id) });
     }
     for event in outcome.events.iter().filter(|event| event.input.is_some_and(is_new)) {
-        if matches!(event.what, What::PaymentReversed { .. } | What::AccountUpdated) {
+        if matches!(event.what, EventKind::PaymentReversed { .. } | EventKind::AccountUpdated) {
             announce(event.input, event.what.clone());
         }
     }
     if status.0 != status.1 {
-        announce(None, What::StatusChanged { from: status.0, to: status.1 });
+        announce(None, EventKind::StatusChanged { from: status.0, to: status.1 });
         if status.1.is_closed() && !status.0.is_closed() {
-            announce(None, What::Closed);
+            announce(None, EventKind::Closed);
         }
     }
-    announce(None, What::Recalculated);
+    announce(None, EventKind::Recalculated);
     Ok(Recalculation { state, outcome, differences, balances, status, events })
 }
 

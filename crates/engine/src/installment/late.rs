@@ -5,7 +5,7 @@ use super::terms::{Due, LateFee, Method};
 use crate::fold::{Run, Stop};
 use crate::item::{ItemId, ItemKind};
 use crate::money::Cents;
-use crate::outcome::{Found, What};
+use crate::outcome::{EventKind, Found};
 use crate::status::Status;
 use crate::time::Time;
 use crate::timeline::{Backdating, FeeClass};
@@ -34,9 +34,9 @@ impl Run<'_> {
         if instalment <= self.plan.count() {
             self.post_principal(instalment);
             let paid = self.judge(instalment)?;
-            self.announce(What::DueDatePassed { instalment, paid });
+            self.announce(EventKind::DueDatePassed { instalment, paid });
             if !paid {
-                self.announce(What::PaymentMissed { instalment });
+                self.announce(EventKind::PaymentMissed { instalment });
             }
         }
         self.open_period(instalment + 1)

@@ -8,7 +8,7 @@ use super::terms::{InterestMethod, Method};
 use crate::fold::{Run, Stop};
 use crate::item::{Component, ItemId, ItemKind, LineItem, Split};
 use crate::money::Cents;
-use crate::outcome::{Found, Refusal, What};
+use crate::outcome::{EventKind, Found, Refusal};
 use crate::status::Status;
 use crate::time::Time;
 use crate::timeline::{Entry, FeeClass};
@@ -17,7 +17,7 @@ impl Run<'_> {
     /// Pays the loan out.
     pub fn open(&mut self) -> Result<(), Stop> {
         let opening = self.terms.opening;
-        self.announce(What::AccountCreated);
+        self.announce(EventKind::AccountCreated);
         self.admit(opening.principal)?;
         let (asks, rate) = (RowAmounts::agreed(self.plan.plan.level), self.plan.policy.rate);
         let loan = self.loan();
@@ -88,7 +88,7 @@ impl Run<'_> {
         let mut item = LineItem::debt(id.clone(), kind, self.place.at, amount, component);
         item.effective_at = effective_at;
         let slot = Some(self.add_item(item));
-        self.announce(What::ItemCreated(id.clone()));
+        self.announce(EventKind::ItemCreated(id.clone()));
         let order = self.loan().next_order();
         OpenItem { id, kind, order, balance: amount, slot }
     }
@@ -138,7 +138,7 @@ impl Run<'_> {
         item.fees = -debt.balance;
         item.splits.push(Split { item: debt.id, kind: debt.kind, component: Component::Fee, cents: debt.balance });
         self.add_item(item);
-        self.announce(What::ItemCreated(id));
+        self.announce(EventKind::ItemCreated(id));
         Ok(Ok(()))
     }
 
@@ -219,7 +219,7 @@ impl Run<'_> {
         self.loan().charge_offs += 1;
         let id = ItemId::ChargeOff { number: self.state.loan().charge_offs };
         self.add_item(LineItem::new(id.clone(), ItemKind::ChargeOff, self.place.at, amount));
-        self.announce(What::ItemCreated(id));
+        self.announce(EventKind::ItemCreated(id));
     }
 
     /// Passes the due dates that lie in the time the account was closed, without fees, announcements or interest.

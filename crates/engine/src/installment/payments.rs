@@ -4,7 +4,7 @@ use super::loan::Poured;
 use crate::fold::{Revised, Revision, Run, Stop};
 use crate::item::{Component, ItemId, ItemKind, ItemStatus, LineItem, Name};
 use crate::money::Cents;
-use crate::outcome::{Refusal, What};
+use crate::outcome::{EventKind, Refusal};
 use crate::state::{Undecided, Unsettled};
 use crate::status::Status;
 use crate::time::Time;
@@ -73,7 +73,7 @@ impl Run<'_> {
     fn note_payment(&mut self, receipt: &Receipt<'_>) {
         self.add_payment(receipt);
         let id = ItemId::Input(receipt.name.clone());
-        self.announce(if receipt.known { What::ItemUpdated(id) } else { What::ItemCreated(id) });
+        self.announce(if receipt.known { EventKind::ItemUpdated(id) } else { EventKind::ItemCreated(id) });
     }
 
     /// Records that a payment is invalid.
@@ -110,7 +110,7 @@ impl Run<'_> {
         (item.status, item.effective_at) = (status, effective_at);
         self.add_item(item);
         // Interest that the payment paid before it was posted is announced after the payment.
-        self.announce_at(events, if known { What::ItemUpdated(id) } else { What::ItemCreated(id) });
+        self.announce_at(events, if known { EventKind::ItemUpdated(id) } else { EventKind::ItemCreated(id) });
         let standing = match status {
             ItemStatus::Pending => Some(Undecided::Counts),
             ItemStatus::Authorized => Some(Undecided::WillBeValid),
@@ -191,7 +191,7 @@ impl Run<'_> {
             Some(decision) => decision.1 = valid,
             None => self.state.decided_early.push((name.clone(), valid)),
         }
-        self.announce(What::ItemUpdated(ItemId::Input(name.clone())));
+        self.announce(EventKind::ItemUpdated(ItemId::Input(name.clone())));
         Ok(Ok(()))
     }
 
@@ -205,7 +205,7 @@ impl Run<'_> {
         {
             payment.status = status;
         }
-        self.announce(What::ItemUpdated(id));
+        self.announce(EventKind::ItemUpdated(id));
     }
 
     /// Undoes a payment: as posted, by exact negatives; under replay, by folding again without it.
@@ -247,7 +247,7 @@ impl Run<'_> {
         let id = ItemId::Input(payment.clone());
         let slot = self.slot_of(&id);
         self.set_reversed_by(slot, &id, &entry.name);
-        self.announce(What::PaymentReversed { payment: payment.clone() });
+        self.announce(EventKind::PaymentReversed { payment: payment.clone() });
         let fee = self.terms.reversal_fee;
         if fee.is_positive() && self.state.status != Status::CHARGED_OFF {
             let id = ItemId::ReversalFee { reversal: entry.name.clone() };
@@ -276,7 +276,7 @@ impl Run<'_> {
             *item.component_mut(component) = poured.component(component);
         }
         self.add_item(item);
-        self.announce(What::ItemCreated(id));
+        self.announce(EventKind::ItemCreated(id));
         for component in components {
             let amount = poured.component(component);
             if amount.is_positive() {
@@ -284,7 +284,7 @@ impl Run<'_> {
                 let mut part = LineItem::new(id.clone(), ItemKind::ReversalPart(component), self.place.at, amount);
                 *part.component_mut(component) = amount;
                 self.add_item(part);
-                self.announce(What::ItemCreated(id));
+                self.announce(EventKind::ItemCreated(id));
             }
         }
     }
@@ -301,7 +301,7 @@ impl Run<'_> {
         item.effective_at = entry.effective_at;
         self.add_item(item);
         self.keep_room(poured);
-        self.announce_at(events, What::ItemCreated(id));
+        self.announce_at(events, EventKind::ItemCreated(id));
         Ok(())
     }
 }

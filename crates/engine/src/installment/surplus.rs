@@ -6,7 +6,7 @@ use super::payments::poured_item;
 use crate::fold::{Run, Stop};
 use crate::item::{Component, ItemId, ItemKind, LineItem};
 use crate::money::Cents;
-use crate::outcome::What;
+use crate::outcome::EventKind;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
@@ -107,7 +107,7 @@ impl Run<'_> {
         let id = ItemId::Surplus { number };
         let item = poured_item(id.clone(), ItemKind::SurplusApplied, self.place.at, amount, &poured);
         self.add_item(item);
-        self.announce_at(events, What::ItemCreated(id));
+        self.announce_at(events, EventKind::ItemCreated(id));
         let pyramiding = self.plan.policy.late_fee.pyramiding;
         let loan = self.loan();
         let fed_by = loan.take_surplus(amount);
@@ -135,7 +135,7 @@ impl Run<'_> {
                 *item.component_mut(component) = used.poured.component(component);
             }
             self.add_item(item);
-            self.announce(What::ItemCreated(id));
+            self.announce(EventKind::ItemCreated(id));
         }
         self.loan().drop_surplus(step);
         Ok(())

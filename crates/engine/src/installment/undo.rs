@@ -5,7 +5,7 @@ use super::loan::{Applied, OpenFee, OpenItem, Poured, Share};
 use crate::fold::{Run, Stop};
 use crate::item::{Component, ItemId, ItemStatus, Split};
 use crate::money::Cents;
-use crate::outcome::What;
+use crate::outcome::EventKind;
 use alloc::vec::Vec;
 
 impl Run<'_> {
@@ -67,7 +67,7 @@ impl Run<'_> {
         }
         let slot = self.slot_of(id);
         self.set_item_status(slot, id, ItemStatus::Invalid);
-        self.announce(What::ItemUpdated(id.clone()));
+        self.announce(EventKind::ItemUpdated(id.clone()));
     }
 
     fn undo_share(&mut self, share: &Share) {

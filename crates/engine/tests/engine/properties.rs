@@ -6,7 +6,7 @@ use daybook_engine::installment::reading::{Reading, read};
 use daybook_engine::installment::{Bucket, Span};
 use daybook_engine::item::{Component, ItemId, ItemKind, ItemStatus, LineItem};
 use daybook_engine::money::Cents;
-use daybook_engine::outcome::What;
+use daybook_engine::outcome::EventKind;
 use daybook_engine::replay::{Ledger, replay};
 use daybook_engine::state::State;
 use daybook_engine::status::Status;
@@ -135,8 +135,11 @@ fn a_replayed_input_is_as_if_it_had_always_been_there() {
                 changed.into_values().filter(|item| item.status != ItemStatus::Invalid).collect();
             prop_assert_eq!(&valid, &result_of(&book).items, "old items and differences make the new items");
             let new = &book.events[events..];
-            prop_assert!(new.iter().all(|event| !matches!(event.what, What::Notice { .. })), "no notice is sent anew");
-            prop_assert_eq!(new.iter().filter(|event| event.what == What::Recalculated).count(), 1);
+            prop_assert!(
+                new.iter().all(|event| !matches!(event.what, EventKind::Notice { .. })),
+                "no notice is sent anew"
+            );
+            prop_assert_eq!(new.iter().filter(|event| event.what == EventKind::Recalculated).count(), 1);
         }
         // A fresh account with the same inputs submitted in time, rolled to the same end.
         let end = life.end().max(book.clock);

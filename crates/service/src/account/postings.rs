@@ -6,7 +6,7 @@
 use daybook_engine::fold::{Revision, Seen};
 use daybook_engine::item::{Component, ItemId, ItemKind, ItemStatus, LineItem};
 use daybook_engine::money::Cents;
-use daybook_engine::outcome::What;
+use daybook_engine::outcome::EventKind;
 use daybook_engine::time::Time;
 use std::collections::HashMap;
 
@@ -74,7 +74,7 @@ impl Recorder {
             }
         }
         for event in &seen.out.events[seen.events_before..] {
-            let What::ItemUpdated(id) = &event.what else { continue };
+            let EventKind::ItemUpdated(id) = &event.what else { continue };
             if new.iter().any(|item| item.id == *id) {
                 continue;
             }

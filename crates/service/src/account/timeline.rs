@@ -8,7 +8,7 @@ use crate::view::{MomentAmounts, Told};
 use daybook_engine::fold::{Seen, Watch};
 use daybook_engine::item::{ItemId, ItemKind};
 use daybook_engine::money::Cents;
-use daybook_engine::outcome::{Balances, Cause, What};
+use daybook_engine::outcome::{Balances, Cause, EventKind};
 use daybook_engine::replay::replay_watched;
 use daybook_engine::time::Time;
 use daybook_engine::timeline::Input;
@@ -83,7 +83,7 @@ struct Noted {
 impl Watch for Notes {
     fn step(&mut self, seen: &Seen<'_>) {
         let touched = seen.out.events[seen.events_before..].iter().filter_map(|event| match &event.what {
-            What::ItemCreated(id) | What::ItemUpdated(id) => Some(id),
+            EventKind::ItemCreated(id) | EventKind::ItemUpdated(id) => Some(id),
             _ => None,
         });
         let early_interest = match seen.cause {

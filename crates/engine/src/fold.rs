@@ -81,7 +81,7 @@ enum Moment {
 /// The entries must be sorted by place and lie after everything folded into the state. Entries after `until` are
 /// ignored.
 pub fn fold(terms: &Terms, state: State, entries: &[Entry], until: Time) -> Result<(State, Outcome), Stop> {
-    fold_as(terms, state, entries, until, How::default(), None)
+    fold_as(terms, state, entries, until, FoldOptions::default(), None)
 }
 
 /// [`fold`], with an observer that sees each step.
@@ -92,7 +92,7 @@ pub fn fold_watched(
     until: Time,
     watch: &mut dyn Watch,
 ) -> Result<(State, Outcome), Stop> {
-    fold_as(terms, state, entries, until, How::default(), Some(watch))
+    fold_as(terms, state, entries, until, FoldOptions::default(), Some(watch))
 }
 
 /// An observer of a fold, for example one that writes webhook messages with the account as it is at each step.
@@ -129,7 +129,7 @@ pub struct Seen<'a> {
 
 /// How to fold.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct How<'a> {
+pub(crate) struct FoldOptions<'a> {
     /// Payments that are folded differently from their own entries.
     pub revised: &'a [Revision],
     /// Whether to record each step, with the balances after it.
@@ -142,7 +142,7 @@ pub(crate) fn fold_as(
     mut state: State,
     entries: &[Entry],
     until: Time,
-    how: How<'_>,
+    how: FoldOptions<'_>,
     mut watch: Option<&mut (dyn Watch + '_)>,
 ) -> Result<(State, Outcome), Stop> {
     debug_assert!(entries.is_sorted_by_key(|entry| entry.place), "entries are in order");
@@ -225,18 +225,24 @@ pub(crate) struct Run<'a> {
     pub input: Option<u64>,
     /// Whether the input was scheduled before: its item is already known.
     scheduled: bool,
-    how: How<'a>,
+    how: FoldOptions<'a>,
 }
 
 impl<'a> Run<'a> {
-    fn new(terms: &'a Terms, state: &'a mut State, out: &'a mut Outcome, place: Place, how: How<'a>) -> Run<'a> {
+    fn new(
+        terms: &'a Terms,
+        state: &'a mut State,
+        out: &'a mut Outcome,
+        place: Place,
+        how: FoldOptions<'a>,
+    ) -> Run<'a> {
         let today = terms.zone.day_at(place.at);
         Run { terms, plan: terms.installment(), state, out, place, today, input: None, scheduled: false, how }
     }
 
     /// A run that writes to a scratch outcome, for projections.
     pub fn scratch(terms: &'a Terms, state: &'a mut State, out: &'a mut Outcome, place: Place) -> Run<'a> {
-        Run::new(terms, state, out, place, How::default())
+        Run::new(terms, state, out, place, FoldOptions::default())
     }
 
     pub fn loan(&mut self) -> &mut Loan {

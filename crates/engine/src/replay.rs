@@ -3,7 +3,7 @@
 //! Folding the same timeline again produces the same account. If an entry was inserted into its past, or a payment is
 //! undone as if it had never been made, the account changes; [`recalculate`] reports the change to each line item.
 
-use crate::fold::{How, Stop, Watch, fold_as};
+use crate::fold::{FoldOptions, Stop, Watch, fold_as};
 use crate::item::{Change, ItemId, ItemStatus, LineItem};
 use crate::outcome::{Balances, Event, EventKind, Outcome};
 use crate::state::State;
@@ -56,7 +56,7 @@ fn replay_as(
 ) -> Result<(State, Outcome), Stop> {
     let mut revised = Vec::new();
     loop {
-        let how = How { revised: &revised, explained };
+        let how = FoldOptions { revised: &revised, explained };
         match fold_as(terms, state.clone(), entries, until, how, watch.as_deref_mut().map(|watch| watch as _)) {
             Err(Stop::Revise(revision)) => {
                 revised.push(*revision);

@@ -90,15 +90,15 @@ pub fn fold_watched(
     state: State,
     entries: &[Entry],
     until: Time,
-    watch: &mut dyn Watch,
+    watch: &mut dyn FoldObserver,
 ) -> Result<(State, Outcome), Stop> {
     fold_as(terms, state, entries, until, FoldOptions::default(), Some(watch))
 }
 
 /// An observer of a fold, for example one that writes webhook messages with the account as it is at each step.
-pub trait Watch {
+pub trait FoldObserver {
     /// A step was taken.
-    fn step(&mut self, seen: &Seen<'_>);
+    fn step(&mut self, seen: &ObservedStep<'_>);
 
     /// The fold starts over: discard all steps seen so far.
     fn restart(&mut self);
@@ -112,7 +112,7 @@ pub trait Watch {
 
 /// What an observer sees of a step: the account and the outcome right after it.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen<'a> {
+pub struct ObservedStep<'a> {
     /// When the step happened.
     pub at: Time,
     /// What caused the step.
@@ -143,7 +143,7 @@ pub(crate) fn fold_as(
     entries: &[Entry],
     until: Time,
     how: FoldOptions<'_>,
-    mut watch: Option<&mut (dyn Watch + '_)>,
+    mut watch: Option<&mut (dyn FoldObserver + '_)>,
 ) -> Result<(State, Outcome), Stop> {
     debug_assert!(entries.is_sorted_by_key(|entry| entry.place), "entries are in order");
     state.forget_slots();
@@ -182,7 +182,7 @@ pub(crate) fn fold_as(
         };
         last = Some(at);
         if let Some(watch) = &mut watch {
-            watch.step(&Seen { at, cause, state: &state, out: &out, events_before, revised: how.revised });
+            watch.step(&ObservedStep { at, cause, state: &state, out: &out, events_before, revised: how.revised });
         }
     }
     state.processed_through = state.processed_through.max(Some(until));

@@ -3,7 +3,7 @@
 //! Folding the same timeline again produces the same account. If an entry was inserted into its past, or a payment is
 //! undone as if it had never been made, the account changes; [`recalculate`] reports the change to each line item.
 
-use crate::fold::{FoldOptions, Stop, Watch, fold_as};
+use crate::fold::{FoldObserver, FoldOptions, Stop, fold_as};
 use crate::item::{Change, ItemId, ItemStatus, LineItem};
 use crate::outcome::{Balances, Event, EventKind, Outcome};
 use crate::state::State;
@@ -24,7 +24,7 @@ pub fn replay_watched(
     terms: &Terms,
     entries: &[Entry],
     until: Time,
-    watch: &mut dyn Watch,
+    watch: &mut dyn FoldObserver,
 ) -> Result<(State, Outcome), Stop> {
     replay_as(terms, &State::new(), entries, until, false, Some(watch))
 }
@@ -36,7 +36,7 @@ pub fn replay_on(
     state: &State,
     entries: &[Entry],
     until: Time,
-    watch: &mut dyn Watch,
+    watch: &mut dyn FoldObserver,
 ) -> Result<(State, Outcome), Stop> {
     replay_as(terms, state, entries, until, false, Some(watch))
 }
@@ -52,7 +52,7 @@ fn replay_as(
     entries: &[Entry],
     until: Time,
     explained: bool,
-    mut watch: Option<&mut dyn Watch>,
+    mut watch: Option<&mut dyn FoldObserver>,
 ) -> Result<(State, Outcome), Stop> {
     let mut revised = Vec::new();
     loop {

@@ -10,7 +10,7 @@ use super::slice::{Meter, Slice};
 use crate::catalog::ProductInfo;
 use crate::form::fields::ExternalField;
 use crate::view;
-use daybook_engine::fold::{Seen, Watch};
+use daybook_engine::fold::{FoldObserver, ObservedStep};
 use daybook_engine::installment::reading::{Reading, read};
 use daybook_engine::item::{Change, ItemId, ItemStatus, LineItem};
 use daybook_engine::outcome::{EventKind, Outcome};
@@ -383,8 +383,8 @@ impl<'a> MessageWriter<'a> {
     }
 }
 
-impl Watch for MessageWriter<'_> {
-    fn step(&mut self, seen: &Seen<'_>) {
+impl FoldObserver for MessageWriter<'_> {
+    fn step(&mut self, seen: &ObservedStep<'_>) {
         self.steps += 1;
         if let Some(meter) = &mut self.meter {
             meter.at = seen.at;

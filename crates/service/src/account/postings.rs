@@ -3,7 +3,7 @@
 //! A step may post a debt and pay it at once (interest that a payment covers before its period ends), and the change of
 //! the balances hides both. The postings of a step show each amount, and add up to that change for each component.
 
-use daybook_engine::fold::{Revision, Seen};
+use daybook_engine::fold::{ObservedStep, Revision};
 use daybook_engine::item::{Component, ItemId, ItemKind, ItemStatus, LineItem};
 use daybook_engine::money::Cents;
 use daybook_engine::outcome::EventKind;
@@ -61,7 +61,7 @@ impl Recorder {
     }
 
     /// The postings of the step that was just taken.
-    pub fn step(&mut self, seen: &Seen<'_>) -> Vec<Posting> {
+    pub fn step(&mut self, seen: &ObservedStep<'_>) -> Vec<Posting> {
         let items = &seen.out.items;
         let (earlier, new) = items.split_at(self.items_before.min(items.len()));
         self.items_before = items.len();

@@ -5,7 +5,7 @@ use super::journal::{JournalEntry, Record, ZoneChange, entries};
 use super::message_writer::cause_text;
 use super::postings::{EarlyInterest, Posting, Recorder, is_undone, owed_again, surplus_used, where_it_went};
 use crate::view::{MomentAmounts, Told};
-use daybook_engine::fold::{Seen, Watch};
+use daybook_engine::fold::{FoldObserver, ObservedStep};
 use daybook_engine::item::{ItemId, ItemKind};
 use daybook_engine::money::Cents;
 use daybook_engine::outcome::{Balances, Cause, EventKind};
@@ -80,8 +80,8 @@ struct Noted {
     is_undone: bool,
 }
 
-impl Watch for Notes {
-    fn step(&mut self, seen: &Seen<'_>) {
+impl FoldObserver for Notes {
+    fn step(&mut self, seen: &ObservedStep<'_>) {
         let touched = seen.out.events[seen.events_before..].iter().filter_map(|event| match &event.what {
             EventKind::ItemCreated(id) | EventKind::ItemUpdated(id) => Some(id),
             _ => None,

@@ -20,7 +20,7 @@ use alloc::boxed::Box;
 
 /// Why a fold could not continue. The state that was passed in is lost; the fold has no side effects.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stop {
+pub enum FoldError {
     /// An amount exceeded the largest that the engine can count.
     Overflow,
     /// An entry undoes a payment from before the snapshot: fold from the beginning, see [`crate::replay`].
@@ -59,9 +59,9 @@ impl Revision {
     }
 }
 
-impl From<Overflow> for Stop {
-    fn from(Overflow: Overflow) -> Stop {
-        Stop::Overflow
+impl From<Overflow> for FoldError {
+    fn from(Overflow: Overflow) -> FoldError {
+        FoldError::Overflow
     }
 }
 
@@ -80,7 +80,7 @@ enum Moment {
 ///
 /// The entries must be sorted by place and lie after everything folded into the state. Entries after `until` are
 /// ignored.
-pub fn fold(terms: &Terms, state: State, entries: &[Entry], until: Time) -> Result<(State, Outcome), Stop> {
+pub fn fold(terms: &Terms, state: State, entries: &[Entry], until: Time) -> Result<(State, Outcome), FoldError> {
     fold_as(terms, state, entries, until, FoldOptions::default(), None)
 }
 
@@ -91,7 +91,7 @@ pub fn fold_watched(
     entries: &[Entry],
     until: Time,
     watch: &mut dyn FoldObserver,
-) -> Result<(State, Outcome), Stop> {
+) -> Result<(State, Outcome), FoldError> {
     fold_as(terms, state, entries, until, FoldOptions::default(), Some(watch))
 }
 
@@ -144,7 +144,7 @@ pub(crate) fn fold_as(
     until: Time,
     how: FoldOptions<'_>,
     mut watch: Option<&mut (dyn FoldObserver + '_)>,
-) -> Result<(State, Outcome), Stop> {
+) -> Result<(State, Outcome), FoldError> {
     debug_assert!(entries.is_sorted_by_key(|entry| entry.place), "entries are in order");
     state.forget_slots();
     let due = entries.partition_point(|entry| entry.place.at <= until);
@@ -249,7 +249,7 @@ impl<'a> Run<'a> {
         self.state.loan_mut()
     }
 
-    fn moment(mut self, moment: Moment) -> Result<Cause, Stop> {
+    fn moment(mut self, moment: Moment) -> Result<Cause, FoldError> {
         if !matches!(moment, Moment::Notice(_)) {
             self.state.steps += 1;
         }
@@ -278,7 +278,7 @@ impl<'a> Run<'a> {
         Ok(cause)
     }
 
-    fn input(mut self, entry: &Entry) -> Result<Cause, Stop> {
+    fn input(mut self, entry: &Entry) -> Result<Cause, FoldError> {
         let cause = Cause::Input(entry.place.seq);
         self.state.steps += 1;
         (self.input, self.scheduled) = (Some(entry.place.seq), entry.scheduled);
@@ -320,7 +320,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn apply(&mut self, entry: &Entry) -> Result<Result<(), Refusal>, Stop> {
+    fn apply(&mut self, entry: &Entry) -> Result<Result<(), Refusal>, FoldError> {
         match &entry.input {
             Input::Open => self.open()?,
             Input::Payment { amount, status, allocation } => self.payment(entry, *amount, *status, *allocation)?,
@@ -344,7 +344,7 @@ impl<'a> Run<'a> {
     }
 
     /// Fires a notice, unless the instalment it concerns no longer needs it or the status stops notices.
-    fn fire(&mut self, index: usize) -> Result<NoticeKind, Stop> {
+    fn fire(&mut self, index: usize) -> Result<NoticeKind, FoldError> {
         let notice = self.state.notices[index];
         let (kind, instalment) = (notice.setting.kind, notice.instalment());
         let wanted = match (kind, instalment) {
@@ -381,7 +381,7 @@ impl<'a> Run<'a> {
     }
 
     /// Changes the status and announces it. The effects of the new status apply from now on.
-    pub fn move_to(&mut self, to: Status) -> Result<(), Stop> {
+    pub fn move_to(&mut self, to: Status) -> Result<(), FoldError> {
         let from = self.state.status;
         if from == to {
             return Ok(());
@@ -398,10 +398,10 @@ impl<'a> Run<'a> {
     }
 
     /// Adds an amount to the account's turnover. Fails if the turnover would exceed [`Cents::LIMIT`].
-    pub fn admit(&mut self, amount: Cents) -> Result<(), Stop> {
-        let turnover = self.state.turnover.0.checked_add(amount.0.abs()).ok_or(Stop::Overflow)?;
+    pub fn admit(&mut self, amount: Cents) -> Result<(), FoldError> {
+        let turnover = self.state.turnover.0.checked_add(amount.0.abs()).ok_or(FoldError::Overflow)?;
         if turnover > Cents::LIMIT.0 {
-            return Err(Stop::Overflow);
+            return Err(FoldError::Overflow);
         }
         self.state.turnover = Cents(turnover);
         Ok(())

@@ -3,7 +3,7 @@
 //! Folding the same timeline again produces the same account. If an entry was inserted into its past, or a payment is
 //! undone as if it had never been made, the account changes; [`recalculate`] reports the change to each line item.
 
-use crate::fold::{FoldObserver, FoldOptions, Stop, fold_as};
+use crate::fold::{FoldError, FoldObserver, FoldOptions, fold_as};
 use crate::item::{Change, ItemId, ItemStatus, LineItem};
 use crate::outcome::{Balances, Event, EventKind, Outcome};
 use crate::state::State;
@@ -15,7 +15,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 /// Folds a whole timeline, up to and including `until`.
-pub fn replay(terms: &Terms, entries: &[Entry], until: Time) -> Result<(State, Outcome), Stop> {
+pub fn replay(terms: &Terms, entries: &[Entry], until: Time) -> Result<(State, Outcome), FoldError> {
     replay_as(terms, &State::new(), entries, until, false, None)
 }
 
@@ -25,7 +25,7 @@ pub fn replay_watched(
     entries: &[Entry],
     until: Time,
     watch: &mut dyn FoldObserver,
-) -> Result<(State, Outcome), Stop> {
+) -> Result<(State, Outcome), FoldError> {
     replay_as(terms, &State::new(), entries, until, false, Some(watch))
 }
 
@@ -37,12 +37,12 @@ pub fn replay_on(
     entries: &[Entry],
     until: Time,
     watch: &mut dyn FoldObserver,
-) -> Result<(State, Outcome), Stop> {
+) -> Result<(State, Outcome), FoldError> {
     replay_as(terms, state, entries, until, false, Some(watch))
 }
 
 /// [`replay`], recording every step and the balances after it. It explains the balance.
-pub fn explain(terms: &Terms, entries: &[Entry], until: Time) -> Result<(State, Outcome), Stop> {
+pub fn explain(terms: &Terms, entries: &[Entry], until: Time) -> Result<(State, Outcome), FoldError> {
     replay_as(terms, &State::new(), entries, until, true, None)
 }
 
@@ -53,12 +53,12 @@ fn replay_as(
     until: Time,
     explained: bool,
     mut watch: Option<&mut dyn FoldObserver>,
-) -> Result<(State, Outcome), Stop> {
+) -> Result<(State, Outcome), FoldError> {
     let mut revised = Vec::new();
     loop {
         let how = FoldOptions { revised: &revised, explained };
         match fold_as(terms, state.clone(), entries, until, how, watch.as_deref_mut().map(|watch| watch as _)) {
-            Err(Stop::Revise(revision)) => {
+            Err(FoldError::Revise(revision)) => {
                 revised.push(*revision);
                 if let Some(watch) = &mut watch {
                     watch.restart();
@@ -153,7 +153,7 @@ pub struct Recalculation {
 }
 
 /// Folds a changed timeline up to the account clock and compares the result with the old timeline's.
-pub fn recalculate(terms: &Terms, before: &[Entry], after: &[Entry], clock: Time) -> Result<Recalculation, Stop> {
+pub fn recalculate(terms: &Terms, before: &[Entry], after: &[Entry], clock: Time) -> Result<Recalculation, FoldError> {
     let (old_state, old_outcome) = replay(terms, before, clock)?;
     let (state, outcome) = replay(terms, after, clock)?;
     let differences = differences(&Ledger::of(&old_outcome), &Ledger::of(&outcome));

@@ -3,7 +3,7 @@
 
 use super::loan::{Loan, Poured};
 use super::payments::poured_item;
-use crate::fold::{Run, Stop};
+use crate::fold::{FoldError, Run};
 use crate::item::{Component, ItemId, ItemKind, LineItem};
 use crate::money::Cents;
 use crate::outcome::EventKind;
@@ -84,13 +84,13 @@ impl Loan {
 
 impl Run<'_> {
     /// Uses surplus if a step has left more owed than before.
-    pub fn use_surplus_if_more_is_owed(&mut self, owed_before: Cents) -> Result<(), Stop> {
+    pub fn use_surplus_if_more_is_owed(&mut self, owed_before: Cents) -> Result<(), FoldError> {
         let more = self.state.surplus.is_positive() && self.state.balances().owed() > owed_before;
         if more { self.use_surplus() } else { Ok(()) }
     }
 
     /// Pours surplus over the debts.
-    pub fn use_surplus(&mut self) -> Result<(), Stop> {
+    pub fn use_surplus(&mut self) -> Result<(), FoldError> {
         self.accrue();
         let owed = self.state.balances().owed() + self.unrecognised()?;
         let amount = owed.min(self.state.surplus);
@@ -121,7 +121,7 @@ impl Run<'_> {
 
     /// Before a payment is undone, undoes the uses of its surplus, newest first. Each undo is an exact negative with
     /// its own line item. Needs the past.
-    pub fn undo_uses_of_surplus(&mut self, step: u64) -> Result<(), Stop> {
+    pub fn undo_uses_of_surplus(&mut self, step: u64) -> Result<(), FoldError> {
         while let Some(used) = self.loan().past.as_mut().and_then(|past| past.surplus.undo_newest_fed_by(step)) {
             self.undo_poured(&used.poured)?;
             let loan = self.loan();

@@ -2,7 +2,7 @@
 //! ahead that the payment lowered get their earlier amounts back.
 
 use super::loan::{Applied, OpenFee, OpenItem, Poured, Share};
-use crate::fold::{Run, Stop};
+use crate::fold::{FoldError, Run};
 use crate::item::{Component, ItemId, ItemStatus, Split};
 use crate::money::Cents;
 use crate::outcome::EventKind;
@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 
 impl Run<'_> {
     /// Undoes everything that an applied payment paid. Needs the past.
-    pub fn undo(&mut self, applied: &Applied, poured: &Poured) -> Result<(), Stop> {
+    pub fn undo(&mut self, applied: &Applied, poured: &Poured) -> Result<(), FoldError> {
         self.accrue();
         self.undo_uses_of_surplus(applied.step)?;
         self.undo_poured(poured)?;
@@ -21,7 +21,7 @@ impl Run<'_> {
     }
 
     /// Undoes everything that poured money paid.
-    pub fn undo_poured(&mut self, poured: &Poured) -> Result<(), Stop> {
+    pub fn undo_poured(&mut self, poured: &Poured) -> Result<(), FoldError> {
         let mut cancelled = Vec::new();
         for share in &poured.shares {
             match share {

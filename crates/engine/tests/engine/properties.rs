@@ -1,6 +1,6 @@
 //! Invariants, checked on random histories. `daybook_testkit::campaign` documents their number and seed.
 
-use daybook_engine::fold::{Stop, fold};
+use daybook_engine::fold::{FoldError, fold};
 use daybook_engine::installment::audit::audit;
 use daybook_engine::installment::reading::{Reading, read};
 use daybook_engine::installment::{Bucket, Span};
@@ -252,7 +252,7 @@ fn amounts_beyond_counting_are_an_error() {
     assert_eq!(state.balances().principal, Cents(10_000_000_000_000 * 114_999));
     check_cents(&state, &Ledger::of(&outcome)).unwrap();
     let a_year_later = effective_at.plus_micros(31_536_000_000_000);
-    assert_eq!(replay(&terms, &book.entries, a_year_later).map(|_| ()), Err(Stop::Overflow));
+    assert_eq!(replay(&terms, &book.entries, a_year_later).map(|_| ()), Err(FoldError::Overflow));
 }
 
 /// Property 5: reversing a payment and recording it again changes no balance under replay, and not the total as posted.
@@ -371,7 +371,7 @@ fn a_snapshot_asks_for_the_past_to_undo_a_payment() {
             name: "reversal".into(),
             input: Input::Reversal { payment: payment.as_str().into() },
         };
-        prop_assert_eq!(fold(&book.terms, state, &[entry], book.clock).map(|_| ()), Err(Stop::NeedsPast));
+        prop_assert_eq!(fold(&book.terms, state, &[entry], book.clock).map(|_| ()), Err(FoldError::NeedsPast));
         Ok(())
     });
 }

@@ -174,11 +174,11 @@ pub(crate) fn fold_as(
         let events_before = out.events.len();
         let (at, cause) = if entry_is_next {
             let Some(entry) = entries.next() else { break };
-            (entry.place.at, Run::new(terms, &mut state, &mut out, entry.place, how).input(entry)?)
+            (entry.place.at, StepContext::new(terms, &mut state, &mut out, entry.place, how).input(entry)?)
         } else {
             let Some((at, moment)) = moment else { break };
             let place = Place { at, rank: Rank::Moment, seq: 0 };
-            (at, Run::new(terms, &mut state, &mut out, place, how).moment(moment)?)
+            (at, StepContext::new(terms, &mut state, &mut out, place, how).moment(moment)?)
         };
         last = Some(at);
         if let Some(watch) = &mut watch {
@@ -212,7 +212,7 @@ fn next_moment(state: &State) -> Option<(Time, Moment)> {
 }
 
 /// One step in progress. [`crate::installment`] implements what a step does to an instalment loan.
-pub(crate) struct Run<'a> {
+pub(crate) struct StepContext<'a> {
     pub terms: &'a Terms,
     pub plan: &'a Installment,
     pub state: &'a mut State,
@@ -228,21 +228,21 @@ pub(crate) struct Run<'a> {
     how: FoldOptions<'a>,
 }
 
-impl<'a> Run<'a> {
+impl<'a> StepContext<'a> {
     fn new(
         terms: &'a Terms,
         state: &'a mut State,
         out: &'a mut Outcome,
         place: Place,
         how: FoldOptions<'a>,
-    ) -> Run<'a> {
+    ) -> StepContext<'a> {
         let today = terms.zone.day_at(place.at);
-        Run { terms, plan: terms.installment(), state, out, place, today, input: None, scheduled: false, how }
+        StepContext { terms, plan: terms.installment(), state, out, place, today, input: None, scheduled: false, how }
     }
 
     /// A run that writes to a scratch outcome, for projections.
-    pub fn scratch(terms: &'a Terms, state: &'a mut State, out: &'a mut Outcome, place: Place) -> Run<'a> {
-        Run::new(terms, state, out, place, FoldOptions::default())
+    pub fn scratch(terms: &'a Terms, state: &'a mut State, out: &'a mut Outcome, place: Place) -> StepContext<'a> {
+        StepContext::new(terms, state, out, place, FoldOptions::default())
     }
 
     pub fn loan(&mut self) -> &mut Loan {

@@ -3,12 +3,12 @@
 use super::loan::{OpenItem, Poured, Share, Target};
 use super::pour::Pouring;
 use super::terms::{Bucket, Due, Owed};
-use crate::fold::{FoldError, Run};
+use crate::fold::{FoldError, StepContext};
 use crate::item::{Component, ItemId, ItemKind, Split};
 use crate::money::Cents;
 use crate::timeline::FeeClass;
 
-impl Run<'_> {
+impl StepContext<'_> {
     /// Fills one bucket of all instalments, oldest first.
     pub fn fill_bucket(&mut self, pouring: &mut Pouring, bucket: Bucket) -> Result<(), FoldError> {
         if pouring.left.is_zero() {

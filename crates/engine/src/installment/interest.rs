@@ -5,7 +5,7 @@ use super::loan::{Loan, OpenItem, Period, Target};
 use super::rates::{Cap, CapSource, Rates};
 use super::terms::{DayCount, Installment, InstallmentPolicy, Method};
 use crate::calendar::{Day, is_leap_year};
-use crate::fold::{FoldError, Run};
+use crate::fold::{FoldError, StepContext};
 use crate::item::{Component, ItemId, ItemKind};
 use crate::money::{Cents, Overflow, Percent, Rounding, round_ratio};
 use crate::time::Time;
@@ -99,7 +99,7 @@ impl Period {
     }
 }
 
-impl Run<'_> {
+impl StepContext<'_> {
     /// Whether the open period has begun. At the exact instant of the previous due moment it has not.
     pub fn has_begun(&self) -> bool {
         self.state.loan().period.has_begun(self.place.at)
@@ -140,7 +140,7 @@ impl Run<'_> {
     }
 
     /// Computes the open period's interest if the product fixes it at the beginning, from the rates known so far. It is
-    /// never below the amount that has already become a line item. Call [`Run::accrue`] first.
+    /// never below the amount that has already become a line item. Call [`StepContext::accrue`] first.
     pub fn fix_interest(&mut self) -> Result<(), Overflow> {
         let plan = self.plan;
         let loan = self.loan();
@@ -178,7 +178,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Interest of the open period that is owed so far and is not a line item yet. Call [`Run::accrue`] first.
+    /// Interest of the open period that is owed so far and is not a line item yet. Call [`StepContext::accrue`] first.
     pub fn unrecognised(&self) -> Result<Cents, FoldError> {
         if !self.has_begun() || self.state.status.is_closed() {
             return Ok(Cents::ZERO);

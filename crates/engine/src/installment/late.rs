@@ -2,7 +2,7 @@
 
 use super::loan::{Loan, Row, Target};
 use super::terms::{Due, LateFee, Method};
-use crate::fold::{FoldError, Run};
+use crate::fold::{FoldError, StepContext};
 use crate::item::{ItemId, ItemKind};
 use crate::money::Cents;
 use crate::outcome::{EventKind, Found};
@@ -26,7 +26,7 @@ impl Loan {
     }
 }
 
-impl Run<'_> {
+impl StepContext<'_> {
     /// A period ends: its interest is posted, its instalment falls due, and the next period begins.
     pub fn period_end(&mut self) -> Result<(), FoldError> {
         let instalment = self.state.loan().current();

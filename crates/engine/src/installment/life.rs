@@ -5,7 +5,7 @@ use super::loan::{OpenFee, OpenItem, Period, Row};
 use super::rates::Rates;
 use super::row_amounts::RowAmounts;
 use super::terms::{InterestMethod, Method};
-use crate::fold::{FoldError, Run};
+use crate::fold::{FoldError, StepContext};
 use crate::item::{Component, ItemId, ItemKind, LineItem, Split};
 use crate::money::Cents;
 use crate::outcome::{EventKind, Found, Refusal};
@@ -13,7 +13,7 @@ use crate::status::Status;
 use crate::time::Time;
 use crate::timeline::{Entry, FeeClass};
 
-impl Run<'_> {
+impl StepContext<'_> {
     /// Pays the loan out.
     pub fn open(&mut self) -> Result<(), FoldError> {
         let opening = self.terms.opening;

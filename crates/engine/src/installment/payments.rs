@@ -1,7 +1,7 @@
 //! Payments: recording them, changing their status, reversing them. Also debit offsets, which are poured like payments.
 
 use super::loan::Poured;
-use crate::fold::{FoldError, Revised, Revision, Run};
+use crate::fold::{FoldError, Revised, Revision, StepContext};
 use crate::item::{Component, ItemId, ItemKind, ItemStatus, LineItem, Name};
 use crate::money::Cents;
 use crate::outcome::{EventKind, Refusal};
@@ -22,7 +22,7 @@ struct Receipt<'a> {
     known: bool,
 }
 
-impl Run<'_> {
+impl StepContext<'_> {
     /// Records a payment.
     pub fn payment(
         &mut self,
@@ -69,7 +69,7 @@ impl Run<'_> {
         self.add_item(item);
     }
 
-    /// [`Run::add_payment`], and announces the item.
+    /// [`StepContext::add_payment`], and announces the item.
     fn note_payment(&mut self, receipt: &Receipt<'_>) {
         self.add_payment(receipt);
         let id = ItemId::Input(receipt.name.clone());

@@ -10,7 +10,7 @@
 
 use super::loan::{Poured, Share};
 use super::terms::{Bucket, Due, Owed, Span, Surplus};
-use crate::fold::{FoldError, Run};
+use crate::fold::{FoldError, StepContext};
 use crate::item::Component;
 use crate::money::Cents;
 
@@ -29,7 +29,7 @@ pub(crate) struct Pouring {
     pub poured: Poured,
 }
 
-impl Run<'_> {
+impl StepContext<'_> {
     /// Pours an amount over all debts.
     pub fn pour(&mut self, amount: Cents, allocation: Option<Component>) -> Result<Poured, FoldError> {
         self.accrue();

@@ -3,11 +3,11 @@
 use super::loan::Target;
 use super::plan::{self, Spread};
 use super::row_amounts::Lowered;
-use crate::fold::{FoldError, Run};
+use crate::fold::{FoldError, StepContext};
 use crate::money::Cents;
 use alloc::vec::Vec;
 
-impl Run<'_> {
+impl StepContext<'_> {
     /// Recalculates the amounts of the rows from `first` on. They repay the principal that earlier rows do not take
     /// (`asked_before` is the planned principal of future rows before `first`), plus the principal already paid into
     /// them and the interest carried over to them. Interest-only rows at the beginning and rows paid in full keep their

@@ -6,7 +6,7 @@
 use super::loan::{Loan, Row};
 use super::reading::pass_closed_time;
 use crate::calendar::Day;
-use crate::fold::{FoldError, Run};
+use crate::fold::{FoldError, StepContext};
 use crate::money::Cents;
 use crate::outcome::Outcome;
 use crate::state::State;
@@ -106,7 +106,7 @@ fn push(rows: &mut Vec<ScheduleRow>, terms: &Terms, instalment: u32, row: &Row, 
     end
 }
 
-impl<'a> Run<'a> {
+impl<'a> StepContext<'a> {
     /// A copy of the account that continues from now as if everything were paid on time.
     pub(super) fn projection(&mut self, earns: bool) -> Result<Projection<'a>, FoldError> {
         // The past is not copied.
@@ -140,9 +140,9 @@ impl<'a> Projection<'a> {
         Ok(projection)
     }
 
-    fn run(&mut self, at: Time) -> Run<'_> {
+    fn run(&mut self, at: Time) -> StepContext<'_> {
         let place = Place { at, rank: Rank::Late, seq: 0 };
-        Run::scratch(self.terms, &mut self.state, &mut self.scratch, place)
+        StepContext::scratch(self.terms, &mut self.state, &mut self.scratch, place)
     }
 
     /// Stops interest of the open period if the account no longer earns any: it is closed or has no principal left.

@@ -3,7 +3,7 @@
 
 use super::loan::{Loan, Poured};
 use super::payments::poured_item;
-use crate::fold::{FoldError, Run};
+use crate::fold::{FoldError, StepContext};
 use crate::item::{Component, ItemId, ItemKind, LineItem};
 use crate::money::Cents;
 use crate::outcome::EventKind;
@@ -82,7 +82,7 @@ impl Loan {
     }
 }
 
-impl Run<'_> {
+impl StepContext<'_> {
     /// Uses surplus if a step has left more owed than before.
     pub fn use_surplus_if_more_is_owed(&mut self, owed_before: Cents) -> Result<(), FoldError> {
         let more = self.state.surplus.is_positive() && self.state.balances().owed() > owed_before;

@@ -2,13 +2,13 @@
 //! ahead that the payment lowered get their earlier amounts back.
 
 use super::loan::{Applied, OpenFee, OpenItem, Poured, Share};
-use crate::fold::{FoldError, Run};
+use crate::fold::{FoldError, StepContext};
 use crate::item::{Component, ItemId, ItemStatus, Split};
 use crate::money::Cents;
 use crate::outcome::EventKind;
 use alloc::vec::Vec;
 
-impl Run<'_> {
+impl StepContext<'_> {
     /// Undoes everything that an applied payment paid. Needs the past.
     pub fn undo(&mut self, applied: &Applied, poured: &Poured) -> Result<(), FoldError> {
         self.accrue();

@@ -29,7 +29,7 @@ pub enum Progress {
 
 /// An event of an account, past or scheduled.
 #[derive(Clone, Debug)]
-pub struct Happening {
+pub struct TimelineEntry {
     /// Its kind, such as `payment` or `period_end`.
     pub kind: &'static str,
     /// The record's sequence number; `None` for an event that the engine made.
@@ -109,7 +109,7 @@ impl FoldObserver for Notes {
 impl Book {
     /// All events in order, past and scheduled; with `until`, those up to that moment. Needs the whole journal, or all
     /// of it up to that moment.
-    pub fn happenings(&self, until: Option<Time>) -> Result<Vec<Happening>, Halt> {
+    pub fn happenings(&self, until: Option<Time>) -> Result<Vec<TimelineEntry>, Halt> {
         if !self.complete {
             return Err(Halt::NeedsAll);
         }
@@ -178,7 +178,7 @@ impl Book {
         Ok(happenings)
     }
 
-    fn of_moment(&self, step: &Noted) -> Happening {
+    fn of_moment(&self, step: &Noted) -> TimelineEntry {
         let posted = |wanted: fn(&ItemKind) -> bool| -> Cents {
             step.postings.iter().filter(|posting| wanted(&posting.kind)).map(|posting| posting.cents).sum()
         };
@@ -190,7 +190,7 @@ impl Book {
         };
         let told = Told::moment(&step.cause, self.terms.installment().count(), &amounts);
         let (kind, description) = told.map_or(("input", String::new()), |told| (told.event, told.description));
-        Happening {
+        TimelineEntry {
             kind,
             seq: None,
             name: None,
@@ -215,17 +215,17 @@ fn is_first_release(record: &JournalEntry) -> bool {
 }
 
 /// The balances at a moment, from the events before it.
-fn balances_at(happenings: &[Happening], at: Time) -> Balances {
+fn balances_at(happenings: &[TimelineEntry], at: Time) -> Balances {
     happenings.iter().rev().find(|happening| happening.applies_at <= at).map_or(Balances::default(), |last| last.after)
 }
 
-fn of_record(record: &JournalEntry, progress: Progress) -> Happening {
+fn of_record(record: &JournalEntry, progress: Progress) -> TimelineEntry {
     let kind = record.record.kind();
     let cause = match &record.record {
         Record::Release { .. } => "release".to_owned(),
         _ => format!("input:{}", record.place.seq),
     };
-    Happening {
+    TimelineEntry {
         kind,
         seq: Some(record.seq()),
         name: Some(record.name.to_string()),

@@ -131,7 +131,8 @@ pub async fn make_key(settings: &Settings, store: &dyn Store) -> Result<SecretsK
     let path = settings.secrets_key_file.as_path();
     if settings.secrets_key.is_none() && is_missing(path) && !store.organizations().await?.is_empty() {
         return Err(Failure::Failed(format!(
-            "the secrets key file {} is missing, but the database was created with one: restore the file from your backup",
+            "the secrets key file {} is missing, but the database was created with one: restore the file from your backup, \
+             or copy it from another node",
             path.display()
         )));
     }

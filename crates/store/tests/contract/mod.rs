@@ -209,7 +209,7 @@ macro_rules! contract_tests {
                 what_is_about_an_account_is_replayed,
                 paused_subscriptions_are_left,
             ]
-            letting_go: [
+            retention: [
                 dead_letters_expire,
                 ranges_expire_from_their_beginning,
                 what_is_replayed_does_not_expire,

@@ -10,7 +10,7 @@ pub enum StoreError {
     Unavailable(String),
     /// The database rejected a statement, or holds an invalid value: a bug, or damage.
     Broken(String),
-    /// The address names no known kind of database.
+    /// The address, as it may be shown, names no known kind of database.
     Address(String),
     /// The tables have another version.
     Tables(String),
@@ -23,11 +23,9 @@ impl fmt::Display for StoreError {
         match self {
             StoreError::Unavailable(why) => write!(f, "the database is not available: {why}"),
             StoreError::Broken(why) => write!(f, "database error: {why}"),
-            StoreError::Address(address) => write!(
-                f,
-                "\"{}\" is not a database address; it must start with sqlite: or postgres://",
-                address.split_once('@').map_or(address.as_str(), |(_, after)| after)
-            ),
+            StoreError::Address(shown) => {
+                write!(f, "the database address {shown} must start with sqlite: or postgres://")
+            }
             StoreError::Tables(why) => f.write_str(why),
             StoreError::Unsupported(what) => f.write_str(what),
         }

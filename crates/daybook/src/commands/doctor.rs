@@ -12,7 +12,6 @@ use super::table::table;
 use super::{Failure, print, quiet_logging, settings, variables, wait_for};
 use crate::cli::{DoctorArgs, ServeFlags};
 use crate::config::Settings;
-use crate::config::values::without_password;
 use crate::instance;
 use crate::secrets_file::SecretsKey;
 use daybook_clock::{Clock, System, Trouble};
@@ -21,7 +20,7 @@ use daybook_engine::zone::data_version;
 use daybook_service::Service;
 use daybook_service::muting::{self, Muted};
 use daybook_service::zones::ZoneDifference;
-use daybook_store::{Store, Tables};
+use daybook_store::{Store, Tables, address};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
@@ -97,7 +96,7 @@ pub fn run(args: &DoctorArgs) -> Result<(), Failure> {
 }
 
 async fn examine(settings: &Settings, flags: &ServeFlags) -> Result<Vec<Finding>, Failure> {
-    let mut findings = vec![Finding::ok("settings", format!("database {}", without_password(&settings.database)))];
+    let mut findings = vec![Finding::ok("settings", format!("database {}", address::shown(&settings.database)))];
     findings.extend(variables::unknown().into_iter().map(|sentence| Finding::warn("settings", sentence)));
     findings.extend(tls(settings));
     let holder = settings.sqlite_path().and_then(instance::glimpse);

@@ -7,12 +7,11 @@
 
 use super::Failure;
 use crate::config::Settings;
-use crate::config::values::without_password;
 use crate::secrets_file::{self, KeyError, SecretsKey};
 use daybook_clock::{Clock, Limits, Stopwatch, System, Watched};
 use daybook_service::{FINGERPRINT, Service, clockwatch};
 use daybook_store::error::StoreError;
-use daybook_store::{Store, Tables};
+use daybook_store::{Store, Tables, address};
 use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
@@ -33,7 +32,7 @@ pub async fn make_store(database: &str, patience: Duration) -> Result<Arc<dyn St
         match daybook_store::open(database).await {
             Err(StoreError::Unavailable(why)) if is_server && watch.elapsed() < patience => {
                 tracing::warn!(
-                    database = without_password(database),
+                    database = address::shown(database),
                     why,
                     "the database cannot be reached yet; trying again in a second"
                 );
@@ -45,7 +44,7 @@ pub async fn make_store(database: &str, patience: Duration) -> Result<Arc<dyn St
 }
 
 fn cannot_open(database: &str, error: &StoreError) -> Failure {
-    Failure::Failed(format!("the database {} cannot be opened: {error}", without_password(database)))
+    Failure::Failed(format!("the database {} cannot be opened: {error}", address::shown(database)))
 }
 
 /// Opens an existing database whose tables are current. They are not changed.
@@ -112,7 +111,7 @@ impl<'a> KeyWithoutDatabase<'a> {
         if self.path.is_none() || is_book {
             return Ok(());
         }
-        self.refuse(&format!("the database {} holds no Daybook data", without_password(&settings.database)))
+        self.refuse(&format!("the database {} holds no Daybook data", address::shown(&settings.database)))
     }
 
     fn refuse(&self, what: &str) -> Result<(), Failure> {
@@ -196,7 +195,7 @@ mod tests {
         let address = "postgres://daybook:hush@127.0.0.1:1/daybook";
         let failure = make_store(address, Duration::ZERO).await.expect_err("nobody listens");
         let sentence = failure.to_string();
-        assert!(sentence.starts_with("the database postgres://daybook:(set)@127.0.0.1:1/daybook cannot be opened: "));
+        assert!(sentence.starts_with("the database postgres://(set)@127.0.0.1:1/daybook cannot be opened: "));
         assert!(sentence.contains("refused") && !sentence.contains("hush"), "{sentence}");
         assert_eq!(failure.exit_code(), 1);
     }

@@ -54,7 +54,7 @@ pub(super) struct Server {
 impl Server {
     /// The server at an address. Nothing is connected yet.
     pub fn at(address: &str) -> Result<Server> {
-        // The address may hold a password, so the error does not quote it.
+        // The address may hold a password, so errors do not quote it.
         let (address, tls) = Wanted::split(address)?;
         let mut config: Config = address
             .parse()

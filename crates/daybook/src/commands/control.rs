@@ -12,6 +12,8 @@
 
 mod client;
 
+pub use client::check_ready;
+
 use super::opening::open_service;
 use super::{Failure, wait_for};
 use crate::config::Settings;

@@ -6,13 +6,14 @@
 //! Conditions that keep a server from starting (ports, certificates, a lost database, a clock that jumped) are checked
 //! by the functions that `serve` calls.
 
+use super::control::check_ready;
 use super::listeners::{certificate, listen};
 use super::opening::{KeyWithoutDatabase, is_missing, open_key, open_store_as, start_service, watch_clock};
 use super::table::table;
 use super::{Failure, print, quiet_logging, settings, variables, wait_for};
 use crate::cli::{DoctorArgs, ServeFlags};
 use crate::config::Settings;
-use crate::instance;
+use crate::instance::{self, RunningServer};
 use crate::secrets_file::SecretsKey;
 use daybook_clock::{Clock, System, Trouble};
 use daybook_engine::time::Time;
@@ -99,12 +100,8 @@ async fn examine(settings: &Settings, flags: &ServeFlags) -> Result<Vec<Finding>
     let mut findings = vec![Finding::ok("settings", format!("database {}", address::shown(&settings.database)))];
     findings.extend(variables::unknown().into_iter().map(|sentence| Finding::warn("settings", sentence)));
     findings.extend(tls(settings));
-    let holder = settings.sqlite_path().and_then(instance::glimpse);
-    match &holder {
-        Some(instance::RunningServer { pid, url: Some(url), .. }) => {
-            findings.push(Finding::ok("server", format!("running on {url} (process {pid})")));
-        }
-        Some(holder) => findings.push(Finding::ok("server", format!("process {} is using the database", holder.pid))),
+    match settings.sqlite_path().and_then(instance::glimpse) {
+        Some(holder) => findings.push(server(&holder)),
         None => findings.extend(listening(settings)),
     }
     let lone_key = KeyWithoutDatabase::look(settings, flags.new_book);
@@ -126,6 +123,18 @@ fn tls(settings: &Settings) -> Option<Finding> {
         Ok(None) => None,
         Ok(Some(_)) => Some(Finding::ok("tls", "the certificate and its key match")),
         Err(failure) => Some(Finding::fail("tls", failure.to_string())),
+    }
+}
+
+/// Whether the process that holds the database is a server that is ready.
+fn server(holder: &RunningServer) -> Finding {
+    let pid = holder.pid;
+    let Some(url) = holder.shown_url() else {
+        return Finding::ok("server", format!("process {pid} is using the database"));
+    };
+    match check_ready(holder) {
+        Ok(()) => Finding::ok("server", format!("running on {url} (process {pid})")),
+        Err(why) => Finding::fail("server", format!("running on {url} (process {pid}), but not ready: {why}")),
     }
 }
 

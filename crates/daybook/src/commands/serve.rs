@@ -104,7 +104,7 @@ async fn serve(settings: &Settings, flags: &ServeFlags, held: Option<&mut Held>)
         let token = control_token()?;
         router = router.merge(control::route(service.clone(), &token, &url));
         let (calls, orders) = listeners.urls_of_commands();
-        let announced = held.announce(&calls, &orders, &token);
+        let announced = held.announce([&url, &calls, &orders], &token);
         announced.map_err(|error| Failure::Failed(format!("the lock file cannot be written: {error}")))?;
     }
     secrets_shown.show();

@@ -41,6 +41,22 @@ fn is_well(daybook: &Daybook, flags: &[&str]) {
     daybook.stdout_of(&[&["doctor"], &FREE[..], flags].concat());
 }
 
+/// The findings of a check: verdict and sentence.
+fn found(daybook: &Daybook, check: &str, flags: &[&str]) -> Vec<(String, String)> {
+    let output = daybook.run(&[&["doctor", "--json"], &FREE[..], flags].concat());
+    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let text = |row: &Value, field: &str| row[field].as_str().expect("text").to_owned();
+    let rows = found.as_array().expect("a list").iter().filter(|row| row["check"] == check);
+    rows.map(|row| (text(row, "verdict"), text(row, "found"))).collect()
+}
+
+/// The one finding of a check.
+fn one(daybook: &Daybook, check: &str, flags: &[&str]) -> (String, String) {
+    let mut found = found(daybook, check, flags);
+    assert_eq!(found.len(), 1, "{check}: {found:?}");
+    found.remove(0)
+}
+
 fn write_certificate(folder: &Path, cert: &str, key: &str) {
     Authority::named("authority").sign("books.example.com", &folder.join(cert), &folder.join(key));
 }
@@ -61,6 +77,41 @@ fn a_certificate_that_cannot_be_used() {
     for (cert, key, why) in cases {
         fails(&daybook, "tls", &["--tls-cert", cert, "--tls-key", key], why);
     }
+}
+
+#[test]
+fn a_server_that_is_not_ready() {
+    let (folder, daybook) = fresh();
+    let server = daybook.serve(&[]);
+    let running = format!("running on {} (process {})", server.url(), server.pid());
+    assert_eq!(one(&daybook, "server", &[]), ("ok".to_owned(), running.clone()));
+    let path = |name: &str| folder.path().join(name);
+    fs::rename(path("daybook.db"), path("away.db")).expect("it can be moved");
+    let reason = (0..200).find_map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        let answer = server.get("/readyz", "");
+        (answer.status == 503).then(|| answer.json()["error"]["message"].as_str().expect("a reason").to_owned())
+    });
+    let reason = reason.expect("the server notices");
+    assert!(reason.contains("no longer exists"), "{reason}");
+    assert_eq!(one(&daybook, "server", &[]), ("fail".to_owned(), format!("{running}, but not ready: {reason}")));
+    fs::rename(path("away.db"), path("daybook.db")).expect("it can be moved back");
+    assert_eq!(one(&daybook, "server", &[]), ("ok".to_owned(), running));
+}
+
+#[test]
+fn a_server_is_shown_by_its_public_address() {
+    let (folder, daybook) = fresh();
+    write_certificate(folder.path(), "cert.pem", "key.pem");
+    let tls = ["--tls-cert", "cert.pem", "--tls-key", "key.pem"];
+    let server = daybook.serve(&tls);
+    let (verdict, sentence) = one(&daybook, "server", &[]);
+    assert!(server.url().starts_with("https://"), "{}", server.url());
+    assert_eq!((verdict.as_str(), sentence), ("ok", format!("running on {} (process {})", server.url(), server.pid())));
+    server.stop();
+    let server = daybook.serve(&[&tls[..], &["--public-url", "https://books.example.com"]].concat());
+    let (_, sentence) = one(&daybook, "server", &[]);
+    assert_eq!(sentence, format!("running on https://books.example.com (process {})", server.pid()));
 }
 
 #[test]

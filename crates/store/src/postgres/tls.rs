@@ -114,7 +114,9 @@ impl Wanted {
                 _ if OF_DRIVER.contains(&name) => others.push(pair.to_owned()),
                 // The name is not quoted: it may be the rest of a password with an `&`.
                 _ => {
-                    return Err(wrong("it has an unknown parameter; a parameter's value must have no & in it, but %26"));
+                    return Err(wrong(
+                        "it has an unknown parameter; a parameter's value must have no & in it, but %26",
+                    ));
                 }
             }
         }

@@ -6,8 +6,9 @@ use daybook_testkit::postgres;
 use daybook_testkit::server::Daybook;
 use rusqlite::Connection;
 use serde_json::Value;
-use std::fs;
+use std::fs::{self, Permissions};
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 const FREE: [&str; 2] = ["--listen", "127.0.0.1:0"];
@@ -43,7 +44,8 @@ fn is_well(daybook: &Daybook, flags: &[&str]) {
 
 /// The findings of a check: verdict and sentence.
 fn found(daybook: &Daybook, check: &str, flags: &[&str]) -> Vec<(String, String)> {
-    let output = daybook.run(&[&["doctor", "--json"], &FREE[..], flags].concat());
+    let free = if flags.contains(&"--listen") { &[][..] } else { &FREE };
+    let output = daybook.run(&[&["doctor", "--json"], free, flags].concat());
     let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let text = |row: &Value, field: &str| row[field].as_str().expect("text").to_owned();
     let rows = found.as_array().expect("a list").iter().filter(|row| row["check"] == check);
@@ -152,6 +154,77 @@ fn a_key_whose_database_is_lost() {
 }
 
 #[test]
+fn a_database_whose_key_is_lost() {
+    let (folder, daybook) = fresh();
+    let (verdict, sentence) = one(&daybook, "secrets key", &[]);
+    assert!(verdict == "warn" && sentence.contains("the first start creates it"), "{sentence}");
+    daybook.serve(&[]).stop();
+    let key = folder.path().join("daybook.key");
+    fs::remove_file(&key).expect("it can be removed");
+    let why = "but the database was created with one: restore the file from your backup, or copy it from another node";
+    fails(&daybook, "secrets key", &[], why);
+    let (_, said) = daybook.failure_of(&["keys", "list"]);
+    assert!(said.contains(why), "{said}");
+    // A first start that was interrupted after it had bound the database to the key.
+    let connection = Connection::open(folder.path().join("daybook.db")).expect("it opens");
+    let triggers = rusqlite::config::DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER;
+    connection.set_db_config(triggers, false).expect("no triggers for this connection");
+    connection
+        .execute_batch("DELETE FROM keys; DELETE FROM people; DELETE FROM organizations;")
+        .expect("it can be emptied");
+    drop(connection);
+    fails(&daybook, "secrets key", &[], why);
+    assert!(!key.exists(), "no start makes another key");
+}
+
+#[test]
+fn an_empty_database_on_postgresql() {
+    let address = postgres::Server::shared().database();
+    let (folder, daybook) = fresh();
+    let daybook = daybook.with("DAYBOOK_DATABASE", &address);
+    is_well(&daybook, &[]);
+    let (verdict, sentence) = one(&daybook, "database", &[]);
+    assert!(verdict == "warn" && sentence.ends_with("the first start creates the tables"), "{sentence}");
+    assert_eq!(one(&daybook, "secrets key", &[]).0, "warn");
+    fs::write(folder.path().join("daybook.key"), "5a".repeat(32)).expect("a key");
+    fs::set_permissions(folder.path().join("daybook.key"), Permissions::from_mode(0o600)).expect("its mode");
+    fails(&daybook, "database", &[], "holds no Daybook data, but its secrets key");
+}
+
+#[test]
+fn what_is_to_be_done_before_the_first_real_loan() {
+    let (folder, daybook) = fresh();
+    let nothing: [(String, String); 0] = [];
+    let everywhere = ["--listen", "0.0.0.0:0"];
+    assert_eq!(found(&daybook, "encryption", &everywhere), nothing, "no LIVE organization");
+    let readable = "0.0.0.0:0 serves a LIVE organization to other machines without TLS";
+    // Before the first start, the setting counts.
+    let (verdict, sentence) = one(&daybook, "encryption", &[&everywhere[..], &["--environment", "LIVE"]].concat());
+    assert!(verdict == "warn" && sentence.starts_with(readable), "{sentence}");
+    daybook.serve(&["--environment", "LIVE"]).stop();
+    assert!(one(&daybook, "encryption", &everywhere).1.starts_with(readable));
+    assert_eq!(found(&daybook, "encryption", &[]), nothing, "this machine only");
+    let proxied = [&everywhere[..], &["--trust-proxy", "10.0.0.1/32"]].concat();
+    assert_eq!(found(&daybook, "encryption", &proxied), nothing);
+    let (verdict, sentence) = one(&daybook, "development", &["--dev"]);
+    assert!(verdict == "warn" && sentence.starts_with("dev = true is for development"), "{sentence}");
+
+    write_certificate(folder.path(), "cert.pem", "key.pem");
+    let key = folder.path().join("key.pem");
+    let tls = [&everywhere[..], &["--tls-cert", "cert.pem", "--tls-key", "key.pem"]].concat();
+    fs::set_permissions(&key, Permissions::from_mode(0o644)).expect("its mode");
+    let warned = "other users can access key.pem (mode 0644): run `chmod 600 key.pem`";
+    assert_eq!(one(&daybook, "tls-key", &tls), ("warn".to_owned(), warned.to_owned()));
+    fs::set_permissions(&key, Permissions::from_mode(0o600)).expect("its mode");
+    assert_eq!((found(&daybook, "tls-key", &tls), found(&daybook, "encryption", &tls)), (vec![], vec![]));
+
+    let (verdict, sentence) = one(&daybook, "first start", &[]);
+    assert!(verdict == "warn" && sentence.contains("still in daybook.db.first-start"), "{sentence}");
+    fs::remove_file(folder.path().join("daybook.db.first-start")).expect("it can be deleted");
+    assert_eq!(found(&daybook, "first start", &[]), nothing);
+}
+
+#[test]
 fn a_clock_far_ahead_of_the_database() {
     let (folder, daybook) = fresh();
     daybook.serve(&[]).stop();
@@ -185,6 +258,8 @@ fn a_year_before_2026() -> [u8; 8] {
 
 fn jumps(daybook: &Daybook) {
     let why = "after the latest time recorded in the database (2025-01-01T00:00:00Z)";
+    assert_eq!(one(daybook, "clock", &[]).0, "fail");
+    assert_eq!(one(daybook, "clock", &["--confirm-clock"]).0, "warn");
     for _ in 0..2 {
         let (sentence, said) = (failure(daybook, "clock", &[]), refusal(daybook, &[]));
         for one in [sentence, said] {

@@ -12,6 +12,9 @@ pub enum StoreError {
     Broken(String),
     /// The address, as it may be shown, names no known kind of database.
     Address(String),
+    /// This program does not trust the server's certificate, or the server does not accept the one of this program: a
+    /// retry cannot succeed.
+    Untrusted(String),
     /// The tables have another version.
     Tables(String),
     /// This dialect does not support the call.
@@ -26,7 +29,7 @@ impl fmt::Display for StoreError {
             StoreError::Address(shown) => {
                 write!(f, "the database address {shown} must start with sqlite: or postgres://")
             }
-            StoreError::Tables(why) => f.write_str(why),
+            StoreError::Untrusted(why) | StoreError::Tables(why) => f.write_str(why),
             StoreError::Unsupported(what) => f.write_str(what),
         }
     }

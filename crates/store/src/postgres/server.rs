@@ -108,7 +108,7 @@ impl Server {
     pub async fn meet(&self) -> Result<()> {
         match self.pool.get().await {
             Err(PoolError::Backend(error)) => match distrust(&error) {
-                Some(why) => Err(StoreError::Broken(why)),
+                Some(why) => Err(StoreError::Untrusted(why)),
                 None if error.code().is_some_and(is_rejected_login) => Err(StoreError::Broken(sentence(&error))),
                 None => Err(while_connecting(&error)),
             },

@@ -206,7 +206,7 @@ pub(super) fn distrust(error: &tokio_postgres::Error) -> Option<String> {
     match broken.get_ref()?.downcast_ref::<rustls::Error>()? {
         rustls::Error::InvalidCertificate(reason) => Some(of_server(reason)),
         rustls::Error::AlertReceived(alert) if is_about_certificate(*alert) => {
-            Some(format!("the server does not accept the certificate in sslcert ({alert:?})"))
+            Some(format!("the database server does not accept the certificate in sslcert ({alert:?})"))
         }
         _ => None,
     }
@@ -224,7 +224,7 @@ fn of_server(reason: &CertificateError) -> String {
         NotValidYet | NotValidYetContext { .. } => "it is not valid yet",
         _ => "it does not pass the checks of sslmode",
     };
-    format!("the server's certificate is not trusted: {plainly} ({reason})")
+    format!("Daybook does not trust the database server's certificate: {plainly} ({reason})")
 }
 
 fn is_about_certificate(alert: AlertDescription) -> bool {

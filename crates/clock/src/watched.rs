@@ -26,6 +26,9 @@ pub struct Limits {
 /// The smallest difference that is logged as a warning.
 pub const WORTH_A_WARNING: Duration = Duration::from_millis(100);
 
+/// A clock may drift by a microsecond in this many.
+const MOST_DRIFT: i64 = 1_000;
+
 /// Why a clock cannot be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
@@ -33,6 +36,8 @@ pub enum Trouble {
     Skew(i64),
     /// It was set by this many microseconds while it was watched: positive if it was set ahead.
     Step(i64),
+    /// The database's clock was set by this many microseconds while it was watched: positive if it was set ahead.
+    ReferenceStep(i64),
     /// It is this many microseconds behind the latest time that the database knows.
     Behind(i64),
 }
@@ -46,10 +51,11 @@ impl fmt::Display for Trouble {
                  processing then resumes automatically",
                 Apart(*by)
             ),
-            Trouble::Step(by) => write!(
+            Trouble::Step(by) | Trouble::ReferenceStep(by) => write!(
                 f,
-                "this machine's clock was set {} while the server ran. If it was wrong before and is correct now, \
-                 restart the server. If it is wrong now, correct it; processing then resumes automatically",
+                "{} clock was set {} while the server ran. If it was wrong before and is correct now, restart the \
+                 server. If it is wrong now, correct it; processing then resumes automatically",
+                if matches!(self, Trouble::Step(_)) { "this machine's" } else { "the database's" },
                 if *by < 0 { format!("back by {}", Length(-by)) } else { format!("ahead by {}", Length(*by)) }
             ),
             Trouble::Behind(by) => write!(
@@ -128,6 +134,8 @@ pub struct Watched {
 struct State {
     /// A point in time, and the steady time then.
     anchor: (Time, Duration),
+    /// Whether the anchor is a time of the reference.
+    has_reference: bool,
     /// Microseconds to add to the machine's clock.
     correction: i64,
     /// The last difference from the reference, or from the steady time.
@@ -148,7 +156,7 @@ impl Watched {
     /// Watches a clock.
     pub fn new(inner: Arc<dyn Clock>, limits: Limits) -> Watched {
         let anchor = (inner.now(), inner.steady());
-        let state = State { anchor, correction: 0, offset: 0, latest: None, trouble: None };
+        let state = State { anchor, has_reference: false, correction: 0, offset: 0, latest: None, trouble: None };
         Watched { inner, limits, state: Mutex::new(state) }
     }
 
@@ -175,15 +183,24 @@ impl Watched {
             return false;
         }
         let half = micros(took / 2);
-        let wall = before.wall.plus_micros(half);
-        let measured = wall.micros().saturating_sub(reference.micros());
+        let (wall, steady) = (before.wall.plus_micros(half), before.steady + took / 2);
+        let most_skew = micros(self.limits.most_skew);
+        let is_beyond = |by: i64| by.saturating_abs().saturating_sub(half) > most_skew;
         let mut state = self.state();
+        let step = reference.micros().saturating_sub(expected(state.anchor, steady).micros());
+        if state.has_reference && is_beyond(step) {
+            state.trouble = Some(Trouble::ReferenceStep(step));
+            return true;
+        }
+        let measured = wall.micros().saturating_sub(reference.micros());
         let is_within = state.offset.saturating_sub(measured).saturating_abs() <= half;
         let offset = if is_within { state.offset } else { measured };
         state.offset = offset;
         state.correction = -offset;
-        state.anchor = (wall.plus_micros(-offset), before.steady + took / 2);
-        if offset.saturating_abs().saturating_sub(half) > micros(self.limits.most_skew) {
+        let now = wall.plus_micros(-offset);
+        state.anchor = (if state.has_reference { followed(state.anchor, now, steady) } else { now }, steady);
+        state.has_reference = true;
+        if is_beyond(offset) {
             state.trouble = Some(Trouble::Skew(offset));
         } else {
             self.judge_latest(&mut state, reference);
@@ -202,7 +219,7 @@ impl Watched {
             state.trouble = Some(Trouble::Step(step));
             return;
         }
-        state.anchor = (now, steady);
+        state.anchor = (followed(state.anchor, now, steady), steady);
         self.judge_latest(&mut state, now);
     }
 
@@ -210,6 +227,11 @@ impl Watched {
     fn judge_latest(&self, state: &mut State, now: Time) {
         let behind = state.latest.map_or(0, |latest| latest.micros().saturating_sub(now.micros()));
         state.trouble = (behind > micros(self.limits.most_skew)).then_some(Trouble::Behind(behind));
+    }
+
+    /// Whether it was compared with a reference, and is corrected by the difference.
+    pub fn has_reference(&self) -> bool {
+        self.state().has_reference
     }
 
     /// Sets the latest time that the database had seen before this start.
@@ -244,6 +266,15 @@ impl Watched {
 
 fn expected((at, then): (Time, Duration), steady: Duration) -> Time {
     at.plus_micros(micros(steady.saturating_sub(then)))
+}
+
+/// The next anchor of a clock that shows `now`. It follows the clock by [`MOST_DRIFT`] of the time that passed, so that
+/// many small steps add up to a large one.
+fn followed(anchor: (Time, Duration), now: Time, steady: Duration) -> Time {
+    let expected = expected(anchor, steady);
+    let most = micros(steady.saturating_sub(anchor.1)) / MOST_DRIFT;
+    let off = now.micros().saturating_sub(expected.micros());
+    expected.plus_micros(off.clamp(-most, most))
 }
 
 impl Clock for Watched {
@@ -363,6 +394,35 @@ mod tests {
         watched.compare_alone();
         manual.set(at(SECOND));
         assert_eq!((watched.standing(), watched.now()), (None, at(SECOND)));
+    }
+
+    #[test]
+    fn small_steps_add_up() {
+        let (manual, watched) = watched();
+        for step in 1..=2 {
+            manual.pass(Duration::from_secs(1));
+            manual.set(at(step * (SECOND + 3 * SECOND)));
+            watched.compare_alone();
+        }
+        assert_eq!(watched.standing(), Some(Trouble::Step(6 * SECOND - 1_000)));
+    }
+
+    #[test]
+    fn a_step_of_the_reference_is_not_followed() {
+        for step in [400 * 86_400, 3_600, -3_600, 6, -6] {
+            let (manual, watched) = watched();
+            assert!(watched.compare(watched.before(), at(0)));
+            manual.pass(Duration::from_secs(1));
+            // Both clocks are set: they are one machine's.
+            manual.set(at((1 + step) * SECOND));
+            assert!(watched.compare(watched.before(), at((1 + step) * SECOND)));
+            assert_eq!(watched.standing(), Some(Trouble::ReferenceStep(step * SECOND)));
+            assert_eq!(watched.now(), at(SECOND), "the step of {step} s is not followed");
+            manual.pass(Duration::from_secs(1));
+            manual.set(at(2 * SECOND));
+            assert!(watched.compare(watched.before(), at(2 * SECOND)));
+            assert_eq!((watched.standing(), watched.now()), (None, at(2 * SECOND)), "it was set right");
+        }
     }
 
     #[test]

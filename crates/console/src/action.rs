@@ -163,14 +163,15 @@ impl Action {
         }
     }
 
-    /// The equivalent `curl` command. It takes the API key from `$DAYBOOK_KEY`.
+    /// The equivalent `curl` command. It takes the client secret of an API key from `$DAYBOOK_TOKEN`, as those
+    /// of `daybook trigger` do; `DAYBOOK_KEY` is CLIENT_ID:CLIENT_SECRET for the command-line tools.
     pub fn curl(&self, base_url: &str) -> String {
         let method = match self.method() {
             Method::GET => String::new(),
             method => format!(" -X {method}"),
         };
         let mut line = format!(
-            "curl{method} {} \\\n  -H \"Authorization: Bearer $DAYBOOK_KEY\"",
+            "curl{method} {} \\\n  -H \"Authorization: Bearer $DAYBOOK_TOKEN\"",
             quoted(&format!("{base_url}{}", self.path()))
         );
         if let Some(body) = self.body() {

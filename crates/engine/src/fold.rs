@@ -10,7 +10,7 @@ use crate::installment::loan::{Loan, Poured};
 use crate::item::{Change, ItemChange, ItemId, ItemStatus, LineItem, Name};
 use crate::money::{Cents, Overflow};
 use crate::notify::{NoticeKind, Pending, Setting};
-use crate::outcome::{Cause, Event, Outcome, Refusal, Step, What};
+use crate::outcome::{Cause, Event, EventKind, Outcome, Refusal, Step};
 use crate::state::State;
 use crate::status::{Standing, Status};
 use crate::terms::Terms;
@@ -20,7 +20,7 @@ use alloc::boxed::Box;
 
 /// Why a fold could not continue. The state that was passed in is lost; the fold has no side effects.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stop {
+pub enum FoldError {
     /// An amount exceeded the largest that the engine can count.
     Overflow,
     /// An entry undoes a payment from before the snapshot: fold from the beginning, see [`crate::replay`].
@@ -59,9 +59,9 @@ impl Revision {
     }
 }
 
-impl From<Overflow> for Stop {
-    fn from(Overflow: Overflow) -> Stop {
-        Stop::Overflow
+impl From<Overflow> for FoldError {
+    fn from(Overflow: Overflow) -> FoldError {
+        FoldError::Overflow
     }
 }
 
@@ -80,8 +80,8 @@ enum Moment {
 ///
 /// The entries must be sorted by place and lie after everything folded into the state. Entries after `until` are
 /// ignored.
-pub fn fold(terms: &Terms, state: State, entries: &[Entry], until: Time) -> Result<(State, Outcome), Stop> {
-    fold_as(terms, state, entries, until, How::default(), None)
+pub fn fold(terms: &Terms, state: State, entries: &[Entry], until: Time) -> Result<(State, Outcome), FoldError> {
+    fold_as(terms, state, entries, until, FoldOptions::default(), None)
 }
 
 /// [`fold`], with an observer that sees each step.
@@ -90,15 +90,15 @@ pub fn fold_watched(
     state: State,
     entries: &[Entry],
     until: Time,
-    watch: &mut dyn Watch,
-) -> Result<(State, Outcome), Stop> {
-    fold_as(terms, state, entries, until, How::default(), Some(watch))
+    watch: &mut dyn FoldObserver,
+) -> Result<(State, Outcome), FoldError> {
+    fold_as(terms, state, entries, until, FoldOptions::default(), Some(watch))
 }
 
 /// An observer of a fold, for example one that writes webhook messages with the account as it is at each step.
-pub trait Watch {
+pub trait FoldObserver {
     /// A step was taken.
-    fn step(&mut self, seen: &Seen<'_>);
+    fn step(&mut self, seen: &ObservedStep<'_>);
 
     /// The fold starts over: discard all steps seen so far.
     fn restart(&mut self);
@@ -112,7 +112,7 @@ pub trait Watch {
 
 /// What an observer sees of a step: the account and the outcome right after it.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen<'a> {
+pub struct ObservedStep<'a> {
     /// When the step happened.
     pub at: Time,
     /// What caused the step.
@@ -129,7 +129,7 @@ pub struct Seen<'a> {
 
 /// How to fold.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct How<'a> {
+pub(crate) struct FoldOptions<'a> {
     /// Payments that are folded differently from their own entries.
     pub revised: &'a [Revision],
     /// Whether to record each step, with the balances after it.
@@ -142,9 +142,9 @@ pub(crate) fn fold_as(
     mut state: State,
     entries: &[Entry],
     until: Time,
-    how: How<'_>,
-    mut watch: Option<&mut (dyn Watch + '_)>,
-) -> Result<(State, Outcome), Stop> {
+    how: FoldOptions<'_>,
+    mut watch: Option<&mut (dyn FoldObserver + '_)>,
+) -> Result<(State, Outcome), FoldError> {
     debug_assert!(entries.is_sorted_by_key(|entry| entry.place), "entries are in order");
     state.forget_slots();
     let due = entries.partition_point(|entry| entry.place.at <= until);
@@ -174,15 +174,15 @@ pub(crate) fn fold_as(
         let events_before = out.events.len();
         let (at, cause) = if entry_is_next {
             let Some(entry) = entries.next() else { break };
-            (entry.place.at, Run::new(terms, &mut state, &mut out, entry.place, how).input(entry)?)
+            (entry.place.at, StepContext::new(terms, &mut state, &mut out, entry.place, how).input(entry)?)
         } else {
             let Some((at, moment)) = moment else { break };
             let place = Place { at, rank: Rank::Moment, seq: 0 };
-            (at, Run::new(terms, &mut state, &mut out, place, how).moment(moment)?)
+            (at, StepContext::new(terms, &mut state, &mut out, place, how).moment(moment)?)
         };
         last = Some(at);
         if let Some(watch) = &mut watch {
-            watch.step(&Seen { at, cause, state: &state, out: &out, events_before, revised: how.revised });
+            watch.step(&ObservedStep { at, cause, state: &state, out: &out, events_before, revised: how.revised });
         }
     }
     state.processed_through = state.processed_through.max(Some(until));
@@ -212,7 +212,7 @@ fn next_moment(state: &State) -> Option<(Time, Moment)> {
 }
 
 /// One step in progress. [`crate::installment`] implements what a step does to an instalment loan.
-pub(crate) struct Run<'a> {
+pub(crate) struct StepContext<'a> {
     pub terms: &'a Terms,
     pub plan: &'a Installment,
     pub state: &'a mut State,
@@ -225,25 +225,31 @@ pub(crate) struct Run<'a> {
     pub input: Option<u64>,
     /// Whether the input was scheduled before: its item is already known.
     scheduled: bool,
-    how: How<'a>,
+    how: FoldOptions<'a>,
 }
 
-impl<'a> Run<'a> {
-    fn new(terms: &'a Terms, state: &'a mut State, out: &'a mut Outcome, place: Place, how: How<'a>) -> Run<'a> {
+impl<'a> StepContext<'a> {
+    fn new(
+        terms: &'a Terms,
+        state: &'a mut State,
+        out: &'a mut Outcome,
+        place: Place,
+        how: FoldOptions<'a>,
+    ) -> StepContext<'a> {
         let today = terms.zone.day_at(place.at);
-        Run { terms, plan: terms.installment(), state, out, place, today, input: None, scheduled: false, how }
+        StepContext { terms, plan: terms.installment(), state, out, place, today, input: None, scheduled: false, how }
     }
 
     /// A run that writes to a scratch outcome, for projections.
-    pub fn scratch(terms: &'a Terms, state: &'a mut State, out: &'a mut Outcome, place: Place) -> Run<'a> {
-        Run::new(terms, state, out, place, How::default())
+    pub fn scratch(terms: &'a Terms, state: &'a mut State, out: &'a mut Outcome, place: Place) -> StepContext<'a> {
+        StepContext::new(terms, state, out, place, FoldOptions::default())
     }
 
     pub fn loan(&mut self) -> &mut Loan {
         self.state.loan_mut()
     }
 
-    fn moment(mut self, moment: Moment) -> Result<Cause, Stop> {
+    fn moment(mut self, moment: Moment) -> Result<Cause, FoldError> {
         if !matches!(moment, Moment::Notice(_)) {
             self.state.steps += 1;
         }
@@ -272,7 +278,7 @@ impl<'a> Run<'a> {
         Ok(cause)
     }
 
-    fn input(mut self, entry: &Entry) -> Result<Cause, Stop> {
+    fn input(mut self, entry: &Entry) -> Result<Cause, FoldError> {
         let cause = Cause::Input(entry.place.seq);
         self.state.steps += 1;
         (self.input, self.scheduled) = (Some(entry.place.seq), entry.scheduled);
@@ -314,7 +320,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn apply(&mut self, entry: &Entry) -> Result<Result<(), Refusal>, Stop> {
+    fn apply(&mut self, entry: &Entry) -> Result<Result<(), Refusal>, FoldError> {
         match &entry.input {
             Input::Open => self.open()?,
             Input::Payment { amount, status, allocation } => self.payment(entry, *amount, *status, *allocation)?,
@@ -334,11 +340,11 @@ impl<'a> Run<'a> {
         let before = self.state.notices.iter().position(|pending| pending.setting.is_replaced_by(&setting));
         let before = before.map(|index| self.state.notices.remove(index));
         self.state.notices.push(Pending::new(self.terms, setting, self.place, before.as_ref()));
-        self.announce(What::AccountUpdated);
+        self.announce(EventKind::AccountUpdated);
     }
 
     /// Fires a notice, unless the instalment it concerns no longer needs it or the status stops notices.
-    fn fire(&mut self, index: usize) -> Result<NoticeKind, Stop> {
+    fn fire(&mut self, index: usize) -> Result<NoticeKind, FoldError> {
         let notice = self.state.notices[index];
         let (kind, instalment) = (notice.setting.kind, notice.instalment());
         let wanted = match (kind, instalment) {
@@ -346,7 +352,7 @@ impl<'a> Run<'a> {
             _ => true,
         };
         if wanted && !self.state.stops(self.terms).notices {
-            self.announce(What::Notice { kind, instalment });
+            self.announce(EventKind::Notice { kind, instalment });
         }
         self.state.notices[index].advance(self.terms);
         Ok(kind)
@@ -360,22 +366,22 @@ impl<'a> Run<'a> {
         self.out.steps.push(Step { at: self.place.at, cause, after });
     }
 
-    pub fn announce(&mut self, what: What) {
+    pub fn announce(&mut self, what: EventKind) {
         self.announce_at(self.out.events.len(), what);
     }
 
     /// Inserts an event at an index, before later ones. The item of a scheduled input is already known, so its creation
     /// is announced as an update.
-    pub fn announce_at(&mut self, index: usize, what: What) {
+    pub fn announce_at(&mut self, index: usize, what: EventKind) {
         let what = match what {
-            What::ItemCreated(id @ ItemId::Input(_)) if self.scheduled => What::ItemUpdated(id),
+            EventKind::ItemCreated(id @ ItemId::Input(_)) if self.scheduled => EventKind::ItemUpdated(id),
             what => what,
         };
         self.out.events.insert(index, Event { at: self.place.at, input: self.input, what });
     }
 
     /// Changes the status and announces it. The effects of the new status apply from now on.
-    pub fn move_to(&mut self, to: Status) -> Result<(), Stop> {
+    pub fn move_to(&mut self, to: Status) -> Result<(), FoldError> {
         let from = self.state.status;
         if from == to {
             return Ok(());
@@ -384,18 +390,18 @@ impl<'a> Run<'a> {
         if to.standing() == Standing::Active {
             self.state.active_pair = to;
         }
-        self.announce(What::StatusChanged { from, to });
+        self.announce(EventKind::StatusChanged { from, to });
         if to.is_closed() && !from.is_closed() {
-            self.announce(What::Closed);
+            self.announce(EventKind::Closed);
         }
         self.cap_by_status()
     }
 
     /// Adds an amount to the account's turnover. Fails if the turnover would exceed [`Cents::LIMIT`].
-    pub fn admit(&mut self, amount: Cents) -> Result<(), Stop> {
-        let turnover = self.state.turnover.0.checked_add(amount.0.abs()).ok_or(Stop::Overflow)?;
+    pub fn admit(&mut self, amount: Cents) -> Result<(), FoldError> {
+        let turnover = self.state.turnover.0.checked_add(amount.0.abs()).ok_or(FoldError::Overflow)?;
         if turnover > Cents::LIMIT.0 {
-            return Err(Stop::Overflow);
+            return Err(FoldError::Overflow);
         }
         self.state.turnover = Cents(turnover);
         Ok(())

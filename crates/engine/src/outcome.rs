@@ -38,12 +38,12 @@ pub struct Event {
     /// The input that caused it; `None` if a moment did.
     pub input: Option<u64>,
     /// What happened.
-    pub what: What,
+    pub what: EventKind,
 }
 
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum EventKind {
     /// The account was opened.
     AccountCreated,
     /// A setting of the account changed.
@@ -89,21 +89,21 @@ pub enum What {
     },
 }
 
-impl What {
+impl EventKind {
     /// The name in the API.
     pub const fn name(&self) -> &'static str {
         match self {
-            What::AccountCreated => "account_create",
-            What::AccountUpdated => "account_update",
-            What::ItemCreated(_) => "line_item_create",
-            What::ItemUpdated(_) => "line_item_update",
-            What::DueDatePassed { .. } => "due_date_passed",
-            What::PaymentMissed { .. } => "payment_missed",
-            What::StatusChanged { .. } => "account_status_change",
-            What::Closed => "account_closed",
-            What::PaymentReversed { .. } => "payment_reversed",
-            What::Recalculated => "account_recalculated",
-            What::Notice { kind, .. } => kind.name(),
+            EventKind::AccountCreated => "account_create",
+            EventKind::AccountUpdated => "account_update",
+            EventKind::ItemCreated(_) => "line_item_create",
+            EventKind::ItemUpdated(_) => "line_item_update",
+            EventKind::DueDatePassed { .. } => "due_date_passed",
+            EventKind::PaymentMissed { .. } => "payment_missed",
+            EventKind::StatusChanged { .. } => "account_status_change",
+            EventKind::Closed => "account_closed",
+            EventKind::PaymentReversed { .. } => "payment_reversed",
+            EventKind::Recalculated => "account_recalculated",
+            EventKind::Notice { kind, .. } => kind.name(),
         }
     }
 }

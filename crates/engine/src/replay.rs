@@ -3,9 +3,9 @@
 //! Folding the same timeline again produces the same account. If an entry was inserted into its past, or a payment is
 //! undone as if it had never been made, the account changes; [`recalculate`] reports the change to each line item.
 
-use crate::fold::{How, Stop, Watch, fold_as};
+use crate::fold::{FoldError, FoldObserver, FoldOptions, fold_as};
 use crate::item::{Change, ItemId, ItemStatus, LineItem};
-use crate::outcome::{Balances, Event, Outcome, What};
+use crate::outcome::{Balances, Event, EventKind, Outcome};
 use crate::state::State;
 use crate::status::Status;
 use crate::terms::Terms;
@@ -15,7 +15,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 /// Folds a whole timeline, up to and including `until`.
-pub fn replay(terms: &Terms, entries: &[Entry], until: Time) -> Result<(State, Outcome), Stop> {
+pub fn replay(terms: &Terms, entries: &[Entry], until: Time) -> Result<(State, Outcome), FoldError> {
     replay_as(terms, &State::new(), entries, until, false, None)
 }
 
@@ -24,8 +24,8 @@ pub fn replay_watched(
     terms: &Terms,
     entries: &[Entry],
     until: Time,
-    watch: &mut dyn Watch,
-) -> Result<(State, Outcome), Stop> {
+    watch: &mut dyn FoldObserver,
+) -> Result<(State, Outcome), FoldError> {
     replay_as(terms, &State::new(), entries, until, false, Some(watch))
 }
 
@@ -36,13 +36,13 @@ pub fn replay_on(
     state: &State,
     entries: &[Entry],
     until: Time,
-    watch: &mut dyn Watch,
-) -> Result<(State, Outcome), Stop> {
+    watch: &mut dyn FoldObserver,
+) -> Result<(State, Outcome), FoldError> {
     replay_as(terms, state, entries, until, false, Some(watch))
 }
 
 /// [`replay`], recording every step and the balances after it. It explains the balance.
-pub fn explain(terms: &Terms, entries: &[Entry], until: Time) -> Result<(State, Outcome), Stop> {
+pub fn explain(terms: &Terms, entries: &[Entry], until: Time) -> Result<(State, Outcome), FoldError> {
     replay_as(terms, &State::new(), entries, until, true, None)
 }
 
@@ -52,13 +52,13 @@ fn replay_as(
     entries: &[Entry],
     until: Time,
     explained: bool,
-    mut watch: Option<&mut dyn Watch>,
-) -> Result<(State, Outcome), Stop> {
+    mut watch: Option<&mut dyn FoldObserver>,
+) -> Result<(State, Outcome), FoldError> {
     let mut revised = Vec::new();
     loop {
-        let how = How { revised: &revised, explained };
+        let how = FoldOptions { revised: &revised, explained };
         match fold_as(terms, state.clone(), entries, until, how, watch.as_deref_mut().map(|watch| watch as _)) {
-            Err(Stop::Revise(revision)) => {
+            Err(FoldError::Revise(revision)) => {
                 revised.push(*revision);
                 if let Some(watch) = &mut watch {
                     watch.restart();
@@ -153,7 +153,7 @@ pub struct Recalculation {
 }
 
 /// Folds a changed timeline up to the account clock and compares the result with the old timeline's.
-pub fn recalculate(terms: &Terms, before: &[Entry], after: &[Entry], clock: Time) -> Result<Recalculation, Stop> {
+pub fn recalculate(terms: &Terms, before: &[Entry], after: &[Entry], clock: Time) -> Result<Recalculation, FoldError> {
     let (old_state, old_outcome) = replay(terms, before, clock)?;
     let (state, outcome) = replay(terms, after, clock)?;
     let differences = differences(&Ledger::of(&old_outcome), &Ledger::of(&outcome));
@@ -165,20 +165,20 @@ pub fn recalculate(terms: &Terms, before: &[Entry], after: &[Entry], clock: Time
     for difference in differences.iter().filter(|difference| difference.is_announced()) {
         let id = difference.after.id.clone();
         let created = difference.before.is_none();
-        announce(None, if created { What::ItemCreated(id) } else { What::ItemUpdated(id) });
+        announce(None, if created { EventKind::ItemCreated(id) } else { EventKind::ItemUpdated(id) });
     }
     for event in outcome.events.iter().filter(|event| event.input.is_some_and(is_new)) {
-        if matches!(event.what, What::PaymentReversed { .. } | What::AccountUpdated) {
+        if matches!(event.what, EventKind::PaymentReversed { .. } | EventKind::AccountUpdated) {
             announce(event.input, event.what.clone());
         }
     }
     if status.0 != status.1 {
-        announce(None, What::StatusChanged { from: status.0, to: status.1 });
+        announce(None, EventKind::StatusChanged { from: status.0, to: status.1 });
         if status.1.is_closed() && !status.0.is_closed() {
-            announce(None, What::Closed);
+            announce(None, EventKind::Closed);
         }
     }
-    announce(None, What::Recalculated);
+    announce(None, EventKind::Recalculated);
     Ok(Recalculation { state, outcome, differences, balances, status, events })
 }
 

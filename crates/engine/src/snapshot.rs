@@ -2,7 +2,7 @@
 //!
 //! A snapshot holds only what later folds need. It drops paid rows and where the money of each payment went. So its
 //! size does not grow with the account's age, and undoing an old payment requires a fold from the beginning
-//! ([`crate::fold::Stop::NeedsPast`]).
+//! ([`crate::fold::FoldError::NeedsPast`]).
 //!
 //! The checksum detects bytes that changed since they were written: a damaged snapshot is refused instead of being read
 //! with wrong amounts. Snapshots of version 2 have no checksum and are still read.

@@ -20,7 +20,7 @@ use crate::secrets::hash;
 use crate::view;
 use crate::view::render;
 use bytes::Bytes;
-use daybook_engine::outcome::What;
+use daybook_engine::outcome::EventKind;
 use daybook_engine::replay::replay;
 use daybook_engine::status::{Standing, Status};
 use daybook_engine::time::Time;
@@ -361,8 +361,8 @@ fn status_changes(book: &Book, paging: &Paging) -> Result<Bytes, Problem> {
     let (_, out) =
         replay(&book.terms, &entries, through).map_err(|_| Problem::internal("the account cannot be folded"))?;
     let changes = out.events.iter().filter_map(|event| match event.what {
-        What::AccountCreated => Some((event.at, Status::ACTIVE)),
-        What::StatusChanged { to, .. } => Some((event.at, to)),
+        EventKind::AccountCreated => Some((event.at, Status::ACTIVE)),
+        EventKind::StatusChanged { to, .. } => Some((event.at, to)),
         _ => None,
     });
     let changes: Vec<(usize, (Time, Status))> = changes.enumerate().collect();

@@ -110,7 +110,10 @@ impl Told {
         let is_far = offset.unsigned_abs() > WORTH_A_WARNING.as_micros() as u64;
         if is_far && !self.offset && !self.trouble {
             let offset_ms = offset / 1_000;
-            tracing::warn!(offset_ms, "this machine's clock is off; times are corrected by the difference");
+            match watched.has_reference() {
+                true => tracing::warn!(offset_ms, "this machine's clock is off; times are corrected by the difference"),
+                false => tracing::warn!(offset_ms, "this machine's clock was set while the server runs"),
+            }
         }
         self.offset = is_far;
     }

@@ -10,7 +10,7 @@ use crate::access::{Caller, Right};
 use crate::account::book::{Book, Halt};
 use crate::account::journal::{JournalEntry, revising};
 use crate::account::message_writer::NOTICE;
-use crate::account::timeline::{Happening, Progress};
+use crate::account::timeline::{Progress, TimelineEntry};
 use crate::accounts::{account_key, problem};
 use crate::paging::Paging;
 use crate::problem::Problem;
@@ -26,7 +26,7 @@ use std::collections::{BTreeSet, HashMap};
 const MOST_FIRST: usize = 4_000;
 
 /// A page of a timeline and its account.
-type Shown = (Book, Vec<Happening>, view::Paging);
+type Shown = (Book, Vec<TimelineEntry>, view::Paging);
 
 impl Service {
     /// Lists the events of an account, which explain its balance.
@@ -99,7 +99,7 @@ impl Service {
     }
 }
 
-fn mark_of(happening: &Happening) -> String {
+fn mark_of(happening: &TimelineEntry) -> String {
     let seq = happening.seq.map_or_else(|| happening.cause.clone(), |seq| seq.to_string());
     format!("{}/{seq}", happening.applies_at.micros())
 }
@@ -111,7 +111,7 @@ fn cause_mark(cause: String, at: Time) -> String {
 
 fn show_happening<'a>(
     book: &'a Book,
-    happening: &'a Happening,
+    happening: &'a TimelineEntry,
     webhooks: &HashMap<String, Vec<view::EventWebhook>>,
 ) -> view::TimelineEvent<'a> {
     let local = |time: Time| view::time::Local::new(time, &book.terms.zone);

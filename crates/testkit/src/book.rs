@@ -4,7 +4,7 @@
 //! New entries are folded onto the state, through a snapshot if the test requests it; changes to the past are folded
 //! from the beginning.
 
-use daybook_engine::fold::{Stop, fold};
+use daybook_engine::fold::{FoldError, fold};
 use daybook_engine::item::Name;
 use daybook_engine::outcome::{Event, Outcome, Refusal};
 use daybook_engine::replay::{Ledger, Recalculation, recalculate, replay};
@@ -136,8 +136,8 @@ impl Book {
                 self.events.extend(outcome.events);
                 self.state = state;
             }
-            Err(Stop::NeedsPast | Stop::Revise(_)) => self.refold(),
-            Err(Stop::Overflow) => panic!("the account grew beyond counting"),
+            Err(FoldError::NeedsPast | FoldError::Revise(_)) => self.refold(),
+            Err(FoldError::Overflow) => panic!("the account grew beyond counting"),
         }
     }
 

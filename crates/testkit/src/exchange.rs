@@ -11,7 +11,7 @@ use daybook_engine::installment::schedule::schedule;
 use daybook_engine::item::{Component, ItemId, ItemStatus, Name};
 use daybook_engine::money::Cents;
 use daybook_engine::notify::{NoticeKind, Setting, When};
-use daybook_engine::outcome::What;
+use daybook_engine::outcome::EventKind;
 use daybook_engine::replay::{Ledger, replay};
 use daybook_engine::status::Status;
 use daybook_engine::terms::Terms;
@@ -88,9 +88,9 @@ fn items(ledger: &Ledger) -> Vec<Value> {
 fn notices(events: &[daybook_engine::outcome::Event]) -> Vec<Value> {
     let json = |event: &daybook_engine::outcome::Event| {
         let row = match event.what {
-            What::DueDatePassed { instalment, .. } | What::PaymentMissed { instalment } => Some(instalment),
-            What::Notice { kind: NoticeKind::LoanEndDate, .. } => None,
-            What::Notice { instalment, .. } => instalment,
+            EventKind::DueDatePassed { instalment, .. } | EventKind::PaymentMissed { instalment } => Some(instalment),
+            EventKind::Notice { kind: NoticeKind::LoanEndDate, .. } => None,
+            EventKind::Notice { instalment, .. } => instalment,
             _ => return None,
         };
         Some(json!({ "event": event.what.name(), "at": event.at.to_string(), "row": row }))

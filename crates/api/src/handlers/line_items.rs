@@ -52,7 +52,7 @@ pub async fn change_line_item(
 
 /// Withdraws an input that is still held
 ///
-/// While the product is in migration mode, an input that is recorded and not yet processed can be withdrawn.
+/// An input held by migration mode can be withdrawn until it is processed, also after its account failed in a release.
 #[utoipa::path(delete, path = "/accounts/{account_id}/line_items/{line_item_id}", tag = "Line items", params(LineItemPath),
     responses((status = 200, description = "The line item as it was", body = view::LineItem)))]
 pub async fn withdraw_line_item(

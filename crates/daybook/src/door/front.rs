@@ -77,11 +77,11 @@ impl Front {
     /// The client that a proxy reports. A proxy writes one of the two headers and may pass on the other as sent by a
     /// client: if they name different clients, neither is trusted.
     fn client(&self, proxy: IpAddr, headers: &HeaderMap) -> Option<IpAddr> {
-        let listed = texts(headers, &FORWARDED_FOR).flat_map(|text| text.split(',')).map(address);
-        let listed = self.nearest_stranger(proxy, listed.collect());
-        let elements = texts(headers, &FORWARDED).flat_map(|text| text.split(','));
-        let described = elements.filter_map(|element| parameter(element, "for")).map(address);
-        let described = self.nearest_stranger(proxy, described.collect());
+        let listed = elements(headers, &FORWARDED_FOR).iter().map(|text| address(text)).collect();
+        let listed = self.nearest_stranger(proxy, listed);
+        let described = elements(headers, &FORWARDED);
+        let described = described.iter().filter_map(|element| parameter(element, "for")).map(address).collect();
+        let described = self.nearest_stranger(proxy, described);
         match (listed, described) {
             (Some(one), Some(other)) if one != other => None,
             (one, other) => one.or(other),
@@ -103,15 +103,18 @@ impl Front {
     }
 }
 
-fn texts<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> + use<'a> {
-    headers.get_all(name).iter().filter_map(|value| value.to_str().ok())
+/// The elements of a header that lists values, in all its lines. Bytes that are not text make an element unreadable; they
+/// do not hide it.
+fn elements(headers: &HeaderMap, name: &HeaderName) -> Vec<String> {
+    let lines = headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
+    lines.flat_map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>()).collect()
 }
 
 /// Whether the nearest proxy was reached by https.
 fn is_https_before(headers: &HeaderMap) -> Option<bool> {
-    let listed = texts(headers, &FORWARDED_PROTO).last().and_then(|text| text.rsplit(',').next());
-    let described = texts(headers, &FORWARDED).last().and_then(|text| text.rsplit(',').next());
-    let proto = listed.or_else(|| described.and_then(|element| parameter(element, "proto")))?;
+    let listed = elements(headers, &FORWARDED_PROTO).pop();
+    let described = || parameter(&elements(headers, &FORWARDED).pop()?, "proto").map(str::to_owned);
+    let proto = listed.or_else(described)?;
     Some(proto.trim().eq_ignore_ascii_case("https"))
 }
 
@@ -180,6 +183,18 @@ mod tests {
         for (peer, pairs, expected) in cases {
             assert_eq!(came(peer, pairs).0, expected, "{peer} {pairs:?}");
         }
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_hide_nothing() {
+        let from = |listed: &[u8]| {
+            let mut headers = headers(&[("forwarded", "for=203.0.113.9")]);
+            headers.append(FORWARDED_FOR, HeaderValue::from_bytes(listed).expect("a value"));
+            front().receive(SocketAddr::new([10, 0, 0, 1].into(), 7), false, &mut headers).client.ip().to_string()
+        };
+        assert_eq!(from(b"\xff, 198.51.100.7"), "10.0.0.1", "the headers name different clients");
+        assert_eq!(from(b"\xff"), "10.0.0.1", "and so here");
+        assert_eq!(from(b"\xff, 203.0.113.9"), "203.0.113.9");
     }
 
     #[test]

@@ -3,14 +3,14 @@
 use super::loan::{OpenItem, Poured, Share, Target};
 use super::pour::Pouring;
 use super::terms::{Bucket, Due, Owed};
-use crate::fold::{Run, Stop};
+use crate::fold::{FoldError, StepContext};
 use crate::item::{Component, ItemId, ItemKind, Split};
 use crate::money::Cents;
 use crate::timeline::FeeClass;
 
-impl Run<'_> {
+impl StepContext<'_> {
     /// Fills one bucket of all instalments, oldest first.
-    pub fn fill_bucket(&mut self, pouring: &mut Pouring, bucket: Bucket) -> Result<(), Stop> {
+    pub fn fill_bucket(&mut self, pouring: &mut Pouring, bucket: Bucket) -> Result<(), FoldError> {
         if pouring.left.is_zero() {
             return Ok(());
         }
@@ -27,7 +27,7 @@ impl Run<'_> {
     }
 
     /// Fills interest after maturity. Posted interest is past due; interest accrued since is due.
-    pub fn fill_tail(&mut self, pouring: &mut Pouring, due: Due) -> Result<(), Stop> {
+    pub fn fill_tail(&mut self, pouring: &mut Pouring, due: Due) -> Result<(), FoldError> {
         let row = self.plan.count() + 1;
         match due {
             Due::Past => self.fill_posted_interest(pouring, row),
@@ -59,7 +59,7 @@ impl Run<'_> {
     }
 
     /// Fills one bucket of one instalment.
-    pub fn fill(&mut self, pouring: &mut Pouring, instalment: u32, owed: Owed) -> Result<(), Stop> {
+    pub fn fill(&mut self, pouring: &mut Pouring, instalment: u32, owed: Owed) -> Result<(), FoldError> {
         match owed {
             Owed::Fee | Owed::Penalty => {
                 self.fill_fees(pouring, owed, |_, fee_instalment| fee_instalment == instalment);
@@ -99,7 +99,7 @@ impl Run<'_> {
     }
 
     /// Fills the posted interest of a row, then the interest accrued for it in the open period.
-    fn fill_interest(&mut self, pouring: &mut Pouring, instalment: u32) -> Result<(), Stop> {
+    fn fill_interest(&mut self, pouring: &mut Pouring, instalment: u32) -> Result<(), FoldError> {
         self.fill_posted_interest(pouring, instalment);
         let accrued = self.accrued_for(pouring.accrued, instalment);
         self.pour_accrued_into(pouring, instalment, accrued)?;
@@ -132,7 +132,7 @@ impl Run<'_> {
     }
 
     /// Pays interest before it is posted: it becomes a line item that is paid at once.
-    pub fn pour_accrued_into(&mut self, pouring: &mut Pouring, instalment: u32, owed: Cents) -> Result<(), Stop> {
+    pub fn pour_accrued_into(&mut self, pouring: &mut Pouring, instalment: u32, owed: Cents) -> Result<(), FoldError> {
         let cents = owed.min(pouring.left);
         if cents.is_zero() {
             return Ok(());
@@ -155,7 +155,7 @@ impl Run<'_> {
     }
 
     /// Flat interest is known in advance and may be paid before its period begins.
-    fn prepay_flat_interest(&mut self, pouring: &mut Pouring, instalment: u32) -> Result<(), Stop> {
+    fn prepay_flat_interest(&mut self, pouring: &mut Pouring, instalment: u32) -> Result<(), FoldError> {
         // If no principal is left, or the account is closed, later rows have no interest.
         if pouring.pays_off || self.state.status.is_closed() || self.state.loan().principal.is_zero() {
             return Ok(());

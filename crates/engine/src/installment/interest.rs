@@ -5,7 +5,7 @@ use super::loan::{Loan, OpenItem, Period, Target};
 use super::rates::{Cap, CapSource, Rates};
 use super::terms::{DayCount, Installment, InstallmentPolicy, Method};
 use crate::calendar::{Day, is_leap_year};
-use crate::fold::{Run, Stop};
+use crate::fold::{FoldError, StepContext};
 use crate::item::{Component, ItemId, ItemKind};
 use crate::money::{Cents, Overflow, Percent, Rounding, round_ratio};
 use crate::time::Time;
@@ -99,7 +99,7 @@ impl Period {
     }
 }
 
-impl Run<'_> {
+impl StepContext<'_> {
     /// Whether the open period has begun. At the exact instant of the previous due moment it has not.
     pub fn has_begun(&self) -> bool {
         self.state.loan().period.has_begun(self.place.at)
@@ -121,7 +121,7 @@ impl Run<'_> {
 
     /// The instant at which a period begins still belongs to the previous one: a payment at that instant lowers the
     /// principal with which the new period begins.
-    pub fn begin_again_at_its_instant(&mut self) -> Result<(), Stop> {
+    pub fn begin_again_at_its_instant(&mut self) -> Result<(), FoldError> {
         let plan = self.plan;
         if self.has_begun() || self.state.status.is_closed() {
             return Ok(());
@@ -140,7 +140,7 @@ impl Run<'_> {
     }
 
     /// Computes the open period's interest if the product fixes it at the beginning, from the rates known so far. It is
-    /// never below the amount that has already become a line item. Call [`Run::accrue`] first.
+    /// never below the amount that has already become a line item. Call [`StepContext::accrue`] first.
     pub fn fix_interest(&mut self) -> Result<(), Overflow> {
         let plan = self.plan;
         let loan = self.loan();
@@ -158,7 +158,7 @@ impl Run<'_> {
     /// Stops or resumes interest from today on, according to the status. Closing does neither: a closed account owes
     /// the interest it has earned, and a stop lasts until the account reopens. If the principal was paid while interest
     /// was stopped, no more interest is owed: the payoff that was paid remains the payoff.
-    pub fn cap_by_status(&mut self) -> Result<(), Stop> {
+    pub fn cap_by_status(&mut self) -> Result<(), FoldError> {
         let stopped = self.state.stops(self.terms).interest;
         let is_stopped = self.state.loan().rates.is_capped(CapSource::Status);
         if stopped == is_stopped || self.state.status.is_closed() {
@@ -178,8 +178,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Interest of the open period that is owed so far and is not a line item yet. Call [`Run::accrue`] first.
-    pub fn unrecognised(&self) -> Result<Cents, Stop> {
+    /// Interest of the open period that is owed so far and is not a line item yet. Call [`StepContext::accrue`] first.
+    pub fn unrecognised(&self) -> Result<Cents, FoldError> {
         if !self.has_begun() || self.state.status.is_closed() {
             return Ok(Cents::ZERO);
         }
@@ -189,7 +189,7 @@ impl Run<'_> {
     }
 
     /// Turns interest of the open period into a line item before the period ends.
-    pub fn recognise(&mut self, amount: Cents) -> Result<OpenItem, Stop> {
+    pub fn recognise(&mut self, amount: Cents) -> Result<OpenItem, FoldError> {
         let period = &mut self.loan().period;
         period.recognised += amount;
         period.parts += 1;
@@ -199,7 +199,7 @@ impl Run<'_> {
     }
 
     /// Posts the interest of the open period at its end.
-    pub fn post_interest(&mut self) -> Result<(), Stop> {
+    pub fn post_interest(&mut self) -> Result<(), FoldError> {
         self.accrue();
         let loan = self.state.loan();
         let period = loan.period;

@@ -2,10 +2,10 @@
 
 use super::loan::{Loan, Row, Target};
 use super::terms::{Due, LateFee, Method};
-use crate::fold::{Run, Stop};
+use crate::fold::{FoldError, StepContext};
 use crate::item::{ItemId, ItemKind};
 use crate::money::Cents;
-use crate::outcome::{Found, What};
+use crate::outcome::{EventKind, Found};
 use crate::status::Status;
 use crate::time::Time;
 use crate::timeline::{Backdating, FeeClass};
@@ -26,24 +26,24 @@ impl Loan {
     }
 }
 
-impl Run<'_> {
+impl StepContext<'_> {
     /// A period ends: its interest is posted, its instalment falls due, and the next period begins.
-    pub fn period_end(&mut self) -> Result<(), Stop> {
+    pub fn period_end(&mut self) -> Result<(), FoldError> {
         let instalment = self.state.loan().current();
         self.post_interest()?;
         if instalment <= self.plan.count() {
             self.post_principal(instalment);
             let paid = self.judge(instalment)?;
-            self.announce(What::DueDatePassed { instalment, paid });
+            self.announce(EventKind::DueDatePassed { instalment, paid });
             if !paid {
-                self.announce(What::PaymentMissed { instalment });
+                self.announce(EventKind::PaymentMissed { instalment });
             }
         }
         self.open_period(instalment + 1)
     }
 
     /// Whether the row that just fell due is paid, after using any surplus.
-    fn judge(&mut self, instalment: u32) -> Result<bool, Stop> {
+    fn judge(&mut self, instalment: u32) -> Result<bool, FoldError> {
         if self.state.surplus.is_positive() {
             self.use_surplus()?;
         }
@@ -82,7 +82,7 @@ impl Run<'_> {
 
     /// An instalment's grace ends. If unpaid it is late, unless the borrower paid enough for it or the status stops
     /// late fees.
-    pub fn grace_end(&mut self) -> Result<Found, Stop> {
+    pub fn grace_end(&mut self) -> Result<Found, FoldError> {
         let instalment = self.state.loan().late_row;
         let stops = self.state.stops(self.terms);
         if (stops.late_fees || stops.delinquency)
@@ -133,7 +133,7 @@ impl Run<'_> {
         found
     }
 
-    fn charge_late_fee(&mut self, instalment: u32) -> Result<(), Stop> {
+    fn charge_late_fee(&mut self, instalment: u32) -> Result<(), FoldError> {
         let row = self.state.loan().row(instalment).copied().unwrap_or_default();
         let fee = self.late_fee(&row)?;
         if fee.is_positive() {
@@ -144,7 +144,7 @@ impl Run<'_> {
     }
 
     /// Makes the account delinquent, or charges it off, once enough instalments in a row are late.
-    fn follow_late_count(&mut self) -> Result<(), Stop> {
+    fn follow_late_count(&mut self) -> Result<(), FoldError> {
         let count = self.state.loan().late_count;
         if !self.state.status.moves_by_itself() {
             return Ok(());
@@ -162,7 +162,7 @@ impl Run<'_> {
     /// `unpaid_before`) and whose grace has ended is late again, without a fee. The count is the latest run of unpaid
     /// instalments whose grace has ended, up to a paid one; spared, excused and stopped instalments are skipped. If no
     /// instalment is unpaid again, count and status stay.
-    pub fn recount_late(&mut self, unpaid_before: &[u32]) -> Result<(), Stop> {
+    pub fn recount_late(&mut self, unpaid_before: &[u32]) -> Result<(), FoldError> {
         let is_folded_again = self.terms.backdating == Backdating::Replay;
         if is_folded_again || self.state.stops(self.terms).delinquency {
             return Ok(());
@@ -184,7 +184,7 @@ impl Run<'_> {
         self.follow_late_count()
     }
 
-    fn late_fee(&self, row: &Row) -> Result<Cents, Stop> {
+    fn late_fee(&self, row: &Row) -> Result<Cents, FoldError> {
         let policy = &self.plan.policy.late_fee;
         let rounding = self.plan.policy.rounding;
         let fee = match policy.kind {
@@ -211,7 +211,7 @@ impl Run<'_> {
     }
 
     /// Whether an instalment is unpaid, or will require money when it falls due.
-    pub fn is_unpaid(&mut self, instalment: u32) -> Result<bool, Stop> {
+    pub fn is_unpaid(&mut self, instalment: u32) -> Result<bool, FoldError> {
         let loan = self.state.loan();
         if instalment < loan.first_row {
             return Ok(false);

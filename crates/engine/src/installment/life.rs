@@ -5,19 +5,19 @@ use super::loan::{OpenFee, OpenItem, Period, Row};
 use super::rates::Rates;
 use super::row_amounts::RowAmounts;
 use super::terms::{InterestMethod, Method};
-use crate::fold::{Run, Stop};
+use crate::fold::{FoldError, StepContext};
 use crate::item::{Component, ItemId, ItemKind, LineItem, Split};
 use crate::money::Cents;
-use crate::outcome::{Found, Refusal, What};
+use crate::outcome::{EventKind, Found, Refusal};
 use crate::status::Status;
 use crate::time::Time;
 use crate::timeline::{Entry, FeeClass};
 
-impl Run<'_> {
+impl StepContext<'_> {
     /// Pays the loan out.
-    pub fn open(&mut self) -> Result<(), Stop> {
+    pub fn open(&mut self) -> Result<(), FoldError> {
         let opening = self.terms.opening;
-        self.announce(What::AccountCreated);
+        self.announce(EventKind::AccountCreated);
         self.admit(opening.principal)?;
         let (asks, rate) = (RowAmounts::agreed(self.plan.plan.level), self.plan.policy.rate);
         let loan = self.loan();
@@ -37,7 +37,7 @@ impl Run<'_> {
     }
 
     /// Begins the period of an instalment, or a period of interest after maturity beyond the last one.
-    pub fn open_period(&mut self, instalment: u32) -> Result<(), Stop> {
+    pub fn open_period(&mut self, instalment: u32) -> Result<(), FoldError> {
         let (terms, plan) = (self.terms, self.plan);
         let policy = &plan.policy;
         let loan = self.loan();
@@ -88,7 +88,7 @@ impl Run<'_> {
         let mut item = LineItem::debt(id.clone(), kind, self.place.at, amount, component);
         item.effective_at = effective_at;
         let slot = Some(self.add_item(item));
-        self.announce(What::ItemCreated(id.clone()));
+        self.announce(EventKind::ItemCreated(id.clone()));
         let order = self.loan().next_order();
         OpenItem { id, kind, order, balance: amount, slot }
     }
@@ -101,7 +101,7 @@ impl Run<'_> {
         amount: Cents,
         class: FeeClass,
         effective_at: Time,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), FoldError> {
         self.admit(amount)?;
         let debt = self.add_debt(id, kind, amount, Component::Fee, effective_at);
         let last = self.plan.count();
@@ -118,14 +118,14 @@ impl Run<'_> {
         Ok(())
     }
 
-    pub fn manual_fee(&mut self, entry: &Entry, amount: Cents, class: FeeClass) -> Result<(), Stop> {
+    pub fn manual_fee(&mut self, entry: &Entry, amount: Cents, class: FeeClass) -> Result<(), FoldError> {
         let id = ItemId::Input(entry.name.clone());
         self.charge_fee(id, ItemKind::ManualFee, amount, class, entry.effective_at)?;
         Ok(())
     }
 
     /// Waives the unpaid part of a fee.
-    pub fn waiver(&mut self, entry: &Entry, fee: &ItemId) -> Result<Result<(), Refusal>, Stop> {
+    pub fn waiver(&mut self, entry: &Entry, fee: &ItemId) -> Result<Result<(), Refusal>, FoldError> {
         let loan = self.loan();
         let Some(index) = loan.fees.iter().position(|open| open.debt.id == *fee) else {
             return Ok(Err(Refusal::NothingToWaive));
@@ -138,12 +138,12 @@ impl Run<'_> {
         item.fees = -debt.balance;
         item.splits.push(Split { item: debt.id, kind: debt.kind, component: Component::Fee, cents: debt.balance });
         self.add_item(item);
-        self.announce(What::ItemCreated(id));
+        self.announce(EventKind::ItemCreated(id));
         Ok(Ok(()))
     }
 
     /// Raises the balance.
-    pub fn credit(&mut self, entry: &Entry, amount: Cents, component: Component) -> Result<(), Stop> {
+    pub fn credit(&mut self, entry: &Entry, amount: Cents, component: Component) -> Result<(), FoldError> {
         let (id, kind) = (ItemId::Input(entry.name.clone()), ItemKind::CreditOffset);
         match component {
             Component::Fee => self.charge_fee(id, kind, amount, FeeClass::Fee, entry.effective_at)?,
@@ -181,7 +181,7 @@ impl Run<'_> {
     }
 
     /// A person sets the status.
-    pub fn set_status(&mut self, to: Status) -> Result<(), Stop> {
+    pub fn set_status(&mut self, to: Status) -> Result<(), FoldError> {
         match (self.state.status.is_closed(), to.is_closed()) {
             (false, true) => self.close(to),
             (true, false) => self.reopen(to),
@@ -194,7 +194,7 @@ impl Run<'_> {
 
     /// Closes the account: accrued interest is posted and stays owed, and nothing accrues after that. Pending notices
     /// are dropped.
-    pub fn close(&mut self, to: Status) -> Result<(), Stop> {
+    pub fn close(&mut self, to: Status) -> Result<(), FoldError> {
         self.accrue();
         let owed = self.unrecognised()?;
         if owed.is_positive() {
@@ -219,12 +219,12 @@ impl Run<'_> {
         self.loan().charge_offs += 1;
         let id = ItemId::ChargeOff { number: self.state.loan().charge_offs };
         self.add_item(LineItem::new(id.clone(), ItemKind::ChargeOff, self.place.at, amount));
-        self.announce(What::ItemCreated(id));
+        self.announce(EventKind::ItemCreated(id));
     }
 
     /// Passes the due dates that lie in the time the account was closed, without fees, announcements or interest.
     /// Instalments are past due, due or in advance by the calendar, whether the account is open or closed.
-    pub fn pass_closed_time(&mut self) -> Result<(), Stop> {
+    pub fn pass_closed_time(&mut self) -> Result<(), FoldError> {
         let last = self.plan.count();
         self.drop_interest_of_closed_time();
         while self.has_passed(self.state.loan().period.ends_at) {
@@ -248,7 +248,7 @@ impl Run<'_> {
     }
 
     /// Reopens a closed account; instalments that fell due meanwhile are past due.
-    pub fn reopen(&mut self, to: Status) -> Result<(), Stop> {
+    pub fn reopen(&mut self, to: Status) -> Result<(), FoldError> {
         self.pass_closed_time()?;
         self.move_to(to)?;
         let (terms, place, through) = (self.terms, self.place, self.state.processed_through);
@@ -273,7 +273,7 @@ impl Run<'_> {
 
     /// Applies the consequences of the balances after a step: an account that owes nothing closes, and one that has
     /// caught up is cured.
-    pub fn settle(&mut self, was_past_due: bool) -> Result<(), Stop> {
+    pub fn settle(&mut self, was_past_due: bool) -> Result<(), FoldError> {
         let last = self.plan.count();
         self.loan().release_paid_rows(last);
         let cured = was_past_due && self.state.loan().oldest_past_due().is_none();

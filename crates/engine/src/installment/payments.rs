@@ -1,10 +1,10 @@
 //! Payments: recording them, changing their status, reversing them. Also debit offsets, which are poured like payments.
 
 use super::loan::Poured;
-use crate::fold::{Revised, Revision, Run, Stop};
+use crate::fold::{FoldError, Revised, Revision, StepContext};
 use crate::item::{Component, ItemId, ItemKind, ItemStatus, LineItem, Name};
 use crate::money::Cents;
-use crate::outcome::{Refusal, What};
+use crate::outcome::{EventKind, Refusal};
 use crate::state::{Undecided, Unsettled};
 use crate::status::Status;
 use crate::time::Time;
@@ -22,7 +22,7 @@ struct Receipt<'a> {
     known: bool,
 }
 
-impl Run<'_> {
+impl StepContext<'_> {
     /// Records a payment.
     pub fn payment(
         &mut self,
@@ -30,7 +30,7 @@ impl Run<'_> {
         amount: Cents,
         status: ItemStatus,
         allocation: Option<Component>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), FoldError> {
         let name = &entry.name;
         let mut receipt = Receipt { name, amount, status, allocation, effective_at: entry.effective_at, known: false };
         let early = self.state.decided_early.iter().position(|(decided, _)| decided == name);
@@ -69,11 +69,11 @@ impl Run<'_> {
         self.add_item(item);
     }
 
-    /// [`Run::add_payment`], and announces the item.
+    /// [`StepContext::add_payment`], and announces the item.
     fn note_payment(&mut self, receipt: &Receipt<'_>) {
         self.add_payment(receipt);
         let id = ItemId::Input(receipt.name.clone());
-        self.announce(if receipt.known { What::ItemUpdated(id) } else { What::ItemCreated(id) });
+        self.announce(if receipt.known { EventKind::ItemUpdated(id) } else { EventKind::ItemCreated(id) });
     }
 
     /// Records that a payment is invalid.
@@ -84,7 +84,7 @@ impl Run<'_> {
     }
 
     /// Applies the money of a payment.
-    fn receive(&mut self, receipt: Receipt<'_>) -> Result<(), Stop> {
+    fn receive(&mut self, receipt: Receipt<'_>) -> Result<(), FoldError> {
         let Receipt { name, amount, status, allocation, effective_at, known } = receipt;
         let events = self.out.events.len();
         let mut poured = match self.undone(name) {
@@ -110,7 +110,7 @@ impl Run<'_> {
         (item.status, item.effective_at) = (status, effective_at);
         self.add_item(item);
         // Interest that the payment paid before it was posted is announced after the payment.
-        self.announce_at(events, if known { What::ItemUpdated(id) } else { What::ItemCreated(id) });
+        self.announce_at(events, if known { EventKind::ItemUpdated(id) } else { EventKind::ItemCreated(id) });
         let standing = match status {
             ItemStatus::Pending => Some(Undecided::Counts),
             ItemStatus::Authorized => Some(Undecided::WillBeValid),
@@ -136,7 +136,7 @@ impl Run<'_> {
     }
 
     /// Makes a pending or authorized payment valid or invalid.
-    pub fn payment_status(&mut self, name: &Name, valid: bool) -> Result<Result<(), Refusal>, Stop> {
+    pub fn payment_status(&mut self, name: &Name, valid: bool) -> Result<Result<(), Refusal>, FoldError> {
         let status = if valid { ItemStatus::Valid } else { ItemStatus::Invalid };
         let Some(index) = self.state.unsettled.iter().position(|unsettled| unsettled.name == *name) else {
             return self.decide_early(name, valid, Refusal::StatusIsFinal, Refusal::StatusIsFinal);
@@ -145,7 +145,7 @@ impl Run<'_> {
         match (unsettled.standing, valid) {
             (Undecided::Waits { .. }, true) if self.terms.backdating == Backdating::Replay => {
                 let payment = name.clone();
-                return Err(Stop::Revise(Box::new(Revision { payment, now: Revised::Valid })));
+                return Err(FoldError::Revise(Box::new(Revision { payment, now: Revised::Valid })));
             }
             (Undecided::Waits { amount, allocation, effective_at }, true) => {
                 self.receive(Receipt { name, amount, status, allocation, effective_at, known: true })?;
@@ -178,8 +178,8 @@ impl Run<'_> {
         valid: bool,
         applied: Refusal,
         invalid: Refusal,
-    ) -> Result<Result<(), Refusal>, Stop> {
-        let Some(past) = &self.state.loan().past else { return Err(Stop::NeedsPast) };
+    ) -> Result<Result<(), Refusal>, FoldError> {
+        let Some(past) = &self.state.loan().past else { return Err(FoldError::NeedsPast) };
         if past.payments.iter().any(|payment| payment.name == *name) {
             return Ok(Err(applied));
         }
@@ -191,7 +191,7 @@ impl Run<'_> {
             Some(decision) => decision.1 = valid,
             None => self.state.decided_early.push((name.clone(), valid)),
         }
-        self.announce(What::ItemUpdated(ItemId::Input(name.clone())));
+        self.announce(EventKind::ItemUpdated(ItemId::Input(name.clone())));
         Ok(Ok(()))
     }
 
@@ -205,14 +205,14 @@ impl Run<'_> {
         {
             payment.status = status;
         }
-        self.announce(What::ItemUpdated(id));
+        self.announce(EventKind::ItemUpdated(id));
     }
 
     /// Undoes a payment: as posted, by exact negatives; under replay, by folding again without it.
-    fn undo_payment(&mut self, name: &Name, keep: bool) -> Result<(Cents, Poured), Stop> {
-        let Some(past) = &self.state.loan().past else { return Err(Stop::NeedsPast) };
+    fn undo_payment(&mut self, name: &Name, keep: bool) -> Result<(Cents, Poured), FoldError> {
+        let Some(past) = &self.state.loan().past else { return Err(FoldError::NeedsPast) };
         let Some(applied) = past.payments.iter().find(|payment| payment.name == *name).cloned() else {
-            return Err(Stop::NeedsPast);
+            return Err(FoldError::NeedsPast);
         };
         let poured = past.poured(&applied);
         if self.undone(name).is_some() {
@@ -220,19 +220,19 @@ impl Run<'_> {
         }
         if self.terms.backdating == Backdating::Replay {
             let now = if keep { Revised::Reversed(poured) } else { Revised::Invalid };
-            return Err(Stop::Revise(Box::new(Revision { payment: name.clone(), now })));
+            return Err(FoldError::Revise(Box::new(Revision { payment: name.clone(), now })));
         }
         self.undo(&applied, &poured)?;
         Ok((applied.amount, poured))
     }
 
     /// Reverses a payment that bounced.
-    pub fn reversal(&mut self, entry: &Entry, payment: &Name) -> Result<Result<(), Refusal>, Stop> {
+    pub fn reversal(&mut self, entry: &Entry, payment: &Name) -> Result<Result<(), Refusal>, FoldError> {
         let authorized = |unsettled: &Unsettled| unsettled.standing != Undecided::Counts && unsettled.name == *payment;
         if self.state.unsettled.iter().any(authorized) {
             return Ok(Err(Refusal::NotReversible));
         }
-        let Some(past) = &mut self.loan().past else { return Err(Stop::NeedsPast) };
+        let Some(past) = &mut self.loan().past else { return Err(FoldError::NeedsPast) };
         match past.payments.iter_mut().find(|applied| applied.name == *payment) {
             None => return self.decide_early(payment, false, Refusal::NotReversible, Refusal::NotReversible),
             Some(applied) if applied.reversed => return Ok(Err(Refusal::AlreadyReversed)),
@@ -247,7 +247,7 @@ impl Run<'_> {
         let id = ItemId::Input(payment.clone());
         let slot = self.slot_of(&id);
         self.set_reversed_by(slot, &id, &entry.name);
-        self.announce(What::PaymentReversed { payment: payment.clone() });
+        self.announce(EventKind::PaymentReversed { payment: payment.clone() });
         let fee = self.terms.reversal_fee;
         if fee.is_positive() && self.state.status != Status::CHARGED_OFF {
             let id = ItemId::ReversalFee { reversal: entry.name.clone() };
@@ -260,7 +260,7 @@ impl Run<'_> {
 
     /// Reopens an account that closed because it was paid off, if an undone payment left more owed than the surplus
     /// pays.
-    fn reopen_if_owing_again(&mut self, owed_before: Cents) -> Result<(), Stop> {
+    fn reopen_if_owing_again(&mut self, owed_before: Cents) -> Result<(), FoldError> {
         self.use_surplus_if_more_is_owed(owed_before)?;
         let owes_again = self.state.balances().owed() > owed_before;
         if owes_again && self.state.status.closed_by_itself() { self.reopen(self.state.active_pair) } else { Ok(()) }
@@ -276,7 +276,7 @@ impl Run<'_> {
             *item.component_mut(component) = poured.component(component);
         }
         self.add_item(item);
-        self.announce(What::ItemCreated(id));
+        self.announce(EventKind::ItemCreated(id));
         for component in components {
             let amount = poured.component(component);
             if amount.is_positive() {
@@ -284,13 +284,13 @@ impl Run<'_> {
                 let mut part = LineItem::new(id.clone(), ItemKind::ReversalPart(component), self.place.at, amount);
                 *part.component_mut(component) = amount;
                 self.add_item(part);
-                self.announce(What::ItemCreated(id));
+                self.announce(EventKind::ItemCreated(id));
             }
         }
     }
 
     /// Lowers the balance. The amount is poured like a payment but does not count as one.
-    pub fn debit(&mut self, entry: &Entry, amount: Cents, component: Component) -> Result<(), Stop> {
+    pub fn debit(&mut self, entry: &Entry, amount: Cents, component: Component) -> Result<(), FoldError> {
         self.admit(amount)?;
         let events = self.out.events.len();
         let poured = self.pour(amount, Some(component))?;
@@ -301,7 +301,7 @@ impl Run<'_> {
         item.effective_at = entry.effective_at;
         self.add_item(item);
         self.keep_room(poured);
-        self.announce_at(events, What::ItemCreated(id));
+        self.announce_at(events, EventKind::ItemCreated(id));
         Ok(())
     }
 }

@@ -10,7 +10,7 @@
 
 use super::loan::{Poured, Share};
 use super::terms::{Bucket, Due, Owed, Span, Surplus};
-use crate::fold::{Run, Stop};
+use crate::fold::{FoldError, StepContext};
 use crate::item::Component;
 use crate::money::Cents;
 
@@ -29,9 +29,9 @@ pub(crate) struct Pouring {
     pub poured: Poured,
 }
 
-impl Run<'_> {
+impl StepContext<'_> {
     /// Pours an amount over all debts.
-    pub fn pour(&mut self, amount: Cents, allocation: Option<Component>) -> Result<Poured, Stop> {
+    pub fn pour(&mut self, amount: Cents, allocation: Option<Component>) -> Result<Poured, FoldError> {
         self.accrue();
         let poured = core::mem::take(&mut self.state.scratch);
         let accrued = self.unrecognised()?;
@@ -51,7 +51,7 @@ impl Run<'_> {
     }
 
     /// Pours into the component that the payer named: first past due, then due, then the rest of it.
-    fn pour_allocated(&mut self, pouring: &mut Pouring, component: Component) -> Result<(), Stop> {
+    fn pour_allocated(&mut self, pouring: &mut Pouring, component: Component) -> Result<(), FoldError> {
         let kinds: &[Owed] = match component {
             Component::Principal => &[Owed::Principal],
             Component::Interest => &[Owed::Interest],
@@ -77,7 +77,7 @@ impl Run<'_> {
         }
     }
 
-    fn pour_in_order(&mut self, pouring: &mut Pouring) -> Result<(), Stop> {
+    fn pour_in_order(&mut self, pouring: &mut Pouring) -> Result<(), FoldError> {
         match self.plan.policy.span {
             Span::BucketFirst => self.pour_by_bucket(pouring),
             Span::OldestInstalmentFirst => self.pour_by_instalment(pouring),
@@ -86,7 +86,7 @@ impl Run<'_> {
     }
 
     /// Fills one bucket of all instalments, then the next bucket.
-    fn pour_by_bucket(&mut self, pouring: &mut Pouring) -> Result<(), Stop> {
+    fn pour_by_bucket(&mut self, pouring: &mut Pouring) -> Result<(), FoldError> {
         for bucket in &self.plan.order {
             self.fill_bucket(pouring, *bucket)?;
             if *bucket == LAST_PRINCIPAL {
@@ -97,7 +97,7 @@ impl Run<'_> {
     }
 
     /// Fills all buckets of the oldest instalment, then of the next. Fees that belong to no instalment are last.
-    fn pour_by_instalment(&mut self, pouring: &mut Pouring) -> Result<(), Stop> {
+    fn pour_by_instalment(&mut self, pouring: &mut Pouring) -> Result<(), FoldError> {
         let (order, last) = (&self.plan.order, self.plan.count());
         let oldest_fee = self.state.loan().fees.iter().map(|fee| fee.instalment).min();
         let first = self.state.loan().first_row.min(oldest_fee.unwrap_or(u32::MAX));
@@ -117,14 +117,14 @@ impl Run<'_> {
     }
 
     /// Fills interest after maturity: the posted part, then the part accrued since.
-    fn pour_tail(&mut self, pouring: &mut Pouring) -> Result<(), Stop> {
+    fn pour_tail(&mut self, pouring: &mut Pouring) -> Result<(), FoldError> {
         self.fill_tail(pouring, Due::Past)?;
         self.fill_tail(pouring, Due::Now)
     }
 
     /// Fills interest and principal of the oldest instalment, then of the next; then fees, bucket by bucket. So the
     /// amount of an instalment pays that instalment, however late it is paid.
-    fn pour_instalments_then_fees(&mut self, pouring: &mut Pouring) -> Result<(), Stop> {
+    fn pour_instalments_then_fees(&mut self, pouring: &mut Pouring) -> Result<(), FoldError> {
         let order = &self.plan.order;
         let is_fee = |bucket: &&Bucket| matches!(bucket.owed, Owed::Fee | Owed::Penalty);
         for instalment in self.state.loan().first_row..=self.last_begun() {
@@ -145,7 +145,7 @@ impl Run<'_> {
 
     /// Pours money left when nothing is due, by the product's surplus rule. `kinds` lists what may be paid in advance,
     /// in order.
-    fn pour_surplus(&mut self, pouring: &mut Pouring, kinds: &[Owed]) -> Result<(), Stop> {
+    fn pour_surplus(&mut self, pouring: &mut Pouring, kinds: &[Owed]) -> Result<(), FoldError> {
         if self.plan.policy.surplus == Surplus::NextInstalment {
             return self.pour_ahead(pouring, kinds);
         }
@@ -165,7 +165,7 @@ impl Run<'_> {
     }
 
     /// Pays the next instalments in advance.
-    fn pour_ahead(&mut self, pouring: &mut Pouring, kinds: &[Owed]) -> Result<(), Stop> {
+    fn pour_ahead(&mut self, pouring: &mut Pouring, kinds: &[Owed]) -> Result<(), FoldError> {
         // The amount due of the open row is paid by now, so the open row may be the first.
         for instalment in self.state.loan().current()..=self.plan.count() {
             for owed in kinds {
@@ -177,7 +177,7 @@ impl Run<'_> {
 
     /// Recalculates the rows whose period has not begun. The amount due of the open row is paid by now. A paid-off loan
     /// keeps its rows, in case a payment is undone.
-    fn spread_anew(&mut self, pouring: &mut Pouring) -> Result<(), Stop> {
+    fn spread_anew(&mut self, pouring: &mut Pouring) -> Result<(), FoldError> {
         if self.state.loan().unscheduled().is_zero() {
             return Ok(());
         }
@@ -188,7 +188,7 @@ impl Run<'_> {
     }
 
     /// If no principal is left to pay, pays all other debt before money becomes surplus.
-    fn pour_rest(&mut self, pouring: &mut Pouring) -> Result<(), Stop> {
+    fn pour_rest(&mut self, pouring: &mut Pouring) -> Result<(), FoldError> {
         if pouring.left.is_zero() {
             return Ok(());
         }
@@ -200,7 +200,7 @@ impl Run<'_> {
 
     /// Pays accrued interest that exceeds what the open row takes. It is owed nevertheless, and belongs to the next row
     /// with room for it.
-    fn pour_accrued(&mut self, pouring: &mut Pouring) -> Result<(), Stop> {
+    fn pour_accrued(&mut self, pouring: &mut Pouring) -> Result<(), FoldError> {
         let mut instalment = self.open_row();
         while pouring.accrued.is_positive() && pouring.left.is_positive() {
             let room = self.state.loan().interest_room(self.plan, instalment);

@@ -4,7 +4,7 @@ use super::interest::Earning;
 use super::loan::{Loan, OpenFee, Row};
 use super::terms::Installment;
 use crate::calendar::Day;
-use crate::fold::{Run, Stop};
+use crate::fold::{FoldError, StepContext};
 use crate::money::{Cents, Overflow};
 use crate::outcome::{Balances, Outcome};
 use crate::state::State;
@@ -39,7 +39,7 @@ pub struct Reading {
 }
 
 /// Reads a state that is folded up to `at`.
-pub fn read(terms: &Terms, state: &State, at: Time) -> Result<Reading, Stop> {
+pub fn read(terms: &Terms, state: &State, at: Time) -> Result<Reading, FoldError> {
     if state.status.is_closed() {
         read_now(terms, &pass_closed_time(terms, state, at)?, at)
     } else {
@@ -48,14 +48,14 @@ pub fn read(terms: &Terms, state: &State, at: Time) -> Result<Reading, Stop> {
 }
 
 /// A closed account at a point in time, with the due dates passed that lie after its closing.
-pub(crate) fn pass_closed_time(terms: &Terms, state: &State, at: Time) -> Result<State, Stop> {
+pub(crate) fn pass_closed_time(terms: &Terms, state: &State, at: Time) -> Result<State, FoldError> {
     let mut state = state.clone();
     let place = Place { at, rank: Rank::Late, seq: 0 };
-    Run::scratch(terms, &mut state, &mut Outcome::default(), place).pass_closed_time()?;
+    StepContext::scratch(terms, &mut state, &mut Outcome::default(), place).pass_closed_time()?;
     Ok(state)
 }
 
-fn read_now(terms: &Terms, state: &State, at: Time) -> Result<Reading, Stop> {
+fn read_now(terms: &Terms, state: &State, at: Time) -> Result<Reading, FoldError> {
     let (loan, plan) = (state.loan(), terms.installment());
     let today = terms.zone.day_at(at);
     let closed = state.status.is_closed();

@@ -3,16 +3,16 @@
 use super::loan::Target;
 use super::plan::{self, Spread};
 use super::row_amounts::Lowered;
-use crate::fold::{Run, Stop};
+use crate::fold::{FoldError, StepContext};
 use crate::money::Cents;
 use alloc::vec::Vec;
 
-impl Run<'_> {
+impl StepContext<'_> {
     /// Recalculates the amounts of the rows from `first` on. They repay the principal that earlier rows do not take
     /// (`asked_before` is the planned principal of future rows before `first`), plus the principal already paid into
     /// them and the interest carried over to them. Interest-only rows at the beginning and rows paid in full keep their
     /// amounts. Returns the amounts before, or `None` if there are no rows to recalculate.
-    pub fn recalculate(&mut self, first: u32, asked_before: Cents) -> Result<Option<Lowered>, Stop> {
+    pub fn recalculate(&mut self, first: u32, asked_before: Cents) -> Result<Option<Lowered>, FoldError> {
         let plan = self.plan;
         let first = first.max(plan.policy.interest_only + 1);
         let (mut paid, mut begun, mut carried, mut paid_into) = (Vec::new(), Vec::new(), Cents::ZERO, Cents::ZERO);
@@ -51,7 +51,7 @@ impl Run<'_> {
 
     /// Restores the plan that a payment lowered. The rows ahead get their earlier amounts back, except those rewritten
     /// since, which are recalculated. A row due today is no longer ahead. Call it after the money was given back.
-    pub fn give_back_plan(&mut self, lowered: &Lowered) -> Result<(), Stop> {
+    pub fn give_back_plan(&mut self, lowered: &Lowered) -> Result<(), FoldError> {
         let (plan, today) = (self.plan, self.today);
         let mut ahead = self.state.loan().current();
         while ahead <= plan.count() && plan.dates.due_day(ahead) <= today {
@@ -67,7 +67,7 @@ impl Run<'_> {
     }
 
     /// The unpaid principal of the future rows before `first`, if all goes as planned.
-    fn planned_principal(&mut self, first: u32) -> Result<Cents, Stop> {
+    fn planned_principal(&mut self, first: u32) -> Result<Cents, FoldError> {
         // An account that closed because it was paid off is about to reopen.
         let earns = !self.state.status.is_closed() || self.state.status.closed_by_itself();
         let mut projection = self.projection(earns)?;

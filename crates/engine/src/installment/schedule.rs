@@ -6,7 +6,7 @@
 use super::loan::{Loan, Row};
 use super::reading::pass_closed_time;
 use crate::calendar::Day;
-use crate::fold::{Run, Stop};
+use crate::fold::{FoldError, StepContext};
 use crate::money::Cents;
 use crate::outcome::Outcome;
 use crate::state::State;
@@ -52,8 +52,8 @@ impl ScheduleRow {
 }
 
 /// The schedule of a state that was folded from the beginning up to `at`. A state read from a snapshot lacks the paid
-/// rows, so it fails with [`Stop::NeedsPast`].
-pub fn schedule(terms: &Terms, state: &State, at: Time) -> Result<Vec<ScheduleRow>, Stop> {
+/// rows, so it fails with [`FoldError::NeedsPast`].
+pub fn schedule(terms: &Terms, state: &State, at: Time) -> Result<Vec<ScheduleRow>, FoldError> {
     let passed = if state.status.is_closed() { Some(pass_closed_time(terms, state, at)?) } else { None };
     let state = passed.as_ref().unwrap_or(state);
     let loan = state.loan();
@@ -61,7 +61,7 @@ pub fn schedule(terms: &Terms, state: &State, at: Time) -> Result<Vec<ScheduleRo
     let mut rows = Vec::with_capacity(last as usize);
     let mut start = loan.lent;
     for instalment in 1..loan.current().min(last + 1) {
-        let row = passed_row(loan, instalment).ok_or(Stop::NeedsPast)?;
+        let row = passed_row(loan, instalment).ok_or(FoldError::NeedsPast)?;
         let paid = row.interest_paid + row.principal_paid + row.extra;
         start = push(&mut rows, terms, instalment, row, paid, start);
     }
@@ -106,9 +106,9 @@ fn push(rows: &mut Vec<ScheduleRow>, terms: &Terms, instalment: u32, row: &Row, 
     end
 }
 
-impl<'a> Run<'a> {
+impl<'a> StepContext<'a> {
     /// A copy of the account that continues from now as if everything were paid on time.
-    pub(super) fn projection(&mut self, earns: bool) -> Result<Projection<'a>, Stop> {
+    pub(super) fn projection(&mut self, earns: bool) -> Result<Projection<'a>, FoldError> {
         // The past is not copied.
         let past = self.loan().past.take();
         let projection = Projection::new(self.terms, self.state, self.place.at, earns);
@@ -127,7 +127,7 @@ pub(super) struct Projection<'a> {
 
 impl<'a> Projection<'a> {
     /// Starts by paying the past-due amounts at `at`.
-    pub fn new(terms: &'a Terms, state: &State, at: Time, earns: bool) -> Result<Projection<'a>, Stop> {
+    pub fn new(terms: &'a Terms, state: &State, at: Time, earns: bool) -> Result<Projection<'a>, FoldError> {
         let mut projection = Projection { terms, state: state.clone(), scratch: Outcome::default(), earns };
         projection.state.loan_mut().past = None;
         projection.state.forget_slots();
@@ -140,9 +140,9 @@ impl<'a> Projection<'a> {
         Ok(projection)
     }
 
-    fn run(&mut self, at: Time) -> Run<'_> {
+    fn run(&mut self, at: Time) -> StepContext<'_> {
         let place = Place { at, rank: Rank::Late, seq: 0 };
-        Run::scratch(self.terms, &mut self.state, &mut self.scratch, place)
+        StepContext::scratch(self.terms, &mut self.state, &mut self.scratch, place)
     }
 
     /// Stops interest of the open period if the account no longer earns any: it is closed or has no principal left.
@@ -154,7 +154,7 @@ impl<'a> Projection<'a> {
     }
 
     /// Posts the open row. The returned copy is marked as not yet due.
-    pub fn post(&mut self) -> Result<Row, Stop> {
+    pub fn post(&mut self) -> Result<Row, FoldError> {
         let loan = self.state.loan();
         let instalment = loan.current();
         let ends_at = loan.period.ends_at;
@@ -166,7 +166,7 @@ impl<'a> Projection<'a> {
     }
 
     /// Pays the row just posted, in full and on time, and opens the next.
-    pub fn pay_and_go_on(&mut self) -> Result<(), Stop> {
+    pub fn pay_and_go_on(&mut self) -> Result<(), FoldError> {
         let loan = self.state.loan_mut();
         let instalment = loan.current();
         let ends_at = loan.period.ends_at;

@@ -3,10 +3,10 @@
 
 use super::loan::{Loan, Poured};
 use super::payments::poured_item;
-use crate::fold::{Run, Stop};
+use crate::fold::{FoldError, StepContext};
 use crate::item::{Component, ItemId, ItemKind, LineItem};
 use crate::money::Cents;
-use crate::outcome::What;
+use crate::outcome::EventKind;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
@@ -82,15 +82,15 @@ impl Loan {
     }
 }
 
-impl Run<'_> {
+impl StepContext<'_> {
     /// Uses surplus if a step has left more owed than before.
-    pub fn use_surplus_if_more_is_owed(&mut self, owed_before: Cents) -> Result<(), Stop> {
+    pub fn use_surplus_if_more_is_owed(&mut self, owed_before: Cents) -> Result<(), FoldError> {
         let more = self.state.surplus.is_positive() && self.state.balances().owed() > owed_before;
         if more { self.use_surplus() } else { Ok(()) }
     }
 
     /// Pours surplus over the debts.
-    pub fn use_surplus(&mut self) -> Result<(), Stop> {
+    pub fn use_surplus(&mut self) -> Result<(), FoldError> {
         self.accrue();
         let owed = self.state.balances().owed() + self.unrecognised()?;
         let amount = owed.min(self.state.surplus);
@@ -107,7 +107,7 @@ impl Run<'_> {
         let id = ItemId::Surplus { number };
         let item = poured_item(id.clone(), ItemKind::SurplusApplied, self.place.at, amount, &poured);
         self.add_item(item);
-        self.announce_at(events, What::ItemCreated(id));
+        self.announce_at(events, EventKind::ItemCreated(id));
         let pyramiding = self.plan.policy.late_fee.pyramiding;
         let loan = self.loan();
         let fed_by = loan.take_surplus(amount);
@@ -121,7 +121,7 @@ impl Run<'_> {
 
     /// Before a payment is undone, undoes the uses of its surplus, newest first. Each undo is an exact negative with
     /// its own line item. Needs the past.
-    pub fn undo_uses_of_surplus(&mut self, step: u64) -> Result<(), Stop> {
+    pub fn undo_uses_of_surplus(&mut self, step: u64) -> Result<(), FoldError> {
         while let Some(used) = self.loan().past.as_mut().and_then(|past| past.surplus.undo_newest_fed_by(step)) {
             self.undo_poured(&used.poured)?;
             let loan = self.loan();
@@ -135,7 +135,7 @@ impl Run<'_> {
                 *item.component_mut(component) = used.poured.component(component);
             }
             self.add_item(item);
-            self.announce(What::ItemCreated(id));
+            self.announce(EventKind::ItemCreated(id));
         }
         self.loan().drop_surplus(step);
         Ok(())

@@ -2,15 +2,15 @@
 //! ahead that the payment lowered get their earlier amounts back.
 
 use super::loan::{Applied, OpenFee, OpenItem, Poured, Share};
-use crate::fold::{Run, Stop};
+use crate::fold::{FoldError, StepContext};
 use crate::item::{Component, ItemId, ItemStatus, Split};
 use crate::money::Cents;
-use crate::outcome::What;
+use crate::outcome::EventKind;
 use alloc::vec::Vec;
 
-impl Run<'_> {
+impl StepContext<'_> {
     /// Undoes everything that an applied payment paid. Needs the past.
-    pub fn undo(&mut self, applied: &Applied, poured: &Poured) -> Result<(), Stop> {
+    pub fn undo(&mut self, applied: &Applied, poured: &Poured) -> Result<(), FoldError> {
         self.accrue();
         self.undo_uses_of_surplus(applied.step)?;
         self.undo_poured(poured)?;
@@ -21,7 +21,7 @@ impl Run<'_> {
     }
 
     /// Undoes everything that poured money paid.
-    pub fn undo_poured(&mut self, poured: &Poured) -> Result<(), Stop> {
+    pub fn undo_poured(&mut self, poured: &Poured) -> Result<(), FoldError> {
         let mut cancelled = Vec::new();
         for share in &poured.shares {
             match share {
@@ -67,7 +67,7 @@ impl Run<'_> {
         }
         let slot = self.slot_of(id);
         self.set_item_status(slot, id, ItemStatus::Invalid);
-        self.announce(What::ItemUpdated(id.clone()));
+        self.announce(EventKind::ItemUpdated(id.clone()));
     }
 
     fn undo_share(&mut self, share: &Share) {

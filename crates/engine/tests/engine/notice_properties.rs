@@ -5,7 +5,7 @@ use daybook_engine::installment::Method;
 use daybook_engine::installment::schedule::schedule;
 use daybook_engine::money::Cents;
 use daybook_engine::notify::{NoticeKind, When};
-use daybook_engine::outcome::{Event, What};
+use daybook_engine::outcome::{Event, EventKind};
 use daybook_engine::terms::Terms;
 use daybook_engine::time::Time;
 use daybook_engine::timeline::Input;
@@ -35,7 +35,7 @@ fn a_notice_fires_once_on_the_right_local_date() {
         }
         let end = life.end();
         book.release(end);
-        let closed_at = book.events.iter().find(|event| event.what == What::Closed).map(|event| event.at);
+        let closed_at = book.events.iter().find(|event| event.what == EventKind::Closed).map(|event| event.at);
         let mut expected: Vec<(Time, NoticeKind, Option<u32>)> = Vec::new();
         let mut fired_with: Vec<(Time, NoticeKind, Option<u32>, i32)> = Vec::new();
         let mut settings = settings;
@@ -62,7 +62,7 @@ fn a_notice_fires_once_on_the_right_local_date() {
             }
         }
         let fired = book.events.iter().filter_map(|event: &Event| match event.what {
-            What::Notice { kind, instalment } => Some((event.at, kind, instalment)),
+            EventKind::Notice { kind, instalment } => Some((event.at, kind, instalment)),
             _ => None,
         });
         // Once earlier rows take all principal, whether a row takes any depends on interest that is not known yet: such
@@ -87,7 +87,7 @@ fn asks(book: &Book, instalment: u32, at: Time) -> bool {
     let plan = book.terms.installment();
     let policy = &plan.policy;
     let fell_due = book.events.iter().find_map(|event| match event.what {
-        What::DueDatePassed { instalment: which, paid } if which == instalment && event.at <= at => Some(paid),
+        EventKind::DueDatePassed { instalment: which, paid } if which == instalment && event.at <= at => Some(paid),
         _ => None,
     });
     let repays = instalment > policy.interest_only;

@@ -1,12 +1,12 @@
 //! Invariants, checked on random histories. `daybook_testkit::campaign` documents their number and seed.
 
-use daybook_engine::fold::{Stop, fold};
+use daybook_engine::fold::{FoldError, fold};
 use daybook_engine::installment::audit::audit;
 use daybook_engine::installment::reading::{Reading, read};
 use daybook_engine::installment::{Bucket, Span};
 use daybook_engine::item::{Component, ItemId, ItemKind, ItemStatus, LineItem};
 use daybook_engine::money::Cents;
-use daybook_engine::outcome::What;
+use daybook_engine::outcome::EventKind;
 use daybook_engine::replay::{Ledger, replay};
 use daybook_engine::state::State;
 use daybook_engine::status::Status;
@@ -135,8 +135,11 @@ fn a_replayed_input_is_as_if_it_had_always_been_there() {
                 changed.into_values().filter(|item| item.status != ItemStatus::Invalid).collect();
             prop_assert_eq!(&valid, &result_of(&book).items, "old items and differences make the new items");
             let new = &book.events[events..];
-            prop_assert!(new.iter().all(|event| !matches!(event.what, What::Notice { .. })), "no notice is sent anew");
-            prop_assert_eq!(new.iter().filter(|event| event.what == What::Recalculated).count(), 1);
+            prop_assert!(
+                new.iter().all(|event| !matches!(event.what, EventKind::Notice { .. })),
+                "no notice is sent anew"
+            );
+            prop_assert_eq!(new.iter().filter(|event| event.what == EventKind::Recalculated).count(), 1);
         }
         // A fresh account with the same inputs submitted in time, rolled to the same end.
         let end = life.end().max(book.clock);
@@ -249,7 +252,7 @@ fn amounts_beyond_counting_are_an_error() {
     assert_eq!(state.balances().principal, Cents(10_000_000_000_000 * 114_999));
     check_cents(&state, &Ledger::of(&outcome)).unwrap();
     let a_year_later = effective_at.plus_micros(31_536_000_000_000);
-    assert_eq!(replay(&terms, &book.entries, a_year_later).map(|_| ()), Err(Stop::Overflow));
+    assert_eq!(replay(&terms, &book.entries, a_year_later).map(|_| ()), Err(FoldError::Overflow));
 }
 
 /// Property 5: reversing a payment and recording it again changes no balance under replay, and not the total as posted.
@@ -368,7 +371,7 @@ fn a_snapshot_asks_for_the_past_to_undo_a_payment() {
             name: "reversal".into(),
             input: Input::Reversal { payment: payment.as_str().into() },
         };
-        prop_assert_eq!(fold(&book.terms, state, &[entry], book.clock).map(|_| ()), Err(Stop::NeedsPast));
+        prop_assert_eq!(fold(&book.terms, state, &[entry], book.clock).map(|_| ()), Err(FoldError::NeedsPast));
         Ok(())
     });
 }

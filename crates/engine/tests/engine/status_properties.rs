@@ -6,7 +6,7 @@ use daybook_engine::installment::reading::read;
 use daybook_engine::installment::{InstallmentPolicy, LateFee, LateFeePolicy, Method, Pyramiding, Surplus};
 use daybook_engine::item::{ItemId, ItemKind, ItemStatus};
 use daybook_engine::money::{Cents, Percent};
-use daybook_engine::outcome::{Found, What};
+use daybook_engine::outcome::{EventKind, Found};
 use daybook_engine::replay::{Ledger, replay};
 use daybook_engine::status::{Standing, Status};
 use daybook_engine::terms::{Policy, ProductPolicy, Terms};
@@ -52,7 +52,7 @@ fn told(life: &Life) -> Book {
 fn pairs(book: &Book) -> Vec<(Time, Status, Status)> {
     let mut pairs = vec![(Time::BEGINNING, Status::ACTIVE, Status::ACTIVE)];
     for event in &book.outcome().events {
-        if let What::StatusChanged { to, .. } = event.what {
+        if let EventKind::StatusChanged { to, .. } = event.what {
             let left = pairs[pairs.len() - 1].2;
             pairs.push((event.at, to, if to.standing() == Standing::Active { to } else { left }));
         }
@@ -84,7 +84,7 @@ fn a_status_stops_what_it_says() {
             prop_assert!(charged, "{} at {}", item.id, item.applied_at);
         }
         for event in &outcome.events {
-            if let What::Notice { .. } = event.what {
+            if let EventKind::Notice { .. } = event.what {
                 prop_assert!(lets(&book, event.at, |stops| stops.notices, false), "a notice at {}", event.at);
             }
         }

@@ -6,7 +6,7 @@ use daybook_engine::installment::schedule::{ScheduleRow, schedule};
 use daybook_engine::installment::{Bucket, InstallmentPolicy, InterestMethod, Span};
 use daybook_engine::item::{Component, ItemId, ItemStatus, LineItem, Name};
 use daybook_engine::money::{Cents, Percent};
-use daybook_engine::outcome::{Event, Refusal, What};
+use daybook_engine::outcome::{Event, EventKind, Refusal};
 use daybook_engine::terms::{Opening, Policy, ProductPolicy, Terms};
 use daybook_engine::time::Time;
 use daybook_engine::timeline::{Backdating, FeeClass, Input};
@@ -234,14 +234,14 @@ pub fn dated_events(book: &mut Book) -> Vec<String> {
 pub fn event_line(event: &Event) -> String {
     let name = event.what.name();
     match &event.what {
-        What::ItemCreated(id) | What::ItemUpdated(id) => format!("{name} {id}"),
-        What::DueDatePassed { instalment, paid } => {
+        EventKind::ItemCreated(id) | EventKind::ItemUpdated(id) => format!("{name} {id}"),
+        EventKind::DueDatePassed { instalment, paid } => {
             format!("{name} {instalment} {}", if *paid { "paid" } else { "unpaid" })
         }
-        What::PaymentMissed { instalment } => format!("{name} {instalment}"),
-        What::StatusChanged { from, to } => format!("{name} {from}>{to}"),
-        What::PaymentReversed { payment } => format!("{name} {payment}"),
-        What::Notice { instalment: Some(instalment), .. } => format!("{name} {instalment}"),
+        EventKind::PaymentMissed { instalment } => format!("{name} {instalment}"),
+        EventKind::StatusChanged { from, to } => format!("{name} {from}>{to}"),
+        EventKind::PaymentReversed { payment } => format!("{name} {payment}"),
+        EventKind::Notice { instalment: Some(instalment), .. } => format!("{name} {instalment}"),
         _ => name.to_owned(),
     }
 }

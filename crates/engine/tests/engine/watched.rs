@@ -1,7 +1,7 @@
 //! Observing a fold: the observer sees each step with the account right after it.
 
 use super::support::{ask, at, loan, pay, reversal};
-use daybook_engine::fold::{Seen, Watch};
+use daybook_engine::fold::{FoldObserver, ObservedStep};
 use daybook_engine::item::ItemId;
 use daybook_engine::outcome::Cause;
 use daybook_engine::replay::{replay, replay_watched};
@@ -16,8 +16,8 @@ struct Notes {
     restarts: u32,
 }
 
-impl Watch for Notes {
-    fn step(&mut self, seen: &Seen<'_>) {
+impl FoldObserver for Notes {
+    fn step(&mut self, seen: &ObservedStep<'_>) {
         assert_eq!(self.events, seen.events_before, "no event is shown twice or left out");
         self.events = seen.out.events.len();
         let loan = seen.out.items.iter().find(|item| item.id == ItemId::Loan).map(|item| item.balance.to_string());

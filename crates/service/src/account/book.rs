@@ -19,7 +19,7 @@ use crate::catalog::ProductInfo;
 use crate::problem::Problem;
 use crate::refold::earlier;
 use daybook_engine::calendar::Day;
-use daybook_engine::fold::{Stop, next_moment_at};
+use daybook_engine::fold::{FoldError, next_moment_at};
 use daybook_engine::item::Name;
 use daybook_engine::outcome::Refusal;
 use daybook_engine::replay::Ledger;
@@ -485,10 +485,10 @@ pub(super) fn overflow() -> Problem {
     Problem::invalid("original_amount_cents", "would make the account's amounts too large to calculate")
 }
 
-pub(super) fn stopped(stop: Stop) -> Halt {
+pub(super) fn stopped(stop: FoldError) -> Halt {
     match stop {
-        Stop::Overflow => overflow().into(),
-        Stop::NeedsPast | Stop::Revise(_) => {
+        FoldError::Overflow => overflow().into(),
+        FoldError::NeedsPast | FoldError::Revise(_) => {
             Problem::internal("a fold from the beginning requested earlier inputs").into()
         }
     }

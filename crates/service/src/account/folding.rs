@@ -4,9 +4,9 @@ use super::book::{Book, Halt, Rolled, overflow, stopped};
 use super::journal::{Record, entries, refers_to};
 use super::message_writer::{About, MessageWriter, Timing};
 use crate::problem::Problem;
-use daybook_engine::fold::{Stop, fold_watched};
+use daybook_engine::fold::{FoldError, fold_watched};
 use daybook_engine::item::{ItemId, ItemStatus};
-use daybook_engine::outcome::{Outcome, What};
+use daybook_engine::outcome::{EventKind, Outcome};
 use daybook_engine::replay::{Ledger, recalculate, replay};
 use daybook_engine::time::Time;
 use daybook_engine::timeline::{Entry, Input};
@@ -30,12 +30,12 @@ impl Book {
         let folded = fold_watched(&self.terms, state, ahead, until, &mut writer);
         let (state, out) = match folded {
             Ok(folded) => folded,
-            Err(Stop::NeedsPast) => return self.fold_with_past(ahead, until, timing, recount),
-            Err(Stop::Revise(_)) => {
+            Err(FoldError::NeedsPast) => return self.fold_with_past(ahead, until, timing, recount),
+            Err(FoldError::Revise(_)) => {
                 self.recall(ahead)?;
                 return self.fold_around_revising(ahead, until, timing);
             }
-            Err(Stop::Overflow) => return Err(overflow().into()),
+            Err(FoldError::Overflow) => return Err(overflow().into()),
         };
         if writer.missing {
             return self.fold_with_past(ahead, until, timing, recount);
@@ -225,7 +225,7 @@ impl Book {
     /// A payment that is reversed before its effective time is invalid at once; this writes its line item.
     pub(super) fn note_cancelled(&mut self, out: &Outcome, through: Time, now: Time) {
         for event in &out.events {
-            let What::ItemUpdated(id @ ItemId::Input(name)) = &event.what else { continue };
+            let EventKind::ItemUpdated(id @ ItemId::Input(name)) = &event.what else { continue };
             let is_ahead = self.named(name).is_some_and(|record| record.place.at > through);
             if !is_ahead {
                 continue;

@@ -10,10 +10,10 @@ use super::slice::{Meter, Slice};
 use crate::catalog::ProductInfo;
 use crate::form::fields::ExternalField;
 use crate::view;
-use daybook_engine::fold::{Seen, Watch};
+use daybook_engine::fold::{FoldObserver, ObservedStep};
 use daybook_engine::installment::reading::{Reading, read};
 use daybook_engine::item::{Change, ItemId, ItemStatus, LineItem};
-use daybook_engine::outcome::{Outcome, What};
+use daybook_engine::outcome::{EventKind, Outcome};
 use daybook_engine::replay::{Ledger, Recalculation};
 use daybook_engine::state::State;
 use daybook_engine::terms::Terms;
@@ -206,7 +206,7 @@ impl<'a> MessageWriter<'a> {
         for event in &recalculation.events {
             let cause = event.input.map_or_else(|| why.to_owned(), |seq| format!("input:{seq}"));
             match &event.what {
-                What::ItemCreated(id) | What::ItemUpdated(id) => {
+                EventKind::ItemCreated(id) | EventKind::ItemUpdated(id) => {
                     let changed = recalculation.differences.iter().find(|difference| difference.after.id == *id);
                     let item = changed.map(|difference| difference.after.clone()).or_else(|| self.find(id, out));
                     if item.as_ref().is_some_and(|item| self.is_suppressed(item.effective_at)) {
@@ -214,7 +214,7 @@ impl<'a> MessageWriter<'a> {
                     }
                     self.item(event.what.name(), at, cause, id, item);
                 }
-                What::Recalculated => {
+                EventKind::Recalculated => {
                     let line_items = recalculation.differences.iter().map(|difference| ItemDifference {
                         line_item_id: difference.after.id.to_string(),
                         line_item_type: difference.after.kind.name(),
@@ -248,33 +248,33 @@ impl<'a> MessageWriter<'a> {
         self.write("line_item_create", at, cause, item.id.to_string(), Further::default(), &object);
     }
 
-    fn event(&mut self, what: &What, at: Time, cause: String, state: &State, out: &Outcome) {
+    fn event(&mut self, what: &EventKind, at: Time, cause: String, state: &State, out: &Outcome) {
         let name = what.name();
         match what {
-            What::ItemCreated(id) | What::ItemUpdated(id) => {
+            EventKind::ItemCreated(id) | EventKind::ItemUpdated(id) => {
                 let item = self.find(id, out);
                 self.item(name, at, cause, id, item);
             }
-            What::PaymentReversed { payment } => {
+            EventKind::PaymentReversed { payment } => {
                 let id = ItemId::Input(payment.clone());
                 let item = self.find(&id, out);
                 self.item(name, at, cause, &id, item);
             }
-            What::DueDatePassed { instalment, paid } => {
+            EventKind::DueDatePassed { instalment, paid } => {
                 let further = Further { instalment: Some(*instalment), paid: Some(*paid), ..Further::default() };
                 self.account(name, at, cause, state, further);
             }
-            What::PaymentMissed { instalment } => {
+            EventKind::PaymentMissed { instalment } => {
                 self.account(name, at, cause, state, Further { instalment: Some(*instalment), ..Further::default() });
             }
-            What::StatusChanged { from, .. } => {
+            EventKind::StatusChanged { from, .. } => {
                 let previous_status = Some(view::AccountOverview::from(*from));
                 self.account(name, at, cause, state, Further { previous_status, ..Further::default() });
             }
-            What::Notice { instalment, .. } => {
+            EventKind::Notice { instalment, .. } => {
                 self.account(name, at, cause, state, Further { instalment: *instalment, ..Further::default() });
             }
-            What::AccountCreated | What::AccountUpdated | What::Closed | What::Recalculated => {
+            EventKind::AccountCreated | EventKind::AccountUpdated | EventKind::Closed | EventKind::Recalculated => {
                 self.account(name, at, cause, state, Further::default());
             }
         }
@@ -383,8 +383,8 @@ impl<'a> MessageWriter<'a> {
     }
 }
 
-impl Watch for MessageWriter<'_> {
-    fn step(&mut self, seen: &Seen<'_>) {
+impl FoldObserver for MessageWriter<'_> {
+    fn step(&mut self, seen: &ObservedStep<'_>) {
         self.steps += 1;
         if let Some(meter) = &mut self.meter {
             meter.at = seen.at;

@@ -3,10 +3,10 @@
 //! A step may post a debt and pay it at once (interest that a payment covers before its period ends), and the change of
 //! the balances hides both. The postings of a step show each amount, and add up to that change for each component.
 
-use daybook_engine::fold::{Revision, Seen};
+use daybook_engine::fold::{ObservedStep, Revision};
 use daybook_engine::item::{Component, ItemId, ItemKind, ItemStatus, LineItem};
 use daybook_engine::money::Cents;
-use daybook_engine::outcome::What;
+use daybook_engine::outcome::EventKind;
 use daybook_engine::time::Time;
 use std::collections::HashMap;
 
@@ -61,7 +61,7 @@ impl Recorder {
     }
 
     /// The postings of the step that was just taken.
-    pub fn step(&mut self, seen: &Seen<'_>) -> Vec<Posting> {
+    pub fn step(&mut self, seen: &ObservedStep<'_>) -> Vec<Posting> {
         let items = &seen.out.items;
         let (earlier, new) = items.split_at(self.items_before.min(items.len()));
         self.items_before = items.len();
@@ -74,7 +74,7 @@ impl Recorder {
             }
         }
         for event in &seen.out.events[seen.events_before..] {
-            let What::ItemUpdated(id) = &event.what else { continue };
+            let EventKind::ItemUpdated(id) = &event.what else { continue };
             if new.iter().any(|item| item.id == *id) {
                 continue;
             }

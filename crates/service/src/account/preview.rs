@@ -6,7 +6,7 @@
 use super::book::{Book, Halt};
 use super::journal::{JournalEntry, Record, entries};
 use crate::problem::Problem;
-use daybook_engine::fold::Stop;
+use daybook_engine::fold::FoldError;
 use daybook_engine::installment::reading::{Reading, read};
 use daybook_engine::installment::schedule::{ScheduleRow, schedule};
 use daybook_engine::outcome::Refusal;
@@ -112,12 +112,12 @@ impl Book {
     }
 }
 
-fn stopped(stop: Stop) -> Halt {
+fn stopped(stop: FoldError) -> Halt {
     match stop {
-        Stop::Overflow => {
+        FoldError::Overflow => {
             Problem::invalid("effective_as_of", "the account's amounts would be too large to calculate").into()
         }
-        Stop::NeedsPast | Stop::Revise(_) => {
+        FoldError::NeedsPast | FoldError::Revise(_) => {
             Problem::internal("a fold from the beginning requested earlier inputs").into()
         }
     }

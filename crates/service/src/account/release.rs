@@ -4,7 +4,7 @@ use super::book::{Book, Halt, Rolled, stopped};
 use super::journal::{JournalEntry, Record, entries};
 use super::message_writer::{About, MessageWriter, Timing};
 use crate::problem::Problem;
-use daybook_engine::fold::Stop;
+use daybook_engine::fold::FoldError;
 use daybook_engine::replay::{Ledger, replay_on};
 use daybook_engine::time::Time;
 use std::collections::BTreeSet;
@@ -73,7 +73,8 @@ impl Book {
         let writer = MessageWriter::new(about, timing, self.now.message_seq);
         let mut writer = writer.within(self.slice, if self.slice.is_some() { self.unsettled() } else { Vec::new() });
         let folded = replay_on(&self.terms, &self.state, &ahead, clock, &mut writer);
-        if (writer.missing || matches!(folded, Err(Stop::NeedsPast))) && through.is_some() && self.ledger.is_none() {
+        if (writer.missing || matches!(folded, Err(FoldError::NeedsPast))) && through.is_some() && self.ledger.is_none()
+        {
             self.remember(&ahead)?;
             return self.first_fold(clock, timing);
         }

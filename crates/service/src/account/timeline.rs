@@ -5,10 +5,10 @@ use super::journal::{JournalEntry, Record, ZoneChange, entries};
 use super::message_writer::cause_text;
 use super::postings::{EarlyInterest, Posting, Recorder, is_undone, owed_again, surplus_used, where_it_went};
 use crate::view::{MomentAmounts, Told};
-use daybook_engine::fold::{Seen, Watch};
+use daybook_engine::fold::{FoldObserver, ObservedStep};
 use daybook_engine::item::{ItemId, ItemKind};
 use daybook_engine::money::Cents;
-use daybook_engine::outcome::{Balances, Cause, What};
+use daybook_engine::outcome::{Balances, Cause, EventKind};
 use daybook_engine::replay::replay_watched;
 use daybook_engine::time::Time;
 use daybook_engine::timeline::Input;
@@ -29,7 +29,7 @@ pub enum Progress {
 
 /// An event of an account, past or scheduled.
 #[derive(Clone, Debug)]
-pub struct Happening {
+pub struct TimelineEntry {
     /// Its kind, such as `payment` or `period_end`.
     pub kind: &'static str,
     /// The record's sequence number; `None` for an event that the engine made.
@@ -80,10 +80,10 @@ struct Noted {
     is_undone: bool,
 }
 
-impl Watch for Notes {
-    fn step(&mut self, seen: &Seen<'_>) {
+impl FoldObserver for Notes {
+    fn step(&mut self, seen: &ObservedStep<'_>) {
         let touched = seen.out.events[seen.events_before..].iter().filter_map(|event| match &event.what {
-            What::ItemCreated(id) | What::ItemUpdated(id) => Some(id),
+            EventKind::ItemCreated(id) | EventKind::ItemUpdated(id) => Some(id),
             _ => None,
         });
         let early_interest = match seen.cause {
@@ -109,7 +109,7 @@ impl Watch for Notes {
 impl Book {
     /// All events in order, past and scheduled; with `until`, those up to that moment. Needs the whole journal, or all
     /// of it up to that moment.
-    pub fn happenings(&self, until: Option<Time>) -> Result<Vec<Happening>, Halt> {
+    pub fn happenings(&self, until: Option<Time>) -> Result<Vec<TimelineEntry>, Halt> {
         if !self.complete {
             return Err(Halt::NeedsAll);
         }
@@ -178,7 +178,7 @@ impl Book {
         Ok(happenings)
     }
 
-    fn of_moment(&self, step: &Noted) -> Happening {
+    fn of_moment(&self, step: &Noted) -> TimelineEntry {
         let posted = |wanted: fn(&ItemKind) -> bool| -> Cents {
             step.postings.iter().filter(|posting| wanted(&posting.kind)).map(|posting| posting.cents).sum()
         };
@@ -190,7 +190,7 @@ impl Book {
         };
         let told = Told::moment(&step.cause, self.terms.installment().count(), &amounts);
         let (kind, description) = told.map_or(("input", String::new()), |told| (told.event, told.description));
-        Happening {
+        TimelineEntry {
             kind,
             seq: None,
             name: None,
@@ -215,17 +215,17 @@ fn is_first_release(record: &JournalEntry) -> bool {
 }
 
 /// The balances at a moment, from the events before it.
-fn balances_at(happenings: &[Happening], at: Time) -> Balances {
+fn balances_at(happenings: &[TimelineEntry], at: Time) -> Balances {
     happenings.iter().rev().find(|happening| happening.applies_at <= at).map_or(Balances::default(), |last| last.after)
 }
 
-fn of_record(record: &JournalEntry, progress: Progress) -> Happening {
+fn of_record(record: &JournalEntry, progress: Progress) -> TimelineEntry {
     let kind = record.record.kind();
     let cause = match &record.record {
         Record::Release { .. } => "release".to_owned(),
         _ => format!("input:{}", record.place.seq),
     };
-    Happening {
+    TimelineEntry {
         kind,
         seq: Some(record.seq()),
         name: Some(record.name.to_string()),

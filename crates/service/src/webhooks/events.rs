@@ -181,41 +181,41 @@ mod tests {
     use super::*;
     use crate::form::fields::NotificationType;
     use daybook_engine::item::{ItemId, Name};
-    use daybook_engine::outcome::What;
+    use daybook_engine::outcome::EventKind;
     use daybook_engine::status::Status;
     use std::collections::BTreeSet;
 
     /// Everything that an account can announce. The match does not compile if a variant is added.
-    fn of_accounts() -> Vec<What> {
+    fn of_accounts() -> Vec<EventKind> {
         let item = || ItemId::Input(Name::from("p"));
         let status = Status::ACTIVE;
         let mut all = vec![
-            What::AccountCreated,
-            What::AccountUpdated,
-            What::ItemCreated(item()),
-            What::ItemUpdated(item()),
-            What::DueDatePassed { instalment: 1, paid: true },
-            What::PaymentMissed { instalment: 1 },
-            What::StatusChanged { from: status, to: status },
-            What::Closed,
-            What::PaymentReversed { payment: Name::from("p") },
-            What::Recalculated,
+            EventKind::AccountCreated,
+            EventKind::AccountUpdated,
+            EventKind::ItemCreated(item()),
+            EventKind::ItemUpdated(item()),
+            EventKind::DueDatePassed { instalment: 1, paid: true },
+            EventKind::PaymentMissed { instalment: 1 },
+            EventKind::StatusChanged { from: status, to: status },
+            EventKind::Closed,
+            EventKind::PaymentReversed { payment: Name::from("p") },
+            EventKind::Recalculated,
         ];
-        let notice = |kind: &NotificationType| What::Notice { kind: (*kind).into(), instalment: None };
+        let notice = |kind: &NotificationType| EventKind::Notice { kind: (*kind).into(), instalment: None };
         all.extend(NotificationType::ALL.iter().map(notice));
         for what in &all {
             match what {
-                What::AccountCreated
-                | What::AccountUpdated
-                | What::ItemCreated(_)
-                | What::ItemUpdated(_)
-                | What::DueDatePassed { .. }
-                | What::PaymentMissed { .. }
-                | What::StatusChanged { .. }
-                | What::Closed
-                | What::PaymentReversed { .. }
-                | What::Recalculated
-                | What::Notice { .. } => {}
+                EventKind::AccountCreated
+                | EventKind::AccountUpdated
+                | EventKind::ItemCreated(_)
+                | EventKind::ItemUpdated(_)
+                | EventKind::DueDatePassed { .. }
+                | EventKind::PaymentMissed { .. }
+                | EventKind::StatusChanged { .. }
+                | EventKind::Closed
+                | EventKind::PaymentReversed { .. }
+                | EventKind::Recalculated
+                | EventKind::Notice { .. } => {}
             }
         }
         all
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn the_list_has_what_can_be_announced_and_nothing_else() {
-        let mut announced: BTreeSet<&str> = of_accounts().iter().map(What::name).collect();
+        let mut announced: BTreeSet<&str> = of_accounts().iter().map(EventKind::name).collect();
         announced.extend(OwnEvent::ALL.map(OwnEvent::name));
         let listed: BTreeSet<&str> = NAMES.into_iter().collect();
         assert_eq!(listed, announced);

@@ -7,7 +7,7 @@ use daybook_engine::installment::reading::{Reading, read};
 use daybook_engine::installment::schedule::{ScheduleRow, schedule};
 use daybook_engine::item::{ItemId, LineItem};
 use daybook_engine::money::Cents;
-use daybook_engine::outcome::{Event, What};
+use daybook_engine::outcome::{Event, EventKind};
 use daybook_engine::replay::replay;
 use daybook_engine::time::Time;
 use daybook_engine::zone::Zone;
@@ -218,16 +218,16 @@ fn of_event(event: &Event, column: &str) -> Option<Got> {
 }
 
 /// The subject of an announcement.
-fn about(what: &What) -> String {
+fn about(what: &EventKind) -> String {
     match what {
-        What::ItemCreated(id) | What::ItemUpdated(id) => id.to_string(),
-        What::DueDatePassed { instalment, paid: true } => format!("row {instalment} paid"),
-        What::DueDatePassed { instalment, paid: false } => format!("row {instalment} unpaid"),
-        What::PaymentMissed { instalment } | What::Notice { instalment: Some(instalment), .. } => {
+        EventKind::ItemCreated(id) | EventKind::ItemUpdated(id) => id.to_string(),
+        EventKind::DueDatePassed { instalment, paid: true } => format!("row {instalment} paid"),
+        EventKind::DueDatePassed { instalment, paid: false } => format!("row {instalment} unpaid"),
+        EventKind::PaymentMissed { instalment } | EventKind::Notice { instalment: Some(instalment), .. } => {
             format!("row {instalment}")
         }
-        What::StatusChanged { from, to } => format!("{from} to {to}"),
-        What::PaymentReversed { payment } => payment.to_string(),
+        EventKind::StatusChanged { from, to } => format!("{from} to {to}"),
+        EventKind::PaymentReversed { payment } => payment.to_string(),
         _ => String::new(),
     }
 }

@@ -285,7 +285,7 @@ impl Item {
 
 /// An event of the timeline, past or future.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Happening {
+pub struct TimelineEntry {
     pub event: String,
     pub effective_at: Moment,
     pub applies_at: Moment,
@@ -301,7 +301,7 @@ pub struct Happening {
     pub description: String,
 }
 
-impl Happening {
+impl TimelineEntry {
     /// Whether it is held until a release.
     pub fn waits(&self) -> bool {
         ["HELD", "FAILED"].contains(&self.state.as_str())

@@ -1,7 +1,7 @@
 //! The first tab: the account's state, its history, and held events.
 
 use super::AccountView;
-use super::data::{Account, Happening, List, StatusChange};
+use super::data::{Account, List, StatusChange, TimelineEntry};
 use super::tables::EVERYTHING;
 use crate::Console;
 use crate::chart::{Point, steps};
@@ -37,7 +37,7 @@ pub struct Overview {
 #[derive(Clone, Debug)]
 pub struct Held {
     /// The first of them.
-    pub waiting: Vec<Happening>,
+    pub waiting: Vec<TimelineEntry>,
     /// The number of the others.
     pub more: usize,
     /// Why a release failed; empty if none did.
@@ -52,7 +52,7 @@ impl Overview {
     /// Loads the tab.
     pub async fn load(console: &Console, visitor: &Visitor, room: &AccountView) -> Result<Overview, PageError> {
         let (service, who) = (&console.service, visitor.caller());
-        let happenings: List<Happening> = read(&service.list_account_events(who, &room.id, EVERYTHING).await?)?;
+        let happenings: List<TimelineEntry> = read(&service.list_account_events(who, &room.id, EVERYTHING).await?)?;
         let mut trail: List<StatusChange> =
             read(&service.list_account_status_changes(who, &room.id, EVERYTHING).await?)?;
         trail.results.reverse();
@@ -77,9 +77,9 @@ impl Held {
         console: &Console,
         visitor: &Visitor,
         room: &AccountView,
-        happenings: &[Happening],
+        happenings: &[TimelineEntry],
     ) -> Result<Held, PageError> {
-        let waiting: Vec<&Happening> = happenings.iter().filter(|happening| happening.waits()).collect();
+        let waiting: Vec<&TimelineEntry> = happenings.iter().filter(|happening| happening.waits()).collect();
         let failed = waiting.iter().find_map(|happening| happening.reason.clone());
         let at = room.current.effective_at.time().map_or(room.clock, |opening| opening.max(room.clock));
         let (released, problem) = match console.service.get_account(visitor.caller(), &room.id, Some(at)).await {
@@ -112,7 +112,7 @@ async fn glances(console: &Console, visitor: &Visitor, room: &AccountView, at: T
 }
 
 /// The chart of the balance after each event, up to the time shown or to now. Empty if there are no events.
-fn drawing(room: &AccountView, happenings: &[Happening], later: Vec<Point>) -> String {
+fn drawing(room: &AccountView, happenings: &[TimelineEntry], later: Vec<Point>) -> String {
     let mut points: Vec<Point> = happenings
         .iter()
         .filter_map(|happening| {

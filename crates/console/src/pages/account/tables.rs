@@ -3,7 +3,7 @@
 //! The service holds these lists in memory, so each is fetched whole and cut into pages here, newest first except for
 //! the schedule. Deliveries are the exception: the service pages them.
 
-use super::data::{Delivery, Happening, Instalment, Item, List, Notice, Told};
+use super::data::{Delivery, Instalment, Item, List, Notice, TimelineEntry, Told};
 use super::{AccountView, Tab};
 use crate::Console;
 use crate::display::plain_words;
@@ -187,7 +187,7 @@ async fn items(
 #[derive(Clone, Debug)]
 pub struct TimelineTab {
     /// The events, newest first.
-    pub sheet: Sheet<Happening>,
+    pub sheet: Sheet<TimelineEntry>,
 }
 
 impl TimelineTab {
@@ -202,9 +202,9 @@ impl TimelineTab {
     }
 }
 
-async fn happenings(console: &Console, visitor: &Visitor, room: &AccountView) -> Result<Vec<Happening>, PageError> {
+async fn happenings(console: &Console, visitor: &Visitor, room: &AccountView) -> Result<Vec<TimelineEntry>, PageError> {
     let answer = console.service.list_account_events(visitor.caller(), &room.id, EVERYTHING).await?;
-    let mut list: List<Happening> = read(&answer)?;
+    let mut list: List<TimelineEntry> = read(&answer)?;
     list.results.reverse();
     Ok(list.results)
 }
@@ -215,7 +215,7 @@ pub struct Message {
     /// The message.
     pub told: Told,
     /// The event.
-    pub because: Happening,
+    pub because: TimelineEntry,
 }
 
 /// The webhook messages of the account.

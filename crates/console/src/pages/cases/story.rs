@@ -21,7 +21,7 @@ pub struct Story {
     /// The product, the customer and the account, each as names and values.
     pub given: Vec<(&'static str, Vec<(String, String)>)>,
     /// The events.
-    pub events: Vec<Happening>,
+    pub events: Vec<CaseEvent>,
     /// The expected results.
     pub groups: Vec<Group>,
 }
@@ -37,7 +37,7 @@ pub struct Passage {
 
 /// An event.
 #[derive(Debug)]
-pub struct Happening {
+pub struct CaseEvent {
     /// Its line in the file.
     pub line: usize,
     /// When it takes effect.
@@ -116,13 +116,13 @@ fn about(text: &str) -> Vec<Passage> {
     passages
 }
 
-fn happening(event: &Event) -> Happening {
+fn happening(event: &Event) -> CaseEvent {
     let amount = event.input.body.get("original_amount_cents");
     let about = event.input.target.as_ref().map(|target| format!("of {target}"));
     let rest = event.input.body.iter().filter(|(name, _)| *name != "original_amount_cents");
     let rest = rest.flat_map(|(name, value)| named_leaves(name, value));
     let details: Vec<String> = about.into_iter().chain(rest.map(|(name, value)| format!("{name}: {value}"))).collect();
-    Happening {
+    CaseEvent {
         line: event.line,
         effective_at: Moment(event.effective_at.text.clone()),
         recorded_at: event.recorded_at.as_ref().map(|at| Moment(at.text.clone())),

@@ -8,7 +8,7 @@ use crate::form::FormValues;
 use crate::guard::Visitor;
 use crate::page::Answer;
 use crate::pages::account::AccountView;
-use crate::pages::account::data::{Amounts, Happening, Posting, Split};
+use crate::pages::account::data::{Amounts, Posting, Split, TimelineEntry};
 
 fn money(amount: Money) -> Cell<'static> {
     Cell::Number(amount.plain())
@@ -168,7 +168,7 @@ async fn timeline_file(console: &Console, visitor: &Visitor, room: &AccountView)
 }
 
 /// A separate row for each posting, so that a column of amounts contains every amount posted or paid.
-fn posting_row<'a>(happening: &'a Happening, posting: &'a Posting) -> Vec<Cell<'a>> {
+fn posting_row<'a>(happening: &'a TimelineEntry, posting: &'a Posting) -> Vec<Cell<'a>> {
     let mut row = vec![
         Cell::Text("posting"),
         Cell::Text(&happening.state),

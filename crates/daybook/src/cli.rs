@@ -293,7 +293,12 @@ Examples:
 The key's secret is shown once.")]
     Create(OrgCreateArgs),
     /// List organizations
-    #[command(after_help = "Examples:\n  daybook org list\n  daybook org list --json")]
+    #[command(after_help = "\
+Examples:
+  daybook org list
+  daybook org list --json
+
+The number is the one by which metrics, the log and `daybook verify` name an organization.")]
     List(ListArgs),
 }
 

@@ -29,13 +29,29 @@ pub struct Held {
 pub struct RunningServer {
     /// Its process id.
     pub pid: u32,
-    /// Its URL, once it listens. A command that does not serve has none.
+    /// Its URL for commands, once it listens. A command that does not serve has none.
     pub url: Option<String>,
+    /// Its URL for callers, if that is different.
+    #[serde(default)]
+    pub public_url: Option<String>,
     /// The URL of its control endpoint, if that is different.
     #[serde(default)]
     pub control_url: Option<String>,
     /// The token that it requires from commands.
     pub control_token: Option<String>,
+}
+
+impl RunningServer {
+    /// A process that has announced nothing.
+    fn silent(pid: u32) -> RunningServer {
+        RunningServer { pid, url: None, public_url: None, control_url: None, control_token: None }
+    }
+
+    /// The URL to show to people, once it listens.
+    pub fn shown_url(&self) -> Option<&str> {
+        self.url.as_ref()?;
+        self.public_url.as_deref().or(self.url.as_deref())
+    }
 }
 
 impl fmt::Debug for RunningServer {
@@ -56,12 +72,13 @@ pub enum NotTaken {
 impl fmt::Display for NotTaken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            NotTaken::Running(path, Some(RunningServer { pid, url: Some(url), .. })) => {
-                write!(f, "the database is in use by the server on {url} (process {pid}, lock {})", path.display())
-            }
-            NotTaken::Running(path, Some(RunningServer { pid, url: None, .. })) => {
-                write!(f, "the database is in use by process {pid} (lock {})", path.display())
-            }
+            NotTaken::Running(path, Some(server)) => match server.shown_url() {
+                Some(url) => {
+                    let pid = server.pid;
+                    write!(f, "the database is in use by the server on {url} (process {pid}, lock {})", path.display())
+                }
+                None => write!(f, "the database is in use by process {} (lock {})", server.pid, path.display()),
+            },
             NotTaken::Running(path, None) => {
                 write!(f, "the database is in use by another process (lock {})", path.display())
             }
@@ -85,8 +102,7 @@ pub fn take(database: &Path) -> Result<Held, NotTaken> {
     let mut held = Held { file };
     // Clears what an earlier holder wrote. The file may also be older than the rule that only its owner can read it.
     held.file.set_permissions(Permissions::from_mode(0o600)).map_err(failed)?;
-    let holder = RunningServer { pid: std::process::id(), url: None, control_url: None, control_token: None };
-    held.write(&holder).map_err(failed)?;
+    held.write(&RunningServer::silent(std::process::id())).map_err(failed)?;
     Ok(held)
 }
 
@@ -100,12 +116,14 @@ pub fn glimpse(database: &Path) -> Option<RunningServer> {
 }
 
 impl Held {
-    /// Announces the server's URLs and its token to commands.
-    pub fn announce(&mut self, url: &str, control_url: &str, control_token: &str) -> io::Result<()> {
+    /// Announces the server's URLs (for callers, for commands, of its control endpoint) and its token to commands.
+    pub fn announce(&mut self, urls: [&str; 3], control_token: &str) -> io::Result<()> {
+        let [public_url, url, control_url] = urls.map(|url| Some(url.to_owned()));
         self.write(&RunningServer {
             pid: std::process::id(),
-            url: Some(url.to_owned()),
-            control_url: Some(control_url.to_owned()),
+            url,
+            public_url,
+            control_url,
             control_token: Some(control_token.to_owned()),
         })
     }
@@ -169,11 +187,14 @@ mod tests {
         let starting = from_thread.expect("the thread ran").expect("a holder");
         assert_eq!((starting.pid, starting.url), (std::process::id(), None));
 
-        held.announce("http://127.0.0.1:8080", "http://127.0.0.1:9090", "t0ken").expect("it can be written");
-        held.announce("http://[::1]:1", "http://[::1]:2", "t").expect("a shorter text replaces a longer one");
+        let urls = ["https://books.example.com", "http://127.0.0.1:8080", "http://127.0.0.1:9090"];
+        held.announce(urls, "t0ken").expect("it can be written");
+        let urls = ["https://[::1]:3", "http://[::1]:1", "http://[::1]:2"];
+        held.announce(urls, "t").expect("a shorter text replaces a longer one");
         let serving = holder(&database).expect("a holder");
         assert_eq!(serving.url.as_deref(), Some("http://[::1]:1"));
         assert_eq!(serving.control_url.as_deref(), Some("http://[::1]:2"));
+        assert_eq!(serving.shown_url(), Some("https://[::1]:3"));
         assert_eq!(serving.control_token.as_deref(), Some("t"));
         assert!(!format!("{serving:?}").contains("token: "));
 
@@ -190,7 +211,7 @@ mod tests {
         assert_eq!(glimpse(&database), None);
         let mut gone = std::process::Command::new("true").spawn().expect("true(1) is there");
         gone.wait().expect("it ends");
-        let left = RunningServer { pid: gone.id(), url: None, control_url: None, control_token: None };
+        let left = RunningServer::silent(gone.id());
         fs::write(lock_path(&database), serde_json::to_vec(&left).expect("JSON")).expect("the file can be written");
         assert_eq!(glimpse(&database), None);
     }
@@ -234,7 +255,7 @@ mod tests {
         let mut ready = [0; 6];
         other.stdout.as_mut().expect("a pipe").read_exact(&mut ready).expect("it says that it is ready");
         let found = holder(&database).expect("a holder");
-        assert_eq!((found.pid, found.url.as_deref()), (7, Some("http://127.0.0.1:9")));
+        assert_eq!((found.pid, found.shown_url()), (7, Some("http://127.0.0.1:9")));
         drop(other.stdin.take());
         other.wait().expect("it ends");
         take(&database).expect("the lock is free again");

@@ -80,9 +80,24 @@ fn secrets_stay_secret() {
         assert!(output.status.success() && !stdout(&output).contains("hush"), "{}", stdout(&output));
     }
     let output = daybook(folder.path(), &variables, &["config", "show", "--json"]);
-    assert_eq!(shown(&output, "database").0, "postgres://daybook:(set)@db/daybook");
+    assert_eq!(shown(&output, "database").0, "postgres://(set)@db/daybook");
     assert_eq!(shown(&output, "bootstrap-client-secret").0, "(set)");
     assert_eq!(shown(&output, "secrets-key").0, Value::Null);
+}
+
+#[test]
+fn no_error_shows_the_password_of_a_database() {
+    let folder = folder();
+    let addresses =
+        ["host=db user=me password=hush", "postgres://rehearsal?hush@db/books", "hush", "mysql://me:hush@db"];
+    for (address, command) in addresses.iter().flat_map(|address| {
+        [&["config", "show"][..], &["doctor"], &["serve"], &["verify"], &["keys", "list"]]
+            .map(|command| (address, command))
+    }) {
+        let output = daybook(folder.path(), &[("DAYBOOK_DATABASE", address)], command);
+        let said = stdout(&output) + &stderr(&output);
+        assert!(!output.status.success() && said.contains("database = ") && !said.contains("hush"), "{said}");
+    }
 }
 
 #[test]

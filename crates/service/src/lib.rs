@@ -87,6 +87,12 @@ use webhooks::Gate;
 /// The setting that identifies the secrets key a database was created with.
 pub const FINGERPRINT: &str = "secrets_key_fingerprint";
 
+/// Whether a database was created with another secrets key than this one.
+pub async fn has_other_key(store: &dyn Store, secrets_key: &[u8; 32]) -> Result<bool, Problem> {
+    let kept = store.setting(FINGERPRINT).await?;
+    Ok(kept.is_some_and(|kept| kept != Secrets::new(secrets_key).fingerprint()))
+}
+
 /// The service. Cloning is cheap; all clones share their state.
 #[derive(Clone, Debug)]
 pub struct Service {

@@ -10,8 +10,11 @@ pub enum StoreError {
     Unavailable(String),
     /// The database rejected a statement, or holds an invalid value: a bug, or damage.
     Broken(String),
-    /// The address names no known kind of database.
+    /// The address, as it may be shown, names no known kind of database.
     Address(String),
+    /// This program does not trust the server's certificate, or the server does not accept the one of this program: a
+    /// retry cannot succeed.
+    Untrusted(String),
     /// The tables have another version.
     Tables(String),
     /// This dialect does not support the call.
@@ -23,12 +26,10 @@ impl fmt::Display for StoreError {
         match self {
             StoreError::Unavailable(why) => write!(f, "the database is not available: {why}"),
             StoreError::Broken(why) => write!(f, "database error: {why}"),
-            StoreError::Address(address) => write!(
-                f,
-                "\"{}\" is not a database address; it must start with sqlite: or postgres://",
-                address.split_once('@').map_or(address.as_str(), |(_, after)| after)
-            ),
-            StoreError::Tables(why) => f.write_str(why),
+            StoreError::Address(shown) => {
+                write!(f, "the database address {shown} must start with sqlite: or postgres://")
+            }
+            StoreError::Untrusted(why) | StoreError::Tables(why) => f.write_str(why),
             StoreError::Unsupported(what) => f.write_str(what),
         }
     }

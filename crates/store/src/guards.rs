@@ -14,6 +14,17 @@ pub struct LostGuard {
     pub purpose: &'static str,
 }
 
+impl LostGuard {
+    /// Says that it was restored.
+    pub fn restored(&self) -> String {
+        format!(
+            "the trigger {} was missing, disabled or altered, and was restored. Without it, {}: find out who changed it, \
+             and compare the trail with ends that were recorded elsewhere (`daybook audit --holds`)",
+            self.trigger, self.purpose
+        )
+    }
+}
+
 impl fmt::Display for LostGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(

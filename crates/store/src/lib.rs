@@ -31,6 +31,7 @@
 //! All amounts are integers (cents) and all times are integers (microseconds since 1970). Every key begins with the
 //! organization.
 
+pub mod address;
 pub mod audit;
 pub mod batch;
 pub mod error;
@@ -102,7 +103,7 @@ pub async fn open_as(address: &str, tables: Tables) -> Result<Arc<dyn Store>> {
     if address.starts_with("postgres://") || address.starts_with("postgresql://") {
         return Ok(Arc::new(postgres::Postgres::open_as(address, tables).await?));
     }
-    Err(StoreError::Address(address.to_owned()))
+    Err(StoreError::Address(address::shown(address)))
 }
 
 /// Which of an account's inputs to load with it.

@@ -9,10 +9,9 @@ use super::opening::open_store_as;
 use super::{Failure, prepare, say, wait_for};
 use crate::cli::BackupArgs;
 use crate::config::Settings;
-use crate::config::values::without_password;
 use daybook_clock::{Clock, System};
 use daybook_service::muting::{self, MUTED, OF_A_BACKUP};
-use daybook_store::{Store, Tables};
+use daybook_store::{Store, Tables, address};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
@@ -22,7 +21,7 @@ use std::path::{Path, PathBuf};
 pub fn run(args: &BackupArgs) -> Result<(), Failure> {
     let settings = prepare(&args.flags)?;
     if !settings.database.starts_with("sqlite:") {
-        let database = without_password(&settings.database);
+        let database = address::shown(&settings.database);
         return Err(Failure::Failed(format!(
             "{database} is not a SQLite database: back it up with PostgreSQL's own tools, such as pg_dump"
         )));

@@ -12,6 +12,8 @@
 
 mod client;
 
+pub use client::check_ready;
+
 use super::opening::open_service;
 use super::{Failure, wait_for};
 use crate::config::Settings;
@@ -173,7 +175,12 @@ impl Order {
             Order::ListOrganizations => {
                 let shown = service.organizations().await?.into_iter().map(|organization| {
                     let created_at = organization.created_at.to_string();
-                    json!({ "name": organization.name, "environment": organization.environment, "created_at": created_at })
+                    json!({
+                        "number": organization.org,
+                        "name": organization.name,
+                        "environment": organization.environment,
+                        "created_at": created_at,
+                    })
                 });
                 Ok(json!({ "results": shown.collect::<Vec<_>>() }))
             }

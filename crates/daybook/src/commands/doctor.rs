@@ -5,24 +5,32 @@
 //!
 //! Conditions that keep a server from starting (ports, certificates, a lost database, a clock that jumped) are checked
 //! by the functions that `serve` calls.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `finding` | the results, and how they are printed |
+//! | `clock` | the clock |
+//! | `security` | what the manual asks for before the first real loan |
 
+mod clock;
+mod finding;
+mod security;
+
+use super::control::check_ready;
 use super::listeners::{certificate, listen};
-use super::opening::{KeyWithoutDatabase, is_missing, open_key, open_store_as, start_service, watch_clock};
-use super::table::table;
+use super::opening::{KeyWithoutDatabase, has_key, is_missing, key_is_missing, open_key, open_store_as, start_service};
 use super::{Failure, print, quiet_logging, settings, variables, wait_for};
 use crate::cli::{DoctorArgs, ServeFlags};
 use crate::config::Settings;
-use crate::config::values::without_password;
-use crate::instance;
+use crate::instance::{self, RunningServer};
 use crate::secrets_file::SecretsKey;
-use daybook_clock::{Clock, System, Trouble};
-use daybook_engine::time::Time;
 use daybook_engine::zone::data_version;
 use daybook_service::Service;
 use daybook_service::muting::{self, Muted};
 use daybook_service::zones::ZoneDifference;
-use daybook_store::{Store, Tables};
-use serde_json::{Value, json};
+use daybook_store::{Store, Tables, address};
+use finding::{Finding, Verdict, as_json, as_table};
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -31,53 +39,6 @@ const MIB: u64 = 1 << 20;
 const LITTLE_SPACE_BYTES: u64 = 1_024 * MIB;
 /// Below this free space a disk is about to be full.
 const NO_SPACE_BYTES: u64 = 64 * MIB;
-/// 2025-01-01: a clock before this time is wrong.
-const WRITTEN: Time = Time::from_seconds(1_735_689_600);
-/// 2100-01-01: a clock after this time is wrong.
-const FAR_AWAY: Time = Time::from_seconds(4_102_444_800);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
-    Ok,
-    Warn,
-    Fail,
-}
-
-impl Verdict {
-    fn name(self) -> &'static str {
-        match self {
-            Verdict::Ok => "ok",
-            Verdict::Warn => "warn",
-            Verdict::Fail => "fail",
-        }
-    }
-}
-
-/// The result of a check.
-#[derive(Debug)]
-struct Finding {
-    check: &'static str,
-    verdict: Verdict,
-    sentence: String,
-}
-
-impl Finding {
-    fn new(check: &'static str, verdict: Verdict, sentence: impl Into<String>) -> Finding {
-        Finding { check, verdict, sentence: sentence.into() }
-    }
-
-    fn ok(check: &'static str, sentence: impl Into<String>) -> Finding {
-        Finding::new(check, Verdict::Ok, sentence)
-    }
-
-    fn warn(check: &'static str, sentence: impl Into<String>) -> Finding {
-        Finding::new(check, Verdict::Warn, sentence)
-    }
-
-    fn fail(check: &'static str, sentence: impl Into<String>) -> Finding {
-        Finding::new(check, Verdict::Fail, sentence)
-    }
-}
 
 /// Runs the checks and prints the findings.
 pub fn run(args: &DoctorArgs) -> Result<(), Failure> {
@@ -97,24 +58,22 @@ pub fn run(args: &DoctorArgs) -> Result<(), Failure> {
 }
 
 async fn examine(settings: &Settings, flags: &ServeFlags) -> Result<Vec<Finding>, Failure> {
-    let mut findings = vec![Finding::ok("settings", format!("database {}", without_password(&settings.database)))];
+    let mut findings = vec![Finding::ok("settings", format!("database {}", address::shown(&settings.database)))];
     findings.extend(variables::unknown().into_iter().map(|sentence| Finding::warn("settings", sentence)));
     findings.extend(tls(settings));
-    let holder = settings.sqlite_path().and_then(instance::glimpse);
-    match &holder {
-        Some(instance::RunningServer { pid, url: Some(url), .. }) => {
-            findings.push(Finding::ok("server", format!("running on {url} (process {pid})")));
-        }
-        Some(holder) => findings.push(Finding::ok("server", format!("process {} is using the database", holder.pid))),
+    match settings.sqlite_path().and_then(instance::glimpse) {
+        Some(holder) => findings.push(server(&holder)),
         None => findings.extend(listening(settings)),
     }
     let lone_key = KeyWithoutDatabase::look(settings, flags.new_book);
-    let key = key(settings, &mut findings);
-    if let Some(store) = database(settings, &lone_key, &mut findings).await {
-        contents(&store, key.as_ref(), &mut findings).await;
-        findings.extend(jump(settings, &*store, flags.confirm_clock).await);
+    let Database { finding, store, has_key } = database(settings, &lone_key).await;
+    let (of_key, key) = key(settings, has_key);
+    findings.extend([of_key, finding]);
+    if let Some(store) = &store {
+        contents(store, key.as_ref(), &mut findings).await;
     }
-    findings.push(clock(System.now()));
+    findings.push(clock::examine(settings, store.as_deref(), flags.confirm_clock).await);
+    findings.extend(security::examine(settings, store.as_deref()).await);
     if let Some(path) = settings.sqlite_path() {
         findings.push(disk(path));
     }
@@ -127,6 +86,18 @@ fn tls(settings: &Settings) -> Option<Finding> {
         Ok(None) => None,
         Ok(Some(_)) => Some(Finding::ok("tls", "the certificate and its key match")),
         Err(failure) => Some(Finding::fail("tls", failure.to_string())),
+    }
+}
+
+/// Whether the process that holds the database is a server that is ready.
+fn server(holder: &RunningServer) -> Finding {
+    let pid = holder.pid;
+    let Some(url) = holder.shown_url() else {
+        return Finding::ok("server", format!("process {pid} is using the database"));
+    };
+    match check_ready(holder) {
+        Ok(()) => Finding::ok("server", format!("running on {url} (process {pid})")),
+        Err(why) => Finding::fail("server", format!("running on {url} (process {pid}), but not ready: {why}")),
     }
 }
 
@@ -147,12 +118,22 @@ fn listening(settings: &Settings) -> Vec<Finding> {
     findings
 }
 
-fn key(settings: &Settings, findings: &mut Vec<Finding>) -> Option<SecretsKey> {
+/// The secrets key, if there is one. `has_key` is whether the database was created with one, if that is known.
+fn key(settings: &Settings, has_key: Option<bool>) -> (Finding, Option<SecretsKey>) {
     let path = &settings.secrets_key_file;
     if settings.secrets_key.is_none() && is_missing(path) {
-        let sentence = format!("{} does not exist yet; the first start creates it", path.display());
-        findings.push(Finding::warn("secrets key", sentence));
-        return None;
+        let finding = match has_key {
+            Some(true) => Finding::fail("secrets key", key_is_missing(path)),
+            Some(false) => Finding::warn(
+                "secrets key",
+                format!("{} does not exist yet; the first start creates it", path.display()),
+            ),
+            None => Finding::warn(
+                "secrets key",
+                format!("{} does not exist; it is created only for a new database", path.display()),
+            ),
+        };
+        return (finding, None);
     }
     match open_key(settings) {
         Ok(key) => {
@@ -161,57 +142,71 @@ fn key(settings: &Settings, findings: &mut Vec<Finding>) -> Option<SecretsKey> {
             } else {
                 path.display().to_string()
             };
-            findings.push(Finding::ok("secrets key", place));
-            Some(key)
+            (Finding::ok("secrets key", place), Some(key))
         }
-        Err(error) => {
-            findings.push(Finding::fail("secrets key", error.to_string()));
-            None
-        }
+        Err(error) => (Finding::fail("secrets key", error.to_string()), None),
     }
 }
 
-async fn database(
-    settings: &Settings,
-    lone_key: &KeyWithoutDatabase<'_>,
-    findings: &mut Vec<Finding>,
-) -> Option<Arc<dyn Store>> {
+/// What was found out about the database.
+struct Database {
+    finding: Finding,
+    /// The database, if its tables can be read.
+    store: Option<Arc<dyn Store>>,
+    /// Whether it was created with a secrets key: whether a server has been started on it. `None` if that is unknown.
+    has_key: Option<bool>,
+}
+
+impl Database {
+    fn closed(finding: Finding, has_key: Option<bool>) -> Database {
+        Database { finding, store: None, has_key }
+    }
+
+    fn failed(failure: &dyn fmt::Display) -> Database {
+        Database::closed(Finding::fail("database", failure.to_string()), None)
+    }
+}
+
+async fn database(settings: &Settings, lone_key: &KeyWithoutDatabase<'_>) -> Database {
     if let Some(Err(failure)) = settings.sqlite_path().map(|path| lone_key.check_file(path)) {
-        findings.push(Finding::fail("database", failure.to_string()));
-        return None;
+        return Database::failed(&failure);
     }
     if let Some(path) = settings.sqlite_path().filter(|path| is_missing(path)) {
         let sentence = format!("{} does not exist yet; the first start creates it", path.display());
-        findings.push(Finding::warn("database", sentence));
-        return None;
+        return Database::closed(Finding::warn("database", sentence), Some(false));
     }
     let opened = async {
         let store = open_store_as(settings, Tables::AsTheyAre).await?;
         store.ping().await?;
         Ok::<_, Failure>((store.describe().await?, store.tables().await?, store))
     };
-    match opened.await {
-        Ok((database, standing, store)) => {
-            let sentence = format!("{database}, {standing}");
-            // Tables of another version cannot be read.
-            if !standing.is_current() {
-                findings.push(Finding::fail("database", sentence));
-                return None;
+    let (description, standing, store) = match opened.await {
+        Ok(opened) => opened,
+        Err(failure) => return Database::failed(&failure),
+    };
+    if standing.at == 0 {
+        return match lone_key.check_empty(settings) {
+            Ok(()) => {
+                let sentence = format!("{description}, no tables yet; the first start creates the tables");
+                Database::closed(Finding::warn("database", sentence), Some(false))
             }
-            findings.push(match lone_key.check_store(settings, &*store).await {
-                Ok(()) => Finding::ok("database", sentence),
-                Err(failure) => Finding::fail("database", failure.to_string()),
-            });
-            Some(store)
-        }
-        Err(failure) => {
-            findings.push(Finding::fail("database", failure.to_string()));
-            None
-        }
+            Err(failure) => Database::failed(&failure),
+        };
     }
+    let sentence = format!("{description}, {standing}");
+    // Tables of another version cannot be read.
+    if !standing.is_current() {
+        return Database::closed(Finding::fail("database", sentence), Some(true));
+    }
+    let has_key = has_key(&*store).await.ok();
+    let finding = match lone_key.check_store(settings, &*store).await {
+        Ok(()) => Finding::ok("database", sentence),
+        Err(failure) => Finding::fail("database", failure.to_string()),
+    };
+    Database { finding, store: Some(store), has_key }
 }
 
-/// Checks an existing database: its structure, its key, its newest time.
+/// Checks an existing database: its structure, its contents, its key.
 async fn contents(store: &Arc<dyn Store>, key: Option<&SecretsKey>, findings: &mut Vec<Finding>) {
     match store.check().await {
         Ok(sentences) if sentences.is_empty() => findings.push(Finding::ok("structure", "no damage found")),
@@ -230,14 +225,7 @@ async fn contents(store: &Arc<dyn Store>, key: Option<&SecretsKey>, findings: &m
             return;
         }
         Ok(organizations) => {
-            let newest = organizations.iter().map(|organization| organization.created_at).max();
             findings.push(Finding::ok("organizations", organizations.len().to_string()));
-            if let Some(newest) = newest.filter(|newest| *newest > System.now()) {
-                findings.push(Finding::fail(
-                    "clock",
-                    format!("the clock is behind the latest time in the database, {newest}"),
-                ));
-            }
         }
         Err(error) => findings.push(Finding::fail("organizations", error.to_string())),
     }
@@ -249,10 +237,7 @@ async fn contents(store: &Arc<dyn Store>, key: Option<&SecretsKey>, findings: &m
         Err(problem) => findings.push(Finding::fail("muted", problem.to_string())),
     }
     // Only if the database has been served before: starting a service would bind a new database to this key.
-    let Some(key) = key else {
-        findings.push(Finding::fail("secrets", "the secrets key with which the database was created is missing"));
-        return;
-    };
+    let Some(key) = key else { return };
     match start_service(store.clone(), key).await {
         Ok(service) => {
             findings.push(Finding::ok("secrets", "the key matches the database"));
@@ -276,28 +261,6 @@ async fn time_zones(service: &Service) -> Vec<Finding> {
     }
 }
 
-/// Whether the clock is one that a server would go by, after what the database knows. Nothing is noted, even if a server
-/// would note that it is confirmed.
-async fn jump(settings: &Settings, store: &dyn Store, is_confirmed: bool) -> Option<Finding> {
-    let verdict = if is_confirmed { Verdict::Warn } else { Verdict::Fail };
-    match watch_clock(settings, store, false).await {
-        Ok(watched) => watched.standing().map(|trouble| match trouble {
-            // There is nothing to confirm: it is not the time that the database has.
-            Trouble::Skew(_) => Finding::fail("clock", trouble.to_string()),
-            _ => Finding::new("clock", verdict, trouble.to_string()),
-        }),
-        Err(failure) => Some(Finding::new("clock", verdict, failure.to_string())),
-    }
-}
-
-fn clock(now: Time) -> Finding {
-    if now < WRITTEN || now > FAR_AWAY {
-        Finding::fail("clock", format!("the clock shows {now}"))
-    } else {
-        Finding::ok("clock", now.to_string())
-    }
-}
-
 fn disk(database: &Path) -> Finding {
     let folder = database.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match rustix::fs::statvfs(folder) {
@@ -315,20 +278,6 @@ fn space(free_bytes: u64) -> Finding {
     Finding::new("disk", verdict, format!("{} MiB free", free_bytes / MIB))
 }
 
-fn as_table(findings: &[Finding]) -> String {
-    let mut rows = vec![["check", "verdict", "found"].map(str::to_owned)];
-    rows.extend(findings.iter().map(|Finding { check, verdict, sentence }| {
-        [(*check).to_owned(), verdict.name().to_owned(), sentence.clone()]
-    }));
-    table(&rows)
-}
-
-fn as_json(findings: &[Finding]) -> String {
-    let object = |Finding { check, verdict, sentence }: &Finding| json!({ "check": check, "verdict": verdict.name(), "found": sentence });
-    let array: Value = findings.iter().map(object).collect();
-    format!("{array:#}\n")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -344,13 +293,5 @@ mod tests {
         for (free_bytes, verdict) in cases {
             assert_eq!(space(free_bytes).verdict, verdict, "{free_bytes}");
         }
-    }
-
-    #[test]
-    fn a_clock_that_was_never_set_is_found() {
-        assert_eq!(clock(Time::from_seconds(0)).verdict, Verdict::Fail);
-        assert_eq!(clock(WRITTEN).verdict, Verdict::Ok);
-        assert_eq!(WRITTEN.to_string(), "2025-01-01T00:00:00Z");
-        assert_eq!(FAR_AWAY.to_string(), "2100-01-01T00:00:00Z");
     }
 }

@@ -96,6 +96,11 @@ impl Drop for FirstStartSecrets {
     }
 }
 
+/// The file with the secrets of an earlier start, if it still exists.
+pub fn left(settings: &Settings) -> Option<PathBuf> {
+    Some(file_of(settings)).filter(|file| file.exists())
+}
+
 fn way(format: LogFormat, is_demo: bool, stderr_is_terminal: bool, stdout_is_terminal: bool) -> Way {
     if format == LogFormat::Text && (is_demo || stderr_is_terminal) {
         Way::Stderr

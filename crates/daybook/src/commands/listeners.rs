@@ -117,11 +117,14 @@ fn no_such_page(request: &Request) -> Response {
     door::refusal(StatusCode::NOT_FOUND, "not_found", &sentence)
 }
 
+/// Whether other machines reach the server at an address, and neither TLS nor a trusted proxy protects it.
+pub fn is_readable(settings: &Settings, address: SocketAddr) -> bool {
+    !address.ip().to_canonical().is_loopback() && settings.tls_cert.is_none() && settings.trust_proxies.is_empty()
+}
+
 /// Warns if LIVE loans are served unencrypted to a network.
 pub async fn warn_if_readable(settings: &Settings, service: &Service, address: SocketAddr) -> Result<(), Failure> {
-    let is_readable =
-        !address.ip().to_canonical().is_loopback() && settings.tls_cert.is_none() && settings.trust_proxies.is_empty();
-    if is_readable && service.organizations().await?.iter().any(|one| one.environment == "LIVE") {
+    if is_readable(settings, address) && service.organizations().await?.iter().any(|one| one.environment == "LIVE") {
         tracing::warn!(
             %address,
             "a LIVE organization is served to other machines without TLS: set tls-cert and tls-key, or trust-proxy"

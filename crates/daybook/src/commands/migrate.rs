@@ -3,7 +3,7 @@
 //! Opening the database upgrades its tables. Accounts processed under earlier rules are then recomputed under the
 //! current ones. If it is interrupted, the next run continues.
 
-use super::opening::{make_store, must_be_there, open_key, start_service};
+use super::opening::{make_store, must_be_there, open_key_of, start_service};
 use super::progress::Progress;
 use super::{Failure, prepare, print, wait_for};
 use crate::cli::MigrateArgs;
@@ -46,7 +46,8 @@ async fn migrate(settings: &Settings) -> Result<Done, Failure> {
     must_be_there(settings)?;
     let store = make_store(&settings.database, Duration::ZERO).await?;
     let tables = store.migrated();
-    let service = start_service(store, &open_key(settings)?).await?;
+    let key = open_key_of(settings, &*store).await?;
+    let service = start_service(store, &key).await?;
     let refolded = refold(&service).await?;
     let words = service.fill_in_words().await?;
     let zones = service.take_up_zones().await?;

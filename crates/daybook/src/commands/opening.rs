@@ -7,12 +7,11 @@
 
 use super::Failure;
 use crate::config::Settings;
-use crate::config::values::without_password;
-use crate::secrets_file::{self, KeyError, SecretsKey};
+use crate::secrets_file::{self, KeyError, Origin, SecretsKey};
 use daybook_clock::{Clock, Limits, Stopwatch, System, Watched};
 use daybook_service::{FINGERPRINT, Service, clockwatch};
 use daybook_store::error::StoreError;
-use daybook_store::{Store, Tables};
+use daybook_store::{Store, Tables, address};
 use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
@@ -33,7 +32,7 @@ pub async fn make_store(database: &str, patience: Duration) -> Result<Arc<dyn St
         match daybook_store::open(database).await {
             Err(StoreError::Unavailable(why)) if is_server && watch.elapsed() < patience => {
                 tracing::warn!(
-                    database = without_password(database),
+                    database = address::shown(database),
                     why,
                     "the database cannot be reached yet; trying again in a second"
                 );
@@ -45,7 +44,7 @@ pub async fn make_store(database: &str, patience: Duration) -> Result<Arc<dyn St
 }
 
 fn cannot_open(database: &str, error: &StoreError) -> Failure {
-    Failure::Failed(format!("the database {} cannot be opened: {error}", without_password(database)))
+    Failure::Failed(format!("the database {} cannot be opened: {error}", address::shown(database)))
 }
 
 /// Opens an existing database whose tables are current. They are not changed.
@@ -108,11 +107,12 @@ impl<'a> KeyWithoutDatabase<'a> {
 
     /// Refuses a database that no server has been started on.
     pub async fn check_store(&self, settings: &Settings, store: &dyn Store) -> Result<(), Failure> {
-        let is_book = store.setting(FINGERPRINT).await?.is_some() || !store.organizations().await?.is_empty();
-        if self.path.is_none() || is_book {
-            return Ok(());
-        }
-        self.refuse(&format!("the database {} holds no Daybook data", without_password(&settings.database)))
+        if has_key(store).await? { Ok(()) } else { self.check_empty(settings) }
+    }
+
+    /// Refuses a database that is known to be empty.
+    pub fn check_empty(&self, settings: &Settings) -> Result<(), Failure> {
+        self.refuse(&format!("the database {} holds no Daybook data", address::shown(&settings.database)))
     }
 
     fn refuse(&self, what: &str) -> Result<(), Failure> {
@@ -126,30 +126,75 @@ impl<'a> KeyWithoutDatabase<'a> {
     }
 }
 
-/// The secrets key of a database. It is created if it is missing, unless the database was encrypted with another one.
-pub async fn make_key(settings: &Settings, store: &dyn Store) -> Result<SecretsKey, Failure> {
+/// Whether a database was created with a secrets key: whether a server has been started on it.
+pub async fn has_key(store: &dyn Store) -> Result<bool, Failure> {
+    Ok(store.setting(FINGERPRINT).await?.is_some() || !store.organizations().await?.is_empty())
+}
+
+/// Says that the key file of a database is missing.
+pub fn key_is_missing(path: &Path) -> String {
+    format!(
+        "the secrets key file {} is missing, but the database was created with one: restore the file from your backup, \
+         or copy it from another node",
+        path.display()
+    )
+}
+
+/// Refuses a missing key file if the database was created with a key.
+async fn check_key(settings: &Settings, store: &dyn Store) -> Result<(), Failure> {
     let path = settings.secrets_key_file.as_path();
-    if settings.secrets_key.is_none() && is_missing(path) && !store.organizations().await?.is_empty() {
-        return Err(Failure::Failed(format!(
-            "the secrets key file {} is missing, but the database was created with one: restore the file from your backup, \
-             or copy it from another node",
-            path.display()
-        )));
+    if settings.secrets_key.is_none() && is_missing(path) && has_key(store).await? {
+        return Err(Failure::Failed(key_is_missing(path)));
     }
-    find_key(settings, || Ok(secrets_file::mint_secret())).map_err(Failure::from)
+    Ok(())
+}
+
+/// Starts the service of a server. A missing key is created, unless the database was created with one.
+pub async fn start_with_key(
+    settings: &Settings,
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+) -> Result<Service, Failure> {
+    check_key(settings, &*store).await?;
+    let found = find_key(settings, || Ok(secrets_file::mint_secret()))?;
+    start_with_found_key(settings, store, clock, found).await
+}
+
+/// Starts a service. If another node has bound the database to its own key meanwhile, a key file that was created for
+/// this start is removed: it belongs to no database, and would hide that the right one is missing.
+async fn start_with_found_key(
+    settings: &Settings,
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    (key, origin): (SecretsKey, Origin),
+) -> Result<Service, Failure> {
+    let started = start_service_by(store.clone(), clock, &key).await;
+    if started.is_err() && origin == Origin::Made && daybook_service::has_other_key(&*store, &key.0).await? {
+        let path = settings.secrets_key_file.as_path();
+        std::fs::remove_file(path).map_err(|error| KeyError::Io(path.to_owned(), error))?;
+        return Err(Failure::Failed(key_is_missing(path)));
+    }
+    started
 }
 
 /// The secrets key, which must exist.
 pub fn open_key(settings: &Settings) -> Result<SecretsKey, KeyError> {
-    find_key(settings, || Err(io::Error::new(io::ErrorKind::NotFound, "it is missing; the first start creates it")))
+    let missing = || Err(io::Error::new(io::ErrorKind::NotFound, "it is missing; the first start creates it"));
+    find_key(settings, missing).map(|(key, _)| key)
+}
+
+/// The secrets key of a database, which must exist.
+pub async fn open_key_of(settings: &Settings, store: &dyn Store) -> Result<SecretsKey, Failure> {
+    check_key(settings, store).await?;
+    Ok(open_key(settings)?)
 }
 
 fn find_key(
     settings: &Settings,
     mint: impl FnOnce() -> io::Result<[u8; secrets_file::KEY_BYTES]>,
-) -> Result<SecretsKey, KeyError> {
+) -> Result<(SecretsKey, Origin), KeyError> {
     let given = settings.secrets_key.as_ref().map(|secret| secret.expose());
-    secrets_file::find_or_make(given, &settings.secrets_key_file, mint).map(|(key, _)| key)
+    secrets_file::find_or_make(given, &settings.secrets_key_file, mint)
 }
 
 /// Whether the file is missing. If that cannot be determined, it counts as existing.
@@ -160,7 +205,7 @@ pub fn is_missing(path: &Path) -> bool {
 /// A service on an existing database. Its timers do not run.
 pub async fn open_service(settings: &Settings) -> Result<Service, Failure> {
     let store = open_store(settings).await?;
-    let key = open_key(settings)?;
+    let key = open_key_of(settings, &*store).await?;
     start_service(store, &key).await
 }
 
@@ -190,6 +235,30 @@ pub async fn watch_clock(settings: &Settings, store: &dyn Store, is_confirmed: b
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{Given, load};
+
+    #[tokio::test]
+    async fn a_key_that_was_made_while_another_node_was_faster_is_removed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("daybook.key");
+        let flags = vec![("secrets-key-file", vec![file.display().to_string()])];
+        let settings = load(&Given { config: None, flags, variable: &|_| None }).expect("good settings").settings;
+        let store = daybook_store::open("sqlite::memory:").await.expect("a database");
+        let found = find_key(&settings, || Ok([7; secrets_file::KEY_BYTES])).expect("a new key");
+        assert!(file.exists() && found.1 == Origin::Made);
+        start_service(store.clone(), &SecretsKey([8; secrets_file::KEY_BYTES])).await.expect("the other node starts");
+        let start = start_with_found_key(&settings, store.clone(), Arc::new(System), found);
+        let failure = start.await.expect_err("another key").to_string();
+        assert!(failure.contains("copy it from another node") && !file.exists(), "{failure}");
+        // The next start makes none.
+        let failure = start_with_key(&settings, store.clone(), Arc::new(System)).await.expect_err("no key").to_string();
+        assert!(failure.contains("copy it from another node") && !file.exists(), "{failure}");
+        // A key that was there before stays.
+        std::fs::write(&file, "09".repeat(secrets_file::KEY_BYTES)).expect("a file");
+        std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("its mode");
+        let failure = start_with_key(&settings, store, Arc::new(System)).await.expect_err("another key").to_string();
+        assert!(failure.contains("does not belong to this database") && file.exists(), "{failure}");
+    }
 
     #[tokio::test]
     async fn a_server_that_is_not_there_is_told_without_its_password() {
@@ -197,7 +266,7 @@ mod tests {
         let address = "postgres://daybook:hush@127.0.0.1:1/daybook";
         let failure = make_store(address, Duration::ZERO).await.expect_err("nobody listens");
         let sentence = failure.to_string();
-        assert!(sentence.starts_with("the database postgres://daybook:(set)@127.0.0.1:1/daybook cannot be opened: "));
+        assert!(sentence.starts_with("the database postgres://(set)@127.0.0.1:1/daybook cannot be opened: "));
         assert!(sentence.contains("refused") && !sentence.contains("hush"), "{sentence}");
         assert_eq!(failure.exit_code(), 1);
     }

@@ -31,7 +31,7 @@ fn create(args: &OrgCreateArgs) -> Result<(), Failure> {
 fn list(args: &ListArgs) -> Result<(), Failure> {
     let settings = prepare(&args.flags)?;
     let found = Order::ListOrganizations.get_done(&settings)?;
-    let fields = ["name", "environment", "created_at"];
+    let fields = ["number", "name", "environment", "created_at"];
     print(&if args.json { format!("{found:#}\n") } else { listed(&found, fields) })
 }
 

@@ -13,7 +13,7 @@
 use super::control::{public_url, welcome_link};
 use super::first_start_secrets::FirstStartSecrets;
 use super::listeners::{Listeners, warn_if_readable};
-use super::opening::{KeyWithoutDatabase, PATIENCE, make_file, make_key, make_store, start_service_by, watch_clock};
+use super::opening::{KeyWithoutDatabase, PATIENCE, make_file, make_store, start_with_key, watch_clock};
 use super::{Failure, control, demo, print, say, sending, settings, variables, wait_for};
 use crate::cli::ServeFlags;
 use crate::config::Settings;
@@ -60,13 +60,12 @@ async fn serve(settings: &Settings, flags: &ServeFlags, held: Option<&mut Held>)
     }
     let store = make_store(&settings.database, PATIENCE).await?;
     lone_key.check_store(settings, &*store).await?;
-    let key = make_key(settings, &*store).await?;
     let clock = watch_clock(settings, &*store, flags.confirm_clock).await?;
     if let Some(trouble) = clock.standing() {
         tracing::error!(%trouble, "processing is paused: the time cannot be trusted");
     }
     let sender = sending::sender(settings)?;
-    let service = start_service_by(store, clock.clone(), &key).await?.with_sender(sender);
+    let service = start_with_key(settings, store, clock.clone()).await?.with_sender(sender);
     service.begin_muting(flags.muted).await?;
     // From here on, a start that is stopped still shows what is shown only once.
     let mut stop = Stop::listen()?;
@@ -104,7 +103,7 @@ async fn serve(settings: &Settings, flags: &ServeFlags, held: Option<&mut Held>)
         let token = control_token()?;
         router = router.merge(control::route(service.clone(), &token, &url));
         let (calls, orders) = listeners.urls_of_commands();
-        let announced = held.announce(&calls, &orders, &token);
+        let announced = held.announce([&url, &calls, &orders], &token);
         announced.map_err(|error| Failure::Failed(format!("the lock file cannot be written: {error}")))?;
     }
     secrets_shown.show();

@@ -18,8 +18,8 @@ pub struct Definition {
 pub enum Show {
     /// All of it.
     All,
-    /// All but the password in an address.
-    WithoutPassword,
+    /// An address without its credentials.
+    WithoutCredentials,
     /// Only whether it is set.
     WhetherSet,
 }
@@ -51,7 +51,7 @@ pub const DEFINITIONS: &[Definition] = &[
     optional("tls-key"),
     optional("public-url"),
     optional("trust-proxy"),
-    Definition { show: Show::WithoutPassword, ..setting("database", "sqlite:daybook.db") },
+    Definition { show: Show::WithoutCredentials, ..setting("database", "sqlite:daybook.db") },
     setting("dev", "false"),
     setting("demo", "false"),
     setting("environment", "TEST"),

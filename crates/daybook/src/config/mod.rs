@@ -9,6 +9,7 @@ pub mod definitions;
 pub mod sources;
 pub mod values;
 
+use daybook_store::address;
 use definitions::{DEFINITIONS, Definition, Show};
 use sources::{Layer, Source, Written};
 use std::fmt;
@@ -356,7 +357,7 @@ fn shown(definition: &Definition, texts: &[String]) -> Option<String> {
     }
     Some(match definition.show {
         Show::All => texts.join(", "),
-        Show::WithoutPassword => texts.iter().map(|text| values::without_password(text)).collect::<Vec<_>>().join(", "),
+        Show::WithoutCredentials => texts.iter().map(|text| address::shown(text)).collect::<Vec<_>>().join(", "),
         Show::WhetherSet => "(set)".to_owned(),
     })
 }
@@ -364,7 +365,7 @@ fn shown(definition: &Definition, texts: &[String]) -> Option<String> {
 fn broken(definition: &Definition, text: &str, source: &Source, rule: &str) -> Problem {
     let value = match definition.show {
         Show::All => format!("{text:?}"),
-        Show::WithoutPassword => format!("{:?}", values::without_password(text)),
+        Show::WithoutCredentials => format!("{:?}", address::shown(text)),
         Show::WhetherSet => "(set)".to_owned(),
     };
     let from = match source {

@@ -4,6 +4,7 @@ pub use daybook_webhooks::guard::Network;
 
 use crate::durations;
 use daybook_service::people::{PASSWORD_LONGEST, PASSWORD_SHORTEST};
+use daybook_store::address::{ENCODING_RULE, is_encoded};
 use daybook_webhooks::guard::NAME_SERVER_PORT;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -78,8 +79,10 @@ pub fn public_url(text: &str) -> Read<String> {
 pub fn database(text: &str) -> Read<String> {
     let is_file = text.strip_prefix("sqlite:").is_some_and(|path| !path.is_empty());
     let is_server = ["postgres://", "postgresql://"].iter().any(|scheme| text.starts_with(scheme));
-    if is_file || is_server {
+    if is_file || (is_server && is_encoded(text)) {
         Ok(text.to_owned())
+    } else if is_server {
+        Err(ENCODING_RULE)
     } else {
         Err("must be sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME")
     }
@@ -215,31 +218,6 @@ pub fn password(text: &str) -> Read<Secret> {
     if is_good { Ok(Secret::new(text)) } else { Err("must have 10 to 200 characters") }
 }
 
-/// Masks the password in an address: `postgres://daybook:(set)@host/name`.
-pub fn without_password(text: &str) -> String {
-    let Some((scheme, rest)) = text.split_once("://") else {
-        // A mistyped address may contain a password in an unexpected place.
-        let may_hold_one = text.contains('@') && !text.starts_with("sqlite:");
-        return if may_hold_one { "(set)".to_owned() } else { text.to_owned() };
-    };
-    let authority_end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    // The last @ ends the credentials: a password that is not percent-encoded may contain other @ and slashes.
-    let credentials_end = rest[..authority_end].rfind('@').or_else(|| rest.rfind('@'));
-    let shown = match credentials_end.map(|end| (rest[..end].split_once(':'), &rest[end..])) {
-        Some((Some((user, _)), after)) => format!("{user}:(set){after}"),
-        _ => rest.to_owned(),
-    };
-    // libpq also accepts a password in the query.
-    let shown = match shown.split_once("password=") {
-        Some((before, after)) => {
-            let rest = after.find('&').map_or("", |end| &after[end..]);
-            format!("{before}password=(set){rest}")
-        }
-        None => shown,
-    };
-    format!("{scheme}://{shown}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -276,19 +254,11 @@ mod tests {
     }
 
     #[test]
-    fn passwords_are_left_out_of_addresses() {
-        let cases = [
-            ("sqlite:daybook.db", "sqlite:daybook.db"),
-            ("postgres://host/name", "postgres://host/name"),
-            ("postgres://user@host/name", "postgres://user@host/name"),
-            ("postgres://user:pw@host:5432/name", "postgres://user:(set)@host:5432/name"),
-            ("postgres://user:p@w@host/name", "postgres://user:(set)@host/name"),
-            ("postgres://user:p/w@host/name", "postgres://user:(set)@host/name"),
-            ("postgres:/user:pw@host/name", "(set)"),
-            ("postgres://host/name?user=u&password=pw&a=b", "postgres://host/name?user=u&password=(set)&a=b"),
-        ];
-        for (text, shown) in cases {
-            assert_eq!(without_password(text), shown);
+    fn credentials_of_a_database_are_encoded() {
+        assert!(database("postgres://user:p%2Fw@host/name?sslmode=require").is_ok());
+        for text in ["postgres://rehearsal?hush@host/name", "postgres://u:p/w@h/n", "host=db password=hush", "sqlite:"]
+        {
+            assert!(database(text).is_err_and(|rule| !rule.contains("hush")), "{text}");
         }
     }
 

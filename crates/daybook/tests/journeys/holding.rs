@@ -2,7 +2,7 @@
 //! harmless.
 
 use crate::common::dates::{ZONE, at, days_after, moment, months_after, now_in, opened_months_ago};
-use crate::common::door::Door;
+use crate::common::door::{Door, until};
 use crate::common::loans::{
     LATE_FEE, balances, items, level, loan, make_product, paid_on_time, pay, payment, payments_of, progress, release,
     set_migration_mode, standing,
@@ -16,6 +16,7 @@ on_both!(
     a_held_payment_may_be_withdrawn,
     on_and_off_with_nothing_held_is_harmless,
     turning_it_on_does_not_stop_another_product,
+    the_log_counts_accounts_whose_release_failed,
 );
 
 fn states(events: &[Value]) -> Vec<&str> {
@@ -153,4 +154,32 @@ fn turning_it_on_does_not_stop_another_product(place: &Place) {
     assert_eq!(items(&door, "held", "LATE_FEE").len(), 2);
     assert_eq!(place.verify(), 2);
     server.stop();
+}
+
+fn the_log_counts_accounts_whose_release_failed(place: &Place) {
+    let (server, door) = place.open();
+    let opened = at(opened_months_ago(2), 9, ZONE);
+    for product in ["fine", "half"] {
+        make_product(&door, product, json!({}), json!({}));
+        set_migration_mode(&door, product, true);
+        for number in 1..=2 {
+            door.post("/accounts", &loan(product, &format!("{product}-{number}"), &opened)).good();
+        }
+    }
+    // A fee that does not exist is waived, which is found when the events are processed.
+    let waiver = json!({ "line_item_id": "w", "effective_at": opened });
+    door.post("/accounts/half-1/line_items/fee_waiver/dbk_late_fee_1", &waiver).good();
+    for product in ["fine", "half"] {
+        set_migration_mode(&door, product, false);
+        until("the end of the release", || match progress(&door, product) {
+            done if done["finished_at"].is_string() => Ok(()),
+            other => Err(other.to_string()),
+        });
+    }
+    let log = server.stop();
+    for (product, level, failed) in [("fine", "INFO", 0), ("half", "WARN", 1)] {
+        let line = log.lines().find(|line| line.contains("a release is complete") && line.contains(product));
+        let line = line.unwrap_or_else(|| panic!("{product}: {log}"));
+        assert!(line.contains(level) && line.contains(&format!("failed={failed}")), "{line}");
+    }
 }

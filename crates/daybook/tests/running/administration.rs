@@ -56,6 +56,12 @@ fn organizations_do_not_see_each_other() {
     assert_eq!(server.get("/accounts/loan-1", second).status, 404);
     let listed = daybook.stdout_of(&["org", "list"]);
     assert!(listed.contains("Prairie Lending  LIVE"), "{listed}");
+    let lines: Vec<Vec<&str>> = listed.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(lines[0], ["number", "name", "environment", "created_at"]);
+    assert_eq!((lines[1][0], lines[2][0]), ("1", "2"), "{listed}");
+    let listed = daybook.json_of(&["org", "list", "--json"]);
+    let numbers = listed["results"].as_array().expect("a list").iter().map(|one| one["number"].clone());
+    assert_eq!(numbers.collect::<Vec<_>>(), [json!(1), json!(2)]);
 
     let (code, stderr) = daybook.failure_of(&["keys", "list"]);
     assert!(code == 1 && stderr.contains("there are several organizations"), "{stderr}");

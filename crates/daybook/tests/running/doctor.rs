@@ -6,8 +6,9 @@ use daybook_testkit::postgres;
 use daybook_testkit::server::Daybook;
 use rusqlite::Connection;
 use serde_json::Value;
-use std::fs;
+use std::fs::{self, Permissions};
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 const FREE: [&str; 2] = ["--listen", "127.0.0.1:0"];
@@ -41,6 +42,23 @@ fn is_well(daybook: &Daybook, flags: &[&str]) {
     daybook.stdout_of(&[&["doctor"], &FREE[..], flags].concat());
 }
 
+/// The findings of a check: verdict and sentence.
+fn found(daybook: &Daybook, check: &str, flags: &[&str]) -> Vec<(String, String)> {
+    let free = if flags.contains(&"--listen") { &[][..] } else { &FREE };
+    let output = daybook.run(&[&["doctor", "--json"], free, flags].concat());
+    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let text = |row: &Value, field: &str| row[field].as_str().expect("text").to_owned();
+    let rows = found.as_array().expect("a list").iter().filter(|row| row["check"] == check);
+    rows.map(|row| (text(row, "verdict"), text(row, "found"))).collect()
+}
+
+/// The one finding of a check.
+fn one(daybook: &Daybook, check: &str, flags: &[&str]) -> (String, String) {
+    let mut found = found(daybook, check, flags);
+    assert_eq!(found.len(), 1, "{check}: {found:?}");
+    found.remove(0)
+}
+
 fn write_certificate(folder: &Path, cert: &str, key: &str) {
     Authority::named("authority").sign("books.example.com", &folder.join(cert), &folder.join(key));
 }
@@ -61,6 +79,41 @@ fn a_certificate_that_cannot_be_used() {
     for (cert, key, why) in cases {
         fails(&daybook, "tls", &["--tls-cert", cert, "--tls-key", key], why);
     }
+}
+
+#[test]
+fn a_server_that_is_not_ready() {
+    let (folder, daybook) = fresh();
+    let server = daybook.serve(&[]);
+    let running = format!("running on {} (process {})", server.url(), server.pid());
+    assert_eq!(one(&daybook, "server", &[]), ("ok".to_owned(), running.clone()));
+    let path = |name: &str| folder.path().join(name);
+    fs::rename(path("daybook.db"), path("away.db")).expect("it can be moved");
+    let reason = (0..200).find_map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        let answer = server.get("/readyz", "");
+        (answer.status == 503).then(|| answer.json()["error"]["message"].as_str().expect("a reason").to_owned())
+    });
+    let reason = reason.expect("the server notices");
+    assert!(reason.contains("no longer exists"), "{reason}");
+    assert_eq!(one(&daybook, "server", &[]), ("fail".to_owned(), format!("{running}, but not ready: {reason}")));
+    fs::rename(path("away.db"), path("daybook.db")).expect("it can be moved back");
+    assert_eq!(one(&daybook, "server", &[]), ("ok".to_owned(), running));
+}
+
+#[test]
+fn a_server_is_shown_by_its_public_address() {
+    let (folder, daybook) = fresh();
+    write_certificate(folder.path(), "cert.pem", "key.pem");
+    let tls = ["--tls-cert", "cert.pem", "--tls-key", "key.pem"];
+    let server = daybook.serve(&tls);
+    let (verdict, sentence) = one(&daybook, "server", &[]);
+    assert!(server.url().starts_with("https://"), "{}", server.url());
+    assert_eq!((verdict.as_str(), sentence), ("ok", format!("running on {} (process {})", server.url(), server.pid())));
+    server.stop();
+    let server = daybook.serve(&[&tls[..], &["--public-url", "https://books.example.com"]].concat());
+    let (_, sentence) = one(&daybook, "server", &[]);
+    assert_eq!(sentence, format!("running on https://books.example.com (process {})", server.pid()));
 }
 
 #[test]
@@ -101,6 +154,77 @@ fn a_key_whose_database_is_lost() {
 }
 
 #[test]
+fn a_database_whose_key_is_lost() {
+    let (folder, daybook) = fresh();
+    let (verdict, sentence) = one(&daybook, "secrets key", &[]);
+    assert!(verdict == "warn" && sentence.contains("the first start creates it"), "{sentence}");
+    daybook.serve(&[]).stop();
+    let key = folder.path().join("daybook.key");
+    fs::remove_file(&key).expect("it can be removed");
+    let why = "but the database was created with one: restore the file from your backup, or copy it from another node";
+    fails(&daybook, "secrets key", &[], why);
+    let (_, said) = daybook.failure_of(&["keys", "list"]);
+    assert!(said.contains(why), "{said}");
+    // A first start that was interrupted after it had bound the database to the key.
+    let connection = Connection::open(folder.path().join("daybook.db")).expect("it opens");
+    let triggers = rusqlite::config::DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER;
+    connection.set_db_config(triggers, false).expect("no triggers for this connection");
+    connection
+        .execute_batch("DELETE FROM keys; DELETE FROM people; DELETE FROM organizations;")
+        .expect("it can be emptied");
+    drop(connection);
+    fails(&daybook, "secrets key", &[], why);
+    assert!(!key.exists(), "no start makes another key");
+}
+
+#[test]
+fn an_empty_database_on_postgresql() {
+    let address = postgres::Server::shared().database();
+    let (folder, daybook) = fresh();
+    let daybook = daybook.with("DAYBOOK_DATABASE", &address);
+    is_well(&daybook, &[]);
+    let (verdict, sentence) = one(&daybook, "database", &[]);
+    assert!(verdict == "warn" && sentence.ends_with("the first start creates the tables"), "{sentence}");
+    assert_eq!(one(&daybook, "secrets key", &[]).0, "warn");
+    fs::write(folder.path().join("daybook.key"), "5a".repeat(32)).expect("a key");
+    fs::set_permissions(folder.path().join("daybook.key"), Permissions::from_mode(0o600)).expect("its mode");
+    fails(&daybook, "database", &[], "holds no Daybook data, but its secrets key");
+}
+
+#[test]
+fn what_is_to_be_done_before_the_first_real_loan() {
+    let (folder, daybook) = fresh();
+    let nothing: [(String, String); 0] = [];
+    let everywhere = ["--listen", "0.0.0.0:0"];
+    assert_eq!(found(&daybook, "encryption", &everywhere), nothing, "no LIVE organization");
+    let readable = "0.0.0.0:0 serves a LIVE organization to other machines without TLS";
+    // Before the first start, the setting counts.
+    let (verdict, sentence) = one(&daybook, "encryption", &[&everywhere[..], &["--environment", "LIVE"]].concat());
+    assert!(verdict == "warn" && sentence.starts_with(readable), "{sentence}");
+    daybook.serve(&["--environment", "LIVE"]).stop();
+    assert!(one(&daybook, "encryption", &everywhere).1.starts_with(readable));
+    assert_eq!(found(&daybook, "encryption", &[]), nothing, "this machine only");
+    let proxied = [&everywhere[..], &["--trust-proxy", "10.0.0.1/32"]].concat();
+    assert_eq!(found(&daybook, "encryption", &proxied), nothing);
+    let (verdict, sentence) = one(&daybook, "development", &["--dev"]);
+    assert!(verdict == "warn" && sentence.starts_with("dev = true is for development"), "{sentence}");
+
+    write_certificate(folder.path(), "cert.pem", "key.pem");
+    let key = folder.path().join("key.pem");
+    let tls = [&everywhere[..], &["--tls-cert", "cert.pem", "--tls-key", "key.pem"]].concat();
+    fs::set_permissions(&key, Permissions::from_mode(0o644)).expect("its mode");
+    let warned = "other users can access key.pem (mode 0644): run `chmod 600 key.pem`";
+    assert_eq!(one(&daybook, "tls-key", &tls), ("warn".to_owned(), warned.to_owned()));
+    fs::set_permissions(&key, Permissions::from_mode(0o600)).expect("its mode");
+    assert_eq!((found(&daybook, "tls-key", &tls), found(&daybook, "encryption", &tls)), (vec![], vec![]));
+
+    let (verdict, sentence) = one(&daybook, "first start", &[]);
+    assert!(verdict == "warn" && sentence.contains("still in daybook.db.first-start"), "{sentence}");
+    fs::remove_file(folder.path().join("daybook.db.first-start")).expect("it can be deleted");
+    assert_eq!(found(&daybook, "first start", &[]), nothing);
+}
+
+#[test]
 fn a_clock_far_ahead_of_the_database() {
     let (folder, daybook) = fresh();
     daybook.serve(&[]).stop();
@@ -134,6 +258,8 @@ fn a_year_before_2026() -> [u8; 8] {
 
 fn jumps(daybook: &Daybook) {
     let why = "after the latest time recorded in the database (2025-01-01T00:00:00Z)";
+    assert_eq!(one(daybook, "clock", &[]).0, "fail");
+    assert_eq!(one(daybook, "clock", &["--confirm-clock"]).0, "warn");
     for _ in 0..2 {
         let (sentence, said) = (failure(daybook, "clock", &[]), refusal(daybook, &[]));
         for one in [sentence, said] {
@@ -161,7 +287,9 @@ fn triggers_of_the_audit_trail_that_were_removed() {
         "{sentence}"
     );
     let fixed = daybook.stdout_of(&["verify", "--fix"]);
-    assert!(fixed.starts_with("fixed: ") && fixed.contains(&sentence), "{fixed}");
+    let restored =
+        "fixed: audit trail: the trigger audit_is_not_removed was missing, disabled or altered, and was restored";
+    assert!(fixed.starts_with(restored), "{fixed}");
     is_well(&daybook, &[]);
 }
 

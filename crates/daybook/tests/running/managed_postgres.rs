@@ -76,17 +76,17 @@ fn what_cannot_be_trusted_ends_the_start_at_once_with_a_sentence() {
             "daybook",
             "localhost",
             "sslmode=verify-full&sslrootcert=FOLDER/stranger.crt",
-            "the server's certificate is not trusted: no trusted authority has signed it",
+            "cannot be opened: Daybook does not trust the database server's certificate: no trusted authority has signed it",
         ),
         (
             "daybook",
             "127.0.0.1",
             FULL,
-            "the server's certificate is not trusted: it is not valid for the host in the address",
+            "Daybook does not trust the database server's certificate: it is not valid for the host in the address",
         ),
         ("daybook", "localhost", "sslmode=verify-full&sslrootcert=FOLDER/none.crt", "none.crt cannot be used"),
         ("carded", "localhost", FULL, "connection requires a valid client certificate"),
-        ("carded", "localhost", forged.as_str(), "the server does not accept the certificate in sslcert"),
+        ("carded", "localhost", forged.as_str(), "the database server does not accept the certificate in sslcert"),
         ("carded", "localhost", another.as_str(), "authentication failed for user \"carded\""),
     ] {
         let (folder, daybook) = fresh();

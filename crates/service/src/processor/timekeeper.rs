@@ -155,7 +155,16 @@ impl Timekeeper {
         let claimed = self.shared.store.commit(Batch { units: vec![unit] }).await?;
         self.shared.catalog.forget(key);
         if claimed == [Claimed::Written] {
-            tracing::info!(product = %key.product, "a release is complete");
+            let (product, failed) = (&key.product, counts.failed_accounts);
+            if failed == 0 {
+                tracing::info!(%product, failed, "a release is complete");
+            } else {
+                tracing::warn!(
+                    %product,
+                    failed,
+                    "a release is complete, but accounts failed: `GET /products/PRODUCT/migration_mode` lists them"
+                );
+            }
             self.shared.nudge.announced();
         }
         Ok(())

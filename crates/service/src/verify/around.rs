@@ -11,6 +11,7 @@ use crate::problem::Problem;
 use crate::search_index::{of_account, of_customer, of_product};
 use daybook_store::batch::{Batch, Unit};
 use daybook_store::figures::Words;
+use daybook_store::guards::LostGuard;
 use daybook_store::records::{OrgId, Page, ProductKey};
 use daybook_store::upkeep::Correction;
 
@@ -19,6 +20,11 @@ const WORDS_WANTED: &str = "words_to_fill_in";
 const WORDS_FILLED_IN: &str = "words_filled_in";
 /// The number of objects read at once.
 const STEP: usize = 200;
+
+/// The difference that a lost trigger is.
+pub(super) fn of_guard(lost: &LostGuard) -> String {
+    format!("audit trail: {lost}")
+}
 
 impl Service {
     /// Looks for orphaned rows.
@@ -35,7 +41,7 @@ impl Service {
     /// Checks that the triggers which protect audit records are there.
     pub(super) async fn verify_guards(&self, fixes: bool, verified: &mut Verified) -> Result<(), Problem> {
         let lost = self.store.lost_guards().await?;
-        verified.differences.extend(lost.iter().map(|lost| format!("audit trail: {lost}")));
+        verified.differences.extend(lost.iter().map(of_guard));
         if fixes && !lost.is_empty() {
             self.store.restore_guards().await?;
         }

@@ -1,5 +1,6 @@
 //! Corrects derived data. The journal is never changed, and nothing is announced or sent.
 
+use super::around::of_guard;
 use super::{Plan, Verified};
 use crate::Service;
 use crate::audit::Act;
@@ -22,11 +23,17 @@ impl Service {
     /// Verifies everything, corrects derived data from the journals, and verifies again.
     pub async fn fix(&self, progress: &mut (dyn FnMut(u64) + Send)) -> Result<Fixed, Problem> {
         self.record_first(&self.operator_of_none(), Act::on("verify_fix", "database", "")).await?;
+        let guards = self.store.lost_guards().await?;
         let before = self.look(true, progress).await?;
         let verified = self.verify(progress).await?;
         let left: BTreeSet<&String> = verified.differences.iter().collect();
-        let fixed = before.differences.into_iter().filter(|difference| !left.contains(difference)).collect();
-        Ok(Fixed { fixed, verified })
+        let fixed = before.differences.into_iter().filter(|difference| !left.contains(difference));
+        // What to do about a lost trigger is done: it was restored.
+        let as_restored = |difference: String| match guards.iter().find(|lost| of_guard(lost) == difference) {
+            Some(lost) => format!("audit trail: {}", lost.restored()),
+            None => difference,
+        };
+        Ok(Fixed { fixed: fixed.map(as_restored).collect(), verified })
     }
 
     /// Writes the corrections of an account, if its version is still the one that was compared. An account that changed

@@ -187,8 +187,11 @@ fn work_through(book: &mut Book, record: &JournalEntry, product: &Arc<ProductInf
             book.submit(asked, at)?;
             let placed = book.journal.last().map(|placed| placed.place);
             if placed != Some(record.place) && !matches!(input, Input::Open) {
-                let message =
-                    format!("is placed at {:?}, but was placed at {:?}", placed.map(|place| place.at), record.place.at);
+                let was = record.place.at;
+                let message = match placed {
+                    Some(place) => format!("is placed at {}, but was placed at {was}", place.at),
+                    None => format!("has no place, but was placed at {was}"),
+                };
                 return Err(Problem::internal(message).into());
             }
             Ok(())

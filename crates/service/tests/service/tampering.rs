@@ -14,6 +14,7 @@ on_both!(
     a_flipped_byte_is_found,
     a_flipped_byte_of_a_message_that_waits_is_found,
     a_changed_input_is_found,
+    a_moved_input_is_found_with_both_times,
     an_account_that_cannot_be_read_holds_nobody_up,
 );
 
@@ -181,6 +182,17 @@ async fn a_flipped_byte_of_a_message_that_waits_is_found(home: Home) {
     let last = tampered.trial.messages("a2").await.last().expect("there is one").sequence;
     tampered.change(&flip(home, "waiting_messages", &format!("sequence = {last}"))).await;
     tampered.finds_forged().await;
+}
+
+async fn a_moved_input_is_found_with_both_times(home: Home) {
+    let tampered = Tampered::lived(home).await;
+    tampered.change("UPDATE inputs SET applies_at = applies_at + 1 WHERE account = 'a1' AND name = 'p'").await;
+    let (is, was) = ("2026-04-01T16:00:00Z", "2026-04-01T16:00:00.000001Z");
+    tampered
+        .finds(&format!(
+            "account a1: its journal cannot be processed again: record 2: is placed at {is}, but was placed at {was}"
+        ))
+        .await;
 }
 
 async fn a_changed_input_is_found(home: Home) {

@@ -54,7 +54,7 @@ pub(super) struct Server {
 impl Server {
     /// The server at an address. Nothing is connected yet.
     pub fn at(address: &str) -> Result<Server> {
-        // The address may hold a password, so the error does not quote it.
+        // The address may hold a password, so errors do not quote it.
         let (address, tls) = Wanted::split(address)?;
         let mut config: Config = address
             .parse()
@@ -108,7 +108,7 @@ impl Server {
     pub async fn meet(&self) -> Result<()> {
         match self.pool.get().await {
             Err(PoolError::Backend(error)) => match distrust(&error) {
-                Some(why) => Err(StoreError::Broken(why)),
+                Some(why) => Err(StoreError::Untrusted(why)),
                 None if error.code().is_some_and(is_rejected_login) => Err(StoreError::Broken(sentence(&error))),
                 None => Err(while_connecting(&error)),
             },
@@ -248,14 +248,14 @@ mod tests {
 
     #[test]
     fn a_server_that_cannot_now_is_away() {
-        for code in ["57P01", "57P02", "57P03", "53100", "53300", "08006", "40P01", "25006"] {
+        for code in ["57P01", "57P02", "57P03", "53100", "53300", "08006", "40P01", "25006", "28P01"] {
             assert!(is_away(&SqlState::from_code(code)), "{code}");
         }
     }
 
     #[test]
     fn a_server_that_says_no_is_not_away() {
-        for code in ["23505", "42P01", "42601", "22003", "28P01", "3D000", "XX001"] {
+        for code in ["23505", "42P01", "42601", "22003", "3D000", "XX001"] {
             assert!(!is_away(&SqlState::from_code(code)), "{code}");
         }
     }

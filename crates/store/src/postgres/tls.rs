@@ -12,6 +12,7 @@
 //! `sslcert` and `sslkey` name PEM files with the client's certificate and key.
 
 use crate::Result;
+use crate::address::{ENCODING_RULE, is_encoded};
 use crate::error::StoreError;
 use percent_encoding::percent_decode_str;
 use std::error::Error as _;
@@ -27,6 +28,28 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName,
 use tokio_rustls::rustls::{
     self, AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
 };
+
+/// The parameters of an address that the driver understands, except `sslmode`.
+const OF_DRIVER: [&str; 18] = [
+    "application_name",
+    "channel_binding",
+    "connect_timeout",
+    "dbname",
+    "host",
+    "hostaddr",
+    "keepalives",
+    "keepalives_idle",
+    "keepalives_interval",
+    "keepalives_retries",
+    "load_balance_hosts",
+    "options",
+    "password",
+    "port",
+    "sslnegotiation",
+    "target_session_attrs",
+    "tcp_user_timeout",
+    "user",
+];
 
 /// The TLS parameters of an address.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -72,6 +95,9 @@ impl Mode {
 impl Wanted {
     /// Splits an address into the part that the driver understands and the TLS parameters.
     pub fn split(address: &str) -> Result<(String, Wanted)> {
+        if !is_encoded(address) {
+            return Err(wrong(ENCODING_RULE));
+        }
         let Some((address, query)) = address.split_once('?') else {
             return Ok((address.to_owned(), Wanted::default()));
         };
@@ -85,7 +111,13 @@ impl Wanted {
                 "sslrootcert" => wanted.roots = Some(value().into()).filter(|path| path != Path::new("system")),
                 "sslcert" => wanted.certificate = Some(value().into()),
                 "sslkey" => wanted.key = Some(value().into()),
-                _ => others.push(pair.to_owned()),
+                _ if OF_DRIVER.contains(&name) => others.push(pair.to_owned()),
+                // The name is not quoted: it may be the rest of a password with an `&`.
+                _ => {
+                    return Err(wrong(
+                        "it has an unknown parameter; a parameter's value must have no & in it, but %26",
+                    ));
+                }
             }
         }
         others.push(format!("sslmode={}", wanted.mode.for_driver()));
@@ -174,7 +206,7 @@ pub(super) fn distrust(error: &tokio_postgres::Error) -> Option<String> {
     match broken.get_ref()?.downcast_ref::<rustls::Error>()? {
         rustls::Error::InvalidCertificate(reason) => Some(of_server(reason)),
         rustls::Error::AlertReceived(alert) if is_about_certificate(*alert) => {
-            Some(format!("the server does not accept the certificate in sslcert ({alert:?})"))
+            Some(format!("the database server does not accept the certificate in sslcert ({alert:?})"))
         }
         _ => None,
     }
@@ -192,7 +224,7 @@ fn of_server(reason: &CertificateError) -> String {
         NotValidYet | NotValidYetContext { .. } => "it is not valid yet",
         _ => "it does not pass the checks of sslmode",
     };
-    format!("the server's certificate is not trusted: {plainly} ({reason})")
+    format!("Daybook does not trust the database server's certificate: {plainly} ({reason})")
 }
 
 fn is_about_certificate(alert: AlertDescription) -> bool {
@@ -297,6 +329,12 @@ mod tests {
             Err(error) => error.to_string(),
         };
         assert!(said("postgres://h/b?sslmode=yes").contains("sslmode must be disable, prefer"));
+        let hushed = ["postgres://me:pw&hush=1@h/b", "postgres://h/b?password=pw&hush=1", "postgres://me?hush@h/b"];
+        for said in hushed.map(said) {
+            assert!(!said.contains("hush"), "{said}");
+        }
+        assert!(said("postgres://h/b?password=pw&hush").contains("it has an unknown parameter"));
+        assert!(said("postgres://me?hush@h/b").contains("in USER and PASSWORD, write / ? # @ as %2F %3F %23 %40"));
         assert!(said("postgres://h/b?sslmode=require&sslcert=a").contains("sslcert and sslkey must be given together"));
         let missing = said("postgres://h/b?sslmode=verify-ca&sslrootcert=/nowhere.pem");
         assert!(missing.contains("sslrootcert: /nowhere.pem cannot be used"), "{missing}");

@@ -1,4 +1,4 @@
-//! A minimal HTTP client for one call to a server on this machine.
+//! A minimal HTTP client for calls to a server on this machine.
 
 use super::{Failure, Order, PATH, TOKEN_HEADER};
 use crate::instance::RunningServer;
@@ -10,6 +10,8 @@ use std::time::Duration;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Rolling an account through years takes a while.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(300);
+/// Longer than a server takes to find out that its database accepts no write.
+const READY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Larger than any response.
 const ANSWER_BYTES_MAX: u64 = 256 << 20;
 
@@ -21,7 +23,11 @@ pub fn ask(server: &RunningServer, order: &Order) -> Result<Value, Failure> {
     };
     let body = serde_json::to_vec(order).map_err(|error| failed(&error))?;
     let token = server.control_token.as_deref().unwrap_or_default();
-    let answer = exchange(url, token, &body).map_err(|error| failed(&error))?;
+    let head = format!(
+        "POST {PATH} HTTP/1.1\r\n{TOKEN_HEADER}: {token}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n",
+        body.len()
+    );
+    let answer = exchange(url, &head, &body, ANSWER_TIMEOUT).map_err(|error| failed(&error))?;
     let (status, body) = split(&answer).ok_or_else(|| failed(&"its response is not HTTP"))?;
     let value: Option<Value> = serde_json::from_slice(body).ok();
     match (status, value) {
@@ -33,19 +39,30 @@ pub fn ask(server: &RunningServer, order: &Order) -> Result<Value, Failure> {
     }
 }
 
-/// Sends a request and reads until the connection closes.
-fn exchange(url: &str, token: &str, body: &[u8]) -> io::Result<Vec<u8>> {
+/// Asks a server whether it is ready. The error is the reason why not.
+pub fn check_ready(server: &RunningServer) -> Result<(), String> {
+    let url = server.url.as_deref().unwrap_or_default();
+    let answer = exchange(url, "GET /readyz HTTP/1.1\r\n", &[], READY_TIMEOUT);
+    let answer = answer.map_err(|error| format!("it does not respond: {error}"))?;
+    match split(&answer) {
+        Some((200, _)) => Ok(()),
+        Some((status, body)) => {
+            let body: Value = serde_json::from_slice(body).unwrap_or_default();
+            let reason = body["error"]["message"].as_str().map(str::to_owned);
+            Err(reason.unwrap_or_else(|| format!("/readyz returns status {status}")))
+        }
+        None => Err("its response is not HTTP".to_owned()),
+    }
+}
+
+/// Sends a request, whose head lacks its last lines, and reads until the connection closes.
+fn exchange(url: &str, head: &str, body: &[u8], timeout: Duration) -> io::Result<Vec<u8>> {
     let address = url.strip_prefix("http://").and_then(|address| address.parse::<SocketAddr>().ok());
     let address = address.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "its address is invalid"))?;
     let mut stream = TcpStream::connect_timeout(&address, CONNECT_TIMEOUT)?;
-    stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+    stream.set_read_timeout(Some(timeout))?;
     stream.set_write_timeout(Some(CONNECT_TIMEOUT))?;
-    let length = body.len();
-    let head = format!(
-        "POST {PATH} HTTP/1.1\r\nhost: {address}\r\n{TOKEN_HEADER}: {token}\r\ncontent-type: application/json\r\n\
-         content-length: {length}\r\nconnection: close\r\n\r\n"
-    );
-    stream.write_all(head.as_bytes())?;
+    stream.write_all(format!("{head}host: {address}\r\nconnection: close\r\n\r\n").as_bytes())?;
     stream.write_all(body)?;
     let mut answer = Vec::new();
     stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer)?;
@@ -77,8 +94,10 @@ mod tests {
     #[test]
     fn a_server_that_is_gone_is_told() {
         let (url, token) = (Some("http://127.0.0.1:1".to_owned()), Some("t".to_owned()));
-        let server = RunningServer { pid: 7, url, control_url: None, control_token: token };
+        let server = RunningServer { pid: 7, url, public_url: None, control_url: None, control_token: token };
         let failure = ask(&server, &Order::ListOrganizations).expect_err("nobody listens on port 1");
         assert!(failure.to_string().starts_with("the server on http://127.0.0.1:1 (process 7) does not respond: "));
+        let reason = check_ready(&server).expect_err("nobody listens on port 1");
+        assert!(reason.starts_with("it does not respond: "), "{reason}");
     }
 }

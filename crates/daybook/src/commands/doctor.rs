@@ -12,7 +12,8 @@ use super::table::table;
 use super::{Failure, print, quiet_logging, settings, variables, wait_for};
 use crate::cli::{DoctorArgs, ServeFlags};
 use crate::config::Settings;
-use crate::config::values::without_password;
+use crate::config::values::{host_of, without_password};
+use crate::door::certificate::{Certificate, Standing};
 use crate::instance;
 use crate::secrets_file::SecretsKey;
 use daybook_clock::{Clock, System, Trouble};
@@ -99,7 +100,7 @@ pub fn run(args: &DoctorArgs) -> Result<(), Failure> {
 async fn examine(settings: &Settings, flags: &ServeFlags) -> Result<Vec<Finding>, Failure> {
     let mut findings = vec![Finding::ok("settings", format!("database {}", without_password(&settings.database)))];
     findings.extend(variables::unknown().into_iter().map(|sentence| Finding::warn("settings", sentence)));
-    findings.extend(tls(settings));
+    findings.extend(tls(settings, System.now()));
     let holder = settings.sqlite_path().and_then(instance::glimpse);
     match &holder {
         Some(instance::RunningServer { pid, url: Some(url), .. }) => {
@@ -121,13 +122,43 @@ async fn examine(settings: &Settings, flags: &ServeFlags) -> Result<Vec<Finding>
     Ok(findings)
 }
 
-/// Whether the certificate can be used, if there is to be one.
-fn tls(settings: &Settings) -> Option<Finding> {
-    match certificate(settings) {
-        Ok(None) => None,
-        Ok(Some(_)) => Some(Finding::ok("tls", "the certificate and its key match")),
-        Err(failure) => Some(Finding::fail("tls", failure.to_string())),
+/// Whether the certificate can be used, is valid, and is for the host of the public URL, if there is to be one.
+fn tls(settings: &Settings, now: Time) -> Vec<Finding> {
+    let certificate = match certificate(settings) {
+        Ok(None) => return Vec::new(),
+        Ok(Some(tls)) => tls.certificate(),
+        Err(failure) => return vec![Finding::fail("tls", failure.to_string())],
+    };
+    match certificate {
+        Ok(certificate) => {
+            let dates = dates(certificate.standing(now));
+            std::iter::once(dates).chain(host_without_certificate(settings, &certificate)).collect()
+        }
+        Err(sentence) => vec![Finding::warn("tls", sentence)],
     }
+}
+
+fn dates(standing: Standing) -> Finding {
+    match standing {
+        Standing::Valid(_) => Finding::ok("tls", format!("the certificate and its key match; {standing}")),
+        Standing::RenewalDue(_) => Finding::warn("tls", standing.to_string()),
+        Standing::Expired(_) | Standing::NotYetValid(_) => Finding::fail("tls", standing.to_string()),
+    }
+}
+
+/// A warning if the certificate is not for the host of the public URL. Behind a proxy, callers see the proxy's
+/// certificate.
+fn host_without_certificate(settings: &Settings, certificate: &Certificate) -> Option<Finding> {
+    let url = settings.public_url.as_deref().filter(|_| settings.trust_proxies.is_empty())?;
+    let host = host_of(url);
+    if certificate.is_for(host) {
+        return None;
+    }
+    let names = match certificate.names() {
+        [] => "it has no names".to_owned(),
+        names => format!("its names are {}", names.join(", ")),
+    };
+    Some(Finding::warn("tls", format!("public-url = \"{url}\": the certificate is not for {host}; {names}")))
 }
 
 /// Whether the server could listen everywhere at once.

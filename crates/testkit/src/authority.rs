@@ -41,8 +41,8 @@ impl Authority {
             let seconds = u64::try_from(time.seconds()).expect("a time after 1970");
             rcgen::date_time_ymd(1970, 1, 1) + Duration::from_secs(seconds)
         };
-        let params =
-            CertificateParams { not_before: moment(from), not_after: moment(until), ..CertificateParams::default() };
+        let mut params = CertificateParams::default();
+        (params.not_before, params.not_after) = (moment(from), moment(until));
         self.sign_with(name, params, certificate, key);
     }
 

@@ -22,8 +22,12 @@ use super::opening::{KeyWithoutDatabase, has_key, is_missing, key_is_missing, op
 use super::{Failure, print, quiet_logging, settings, variables, wait_for};
 use crate::cli::{DoctorArgs, ServeFlags};
 use crate::config::Settings;
+use crate::config::values::host_of;
+use crate::door::certificate::{Certificate, Standing};
 use crate::instance::{self, RunningServer};
 use crate::secrets_file::SecretsKey;
+use daybook_clock::{Clock, System};
+use daybook_engine::time::Time;
 use daybook_engine::zone::data_version;
 use daybook_service::Service;
 use daybook_service::muting::{self, Muted};
@@ -60,7 +64,7 @@ pub fn run(args: &DoctorArgs) -> Result<(), Failure> {
 async fn examine(settings: &Settings, flags: &ServeFlags) -> Result<Vec<Finding>, Failure> {
     let mut findings = vec![Finding::ok("settings", format!("database {}", address::shown(&settings.database)))];
     findings.extend(variables::unknown().into_iter().map(|sentence| Finding::warn("settings", sentence)));
-    findings.extend(tls(settings));
+    findings.extend(tls(settings, System.now()));
     match settings.sqlite_path().and_then(instance::glimpse) {
         Some(holder) => findings.push(server(&holder)),
         None => findings.extend(listening(settings)),
@@ -80,12 +84,19 @@ async fn examine(settings: &Settings, flags: &ServeFlags) -> Result<Vec<Finding>
     Ok(findings)
 }
 
-/// Whether the certificate can be used, if there is to be one.
-fn tls(settings: &Settings) -> Option<Finding> {
-    match certificate(settings) {
-        Ok(None) => None,
-        Ok(Some(_)) => Some(Finding::ok("tls", "the certificate and its key match")),
-        Err(failure) => Some(Finding::fail("tls", failure.to_string())),
+/// Whether the certificate can be used, is valid, and is for the host of the public URL, if there is to be one.
+fn tls(settings: &Settings, now: Time) -> Vec<Finding> {
+    let certificate = match certificate(settings) {
+        Ok(None) => return Vec::new(),
+        Ok(Some(tls)) => tls.certificate(),
+        Err(failure) => return vec![Finding::fail("tls", failure.to_string())],
+    };
+    match certificate {
+        Ok(certificate) => {
+            let dates = dates(certificate.standing(now));
+            std::iter::once(dates).chain(host_without_certificate(settings, &certificate)).collect()
+        }
+        Err(sentence) => vec![Finding::warn("tls", sentence)],
     }
 }
 
@@ -99,6 +110,29 @@ fn server(holder: &RunningServer) -> Finding {
         Ok(()) => Finding::ok("server", format!("running on {url} (process {pid})")),
         Err(why) => Finding::fail("server", format!("running on {url} (process {pid}), but not ready: {why}")),
     }
+}
+
+fn dates(standing: Standing) -> Finding {
+    match standing {
+        Standing::Valid(_) => Finding::ok("tls", format!("the certificate and its key match; {standing}")),
+        Standing::RenewalDue(_) => Finding::warn("tls", standing.to_string()),
+        Standing::Expired(_) | Standing::NotYetValid(_) => Finding::fail("tls", standing.to_string()),
+    }
+}
+
+/// A warning if the certificate is not for the host of the public URL. Behind a proxy, callers see the proxy's
+/// certificate.
+fn host_without_certificate(settings: &Settings, certificate: &Certificate) -> Option<Finding> {
+    let url = settings.public_url.as_deref().filter(|_| settings.trust_proxies.is_empty())?;
+    let host = host_of(url);
+    if certificate.is_for(host) {
+        return None;
+    }
+    let names = match certificate.names() {
+        [] => "it has no names".to_owned(),
+        names => format!("its names are {}", names.join(", ")),
+    };
+    Some(Finding::warn("tls", format!("public-url = \"{url}\": the certificate is not for {host}; {names}")))
 }
 
 /// Whether the server could listen everywhere at once.

@@ -15,6 +15,7 @@ use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn};
 use axum::response::Response;
+use daybook_clock::{Clock, System};
 use daybook_service::Service;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -39,6 +40,9 @@ impl Listeners {
     /// Reads the certificate and binds every port.
     pub fn open(settings: &Settings) -> Result<Listeners, Failure> {
         let tls = certificate(settings)?.map(Arc::new);
+        if let Some(tls) = &tls {
+            tls.warn_of_dates(System.now());
+        }
         let main = listen(settings.listen)?;
         let admin = settings.admin_listen.map(listen).transpose()?;
         let needs_local = tls.is_some() && settings.sqlite_path().is_some();
@@ -49,6 +53,11 @@ impl Listeners {
     /// The address for callers.
     pub fn address(&self) -> SocketAddr {
         self.main.1
+    }
+
+    /// The certificate, if there is one.
+    pub fn tls(&self) -> Option<Arc<Tls>> {
+        self.tls.clone()
     }
 
     /// The URL for callers.

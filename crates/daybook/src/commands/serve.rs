@@ -21,6 +21,7 @@ use crate::config::values::{Environment, LogFormat};
 use crate::door::Door;
 use crate::door::front::Front;
 use crate::door::limits::Limits;
+use crate::door::tls::Tls;
 use crate::instance::{self, Held};
 use crate::logging::{self, Style};
 use crate::secrets_file::mint_secret;
@@ -93,7 +94,7 @@ async fn serve(settings: &Settings, flags: &ServeFlags, held: Option<&mut Held>)
     let door = Door::new(Limits::of(settings), Front::of(settings));
     let api = ApiSettings {
         rate_limit_per_second: settings.rate_limit,
-        more_figures: Some(figures_of(&door)),
+        more_figures: Some(figures_of(&door, listeners.tls())),
         ..ApiSettings::default()
     };
     let mut router = daybook_api::router(service.clone(), api);
@@ -117,10 +118,13 @@ async fn serve(settings: &Settings, flags: &ServeFlags, held: Option<&mut Held>)
     Ok(())
 }
 
-/// The metrics of connections, the process and the log, for `/metrics`.
-fn figures_of(door: &Arc<Door>) -> MoreFigures {
+/// The metrics of connections, the certificate, the process and the log, for `/metrics`.
+fn figures_of(door: &Arc<Door>, tls: Option<Arc<Tls>>) -> MoreFigures {
     let (door, process) = (door.clone(), Process::default());
-    MoreFigures(Arc::new(move || [door.metrics(), process.families(door.now()), logging::metrics()].concat()))
+    MoreFigures(Arc::new(move || {
+        let certificate = tls.as_ref().map(|tls| tls.metrics()).unwrap_or_default();
+        [door.metrics(), certificate, process.families(door.now()), logging::metrics()].concat()
+    }))
 }
 
 /// Creates the first organization, key and console user.

@@ -75,6 +75,15 @@ pub fn public_url(text: &str) -> Read<String> {
     if is_good { Ok(text.trim_end_matches('/').to_owned()) } else { Err(rule) }
 }
 
+/// The host of a public URL, without its port and without the brackets of an address.
+pub fn host_of(public_url: &str) -> &str {
+    let authority = public_url.split_once("://").map_or(public_url, |(_, rest)| rest);
+    match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((address, _)) => address,
+        None => authority.split(':').next().unwrap_or(authority),
+    }
+}
+
 /// Reads a database: a SQLite file or a PostgreSQL address.
 pub fn database(text: &str) -> Read<String> {
     let is_file = text.strip_prefix("sqlite:").is_some_and(|path| !path.is_empty());
@@ -277,6 +286,20 @@ mod tests {
             "https://:80",
         ] {
             assert!(public_url(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_host_of_a_public_url_has_no_port_and_no_brackets() {
+        let cases = [
+            ("https://books.example.com", "books.example.com"),
+            ("https://localhost:8443", "localhost"),
+            ("http://127.0.0.1:8080", "127.0.0.1"),
+            ("https://[::1]:8443", "::1"),
+            ("https://[fd00::2]", "fd00::2"),
+        ];
+        for (url, host) in cases {
+            assert_eq!(host_of(url), host);
         }
     }
 

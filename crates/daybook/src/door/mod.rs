@@ -18,13 +18,14 @@
 //! | [`answering`] | one request, to the router and back |
 //! | [`front`], [`framing`] | proxies in front of the server; requests that state their length in two ways |
 //! | [`clients`] | concurrent requests of each client behind proxies |
-//! | [`tls`] | certificates, reloaded when they change |
+//! | [`tls`], [`certificate`] | certificates, reloaded when they change; their dates and names |
 //! | [`figures`] | metrics, and rate-limited log lines |
 //!
 //! The door never interrupts a request that has begun; it closes only connections that are waiting for their client.
 
 mod answering;
 mod bodies;
+pub mod certificate;
 mod clients;
 mod connection;
 mod figures;

@@ -2,7 +2,14 @@
 //!
 //! The contents of the files are compared once a second. While they do not match each other (one file is written before
 //! the other), the earlier certificate stays in use; a mismatch that persists at the second check is logged.
+//!
+//! A certificate that has expired is used, with a warning. A server that refused it would also stop processing accounts
+//! and sending webhooks, which need no certificate.
 
+use super::certificate::{Certificate, Standing};
+use daybook_clock::{Clock, System};
+use daybook_engine::time::Time;
+use daybook_metrics::{Families, Registry};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -22,7 +29,14 @@ pub const HTTP_2: &[u8] = b"h2";
 pub struct Tls {
     cert: PathBuf,
     key: PathBuf,
-    config: RwLock<Arc<ServerConfig>>,
+    in_use: RwLock<InUse>,
+}
+
+/// A certificate, ready for connections. Its dates and names may be unreadable; TLS does not need them.
+#[derive(Clone, Debug)]
+struct InUse {
+    config: Arc<ServerConfig>,
+    certificate: Result<Certificate, String>,
 }
 
 /// The content of the two files.
@@ -35,13 +49,41 @@ struct Pair {
 impl Tls {
     /// Reads a certificate chain and its key, both in PEM form.
     pub fn load(cert: &Path, key: &Path) -> Result<Tls, String> {
-        let config = Pair::read(cert, key)?.config(cert, key)?;
-        Ok(Tls { cert: cert.to_owned(), key: key.to_owned(), config: RwLock::new(Arc::new(config)) })
+        let in_use = Pair::read(cert, key)?.prepare(cert, key)?;
+        Ok(Tls { cert: cert.to_owned(), key: key.to_owned(), in_use: RwLock::new(in_use) })
     }
 
     /// The configuration for the next connection.
     pub fn config(&self) -> Arc<ServerConfig> {
-        self.config.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.in_use.read().unwrap_or_else(PoisonError::into_inner).config.clone()
+    }
+
+    /// The dates and names of the certificate in use.
+    pub fn certificate(&self) -> Result<Certificate, String> {
+        self.in_use.read().unwrap_or_else(PoisonError::into_inner).certificate.clone()
+    }
+
+    /// Logs a warning if the certificate in use is not valid, or not for long.
+    pub fn warn_of_dates(&self, now: Time) {
+        let cert = self.cert.display();
+        match self.certificate().map(|certificate| certificate.standing(now)) {
+            Ok(Standing::Valid(_)) => {}
+            Ok(standing) => tracing::warn!(%cert, "{standing}"),
+            Err(sentence) => tracing::warn!(%cert, "{sentence}"),
+        }
+    }
+
+    /// When the certificate in use expires; no metric if that cannot be read.
+    pub fn metrics(&self) -> Families {
+        let registry = Registry::default();
+        if let Ok(certificate) = self.certificate() {
+            registry.value(
+                "daybook_tls_certificate_not_after_timestamp_seconds",
+                "When the certificate in use expires, in seconds since 1970",
+                certificate.not_after().seconds() as f64,
+            );
+        }
+        registry.families()
     }
 
     /// Reloads the files whenever they change, until it is cancelled.
@@ -59,11 +101,12 @@ impl Tls {
                 continue;
             }
             let is_settled = now == seen;
-            let config = read.and_then(|pair| pair.config(&self.cert, &self.key));
-            match config {
-                Ok(config) => {
-                    *self.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
+            let prepared = read.and_then(|pair| pair.prepare(&self.cert, &self.key));
+            match prepared {
+                Ok(in_use) => {
+                    *self.in_use.write().unwrap_or_else(PoisonError::into_inner) = in_use;
                     tracing::info!(cert = %self.cert.display(), "the certificate was replaced");
+                    self.warn_of_dates(System.now());
                     used = now.clone();
                     is_told = true;
                 }
@@ -87,13 +130,14 @@ impl Pair {
         Ok(Pair { cert: read("tls-cert", cert)?, key: read("tls-key", key)? })
     }
 
-    fn config(&self, cert: &Path, key: &Path) -> Result<ServerConfig, String> {
+    fn prepare(&self, cert: &Path, key: &Path) -> Result<InUse, String> {
         let (cert, key) = (cert.display(), key.display());
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&self.cert).collect();
         let chain = chain.map_err(|error| format!("tls-cert = \"{cert}\": it is not in PEM form: {error}"))?;
-        if chain.is_empty() {
+        let Some(first) = chain.first() else {
             return Err(format!("tls-cert = \"{cert}\": it holds no certificate in PEM form"));
-        }
+        };
+        let certificate = Certificate::read(first);
         let secret = PrivateKeyDer::from_pem_slice(&self.key)
             .map_err(|error| format!("tls-key = \"{key}\": it holds no private key in PEM form: {error}"))?;
         let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
@@ -103,7 +147,7 @@ impl Pair {
             .with_single_cert(chain, secret)
             .map_err(|error| format!("tls-cert = \"{cert}\" and tls-key = \"{key}\" do not match: {error}"))?;
         config.alpn_protocols = vec![HTTP_2.to_vec(), b"http/1.1".to_vec()];
-        Ok(config)
+        Ok(InUse { config: Arc::new(config), certificate })
     }
 }
 

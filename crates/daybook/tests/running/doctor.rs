@@ -1,6 +1,6 @@
 //! What keeps a server from starting is found by the doctor, in the same words.
 
-use crate::support::{fresh, lend};
+use crate::support::{fresh, in_days, lend};
 use daybook_testkit::authority::Authority;
 use daybook_testkit::postgres;
 use daybook_testkit::server::Daybook;
@@ -79,6 +79,64 @@ fn a_certificate_that_cannot_be_used() {
     for (cert, key, why) in cases {
         fails(&daybook, "tls", &["--tls-cert", cert, "--tls-key", key], why);
     }
+}
+
+/// The verdicts and sentences of a check.
+fn found(daybook: &Daybook, check: &str, flags: &[&str]) -> Vec<(String, String)> {
+    let output = daybook.run(&[&["doctor", "--json"], &FREE[..], flags].concat());
+    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let rows = found.as_array().expect("a list").iter().filter(|row| row["check"] == check);
+    let text = |value: &Value| value.as_str().expect("text").to_owned();
+    rows.map(|row| (text(&row["verdict"]), text(&row["found"]))).collect()
+}
+
+const TLS: [&str; 4] = ["--tls-cert", "cert.pem", "--tls-key", "key.pem"];
+
+#[test]
+fn a_certificate_that_is_not_valid_or_not_for_long() {
+    let (folder, daybook) = fresh();
+    let authority = Authority::named("authority");
+    let sign = |from: i64, until: i64| {
+        let (from, until) = (in_days(from), in_days(until));
+        let path = |name: &str| folder.path().join(name);
+        authority.sign_between("localhost", (from, until), &path("cert.pem"), &path("key.pem"));
+        (from, until)
+    };
+    let is_found = |verdict: &str, sentence: String| {
+        assert_eq!(found(&daybook, "tls", &TLS), [(verdict.to_owned(), sentence)]);
+    };
+    let (_, until) = sign(-30, 60);
+    is_found("ok", format!("the certificate and its key match; the certificate is valid until {until}"));
+    is_well(&daybook, &TLS);
+    let (_, until) = sign(-30, 1);
+    is_found("warn", format!("the certificate expires within 14 days, at {until}: renew it"));
+    is_well(&daybook, &TLS);
+    let (_, until) = sign(-30, -1);
+    is_found("fail", format!("the certificate expired at {until}: clients refuse it"));
+    failure(&daybook, "tls", &TLS);
+    let (from, _) = sign(1, 60);
+    is_found("fail", format!("the certificate is not valid before {from}: clients refuse it"));
+    failure(&daybook, "tls", &TLS);
+}
+
+#[test]
+fn a_certificate_for_another_host() {
+    let (folder, daybook) = fresh();
+    write_certificate(folder.path(), "cert.pem", "key.pem");
+    let warned = |more: &[&str]| -> Vec<String> {
+        let found = found(&daybook, "tls", &[&TLS[..], more].concat());
+        found.into_iter().filter(|(verdict, _)| verdict == "warn").map(|(_, sentence)| sentence).collect()
+    };
+    let nothing: [String; 0] = [];
+    assert_eq!(warned(&[]), nothing);
+    assert_eq!(warned(&["--public-url", "https://books.example.com:8443"]), nothing);
+    let elsewhere = ["--public-url", "https://localhost:28443"];
+    let sentence = "public-url = \"https://localhost:28443\": the certificate is not for localhost; \
+                    its names are books.example.com";
+    assert_eq!(warned(&elsewhere), [sentence]);
+    is_well(&daybook, &[&TLS[..], &elsewhere].concat());
+    let behind_proxy = [&elsewhere[..], &["--trust-proxy", "127.0.0.1/32"]].concat();
+    assert_eq!(warned(&behind_proxy), nothing, "callers see the proxy's certificate");
 }
 
 #[test]

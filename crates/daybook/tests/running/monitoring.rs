@@ -1,7 +1,8 @@
 //! `/metrics` of running servers, on both databases, compared with the manual, the alerts and the dashboard: every
 //! metric that these name is exported, every exported metric is in the manual, and every alert has its heading there.
 
-use crate::support::{fresh, lend};
+use crate::support::{free_address, fresh, lend, metrics_at};
+use daybook_testkit::authority::Authority;
 use daybook_testkit::postgres;
 use daybook_testkit::receiver::{Behaviour, Receiver};
 use daybook_testkit::server::{Daybook, Server};
@@ -80,12 +81,26 @@ fn exported_by(daybook: &Daybook) -> Exported {
     exported
 }
 
+/// What a server with a certificate exports.
+fn exported_with_tls() -> Exported {
+    let (folder, daybook) = fresh();
+    let path = |name: &str| folder.path().join(name);
+    Authority::named("authority").sign("books.example.com", &path("cert.pem"), &path("key.pem"));
+    let admin = free_address();
+    let flags = ["--tls-cert", "cert.pem", "--tls-key", "key.pem", "--admin-listen", &admin.to_string()];
+    let server = daybook.serve(&flags);
+    let exported = exported_in(&metrics_at(admin));
+    server.stop();
+    exported
+}
+
 #[test]
 fn every_figure_is_in_the_manual_and_every_one_that_is_named_is_exported() {
     let (_folder, daybook) = fresh();
     let mut exported = exported_by(&daybook);
     let (_other, daybook) = fresh();
     exported.extend(exported_by(&daybook.with("DAYBOOK_DATABASE", &postgres::Server::shared().database())));
+    exported.extend(exported_with_tls());
     let manual = file("docs/operating/monitoring.md");
     assert_eq!(listed_in(&manual), exported, "the tables of the manual, and what is exported");
     let named = |path: &str| figures_in(&file(path));

@@ -1,7 +1,10 @@
 //! A folder, the command in it, and some data.
 
+use daybook_clock::{Clock, System};
+use daybook_engine::time::Time;
 use daybook_testkit::server::{Daybook, Server};
 use serde_json::json;
+use std::net::{SocketAddr, TcpListener};
 use tempfile::TempDir;
 
 /// An empty folder, and the command in it.
@@ -9,6 +12,22 @@ pub fn fresh() -> (TempDir, Daybook) {
     let folder = tempfile::tempdir().expect("a folder");
     let daybook = Daybook::new(env!("CARGO_BIN_EXE_daybook"), folder.path());
     (folder, daybook)
+}
+
+/// An address of this machine with a free port.
+pub fn free_address() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").expect("a free port").local_addr().expect("an address")
+}
+
+/// The metrics page at an address in plain HTTP.
+pub fn metrics_at(address: SocketAddr) -> String {
+    let mut answer = ureq::get(format!("http://{address}/metrics")).call().expect("an answer");
+    answer.body_mut().read_to_string().expect("a page")
+}
+
+/// The time, to the second, a number of days from now.
+pub fn in_days(days: i64) -> Time {
+    Time::from_seconds(System.now().seconds() + days * 86_400)
 }
 
 /// Creates a product and a loan of 1,200.00 over 12 months with one payment.

@@ -1,8 +1,10 @@
 //! The server's own TLS: both versions of HTTP, a replaced certificate, and commands on the same machine.
 
-use crate::support::fresh;
+use crate::support::{free_address, fresh, in_days, metrics_at};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use daybook_engine::time::Time;
+use daybook_testkit::authority::Authority;
 use daybook_testkit::server::Server;
 use http_body_util::{BodyExt, Empty};
 use hyper::body::Bytes;
@@ -171,6 +173,65 @@ fn a_certificate_is_replaced_while_serving() {
     assert_eq!(still.status(), 200, "a connection that was open goes on");
     let still = runtime.block_on(shared.send_request(request(address))).expect("an answer");
     assert_eq!(still.status(), 200, "and one of HTTP/2");
+    server.stop();
+}
+
+const NOT_AFTER: &str = "daybook_tls_certificate_not_after_timestamp_seconds";
+
+/// Waits until a server has logged a warning, and checks that its metric is the end of the certificate's validity.
+fn is_warned_of(server: &Server, admin: SocketAddr, sentence: &str, until: Time) {
+    wait_until_said(server, sentence);
+    let log = server.stderr();
+    let line = log.lines().find(|line| line.contains(sentence)).unwrap_or_default();
+    assert!(line.contains("WARN") && line.contains("cert.pem"), "{line}");
+    is_exported(admin, until);
+}
+
+fn is_exported(admin: SocketAddr, until: Time) {
+    let page = metrics_at(admin);
+    assert!(page.contains(&format!("\n{NOT_AFTER} {}\n", until.seconds())), "{until}: {page}");
+}
+
+#[test]
+fn the_dates_of_the_certificate_in_use_are_a_metric_and_the_log_warns_of_them() {
+    let (folder, daybook) = fresh();
+    let (authority, admin) = (Authority::named("authority"), free_address());
+    let sign = |from: Time, until: Time| {
+        let path = |name: &str| folder.path().join(name);
+        authority.sign_between("books.example.com", (from, until), &path("cert.pem"), &path("key.pem"));
+        until
+    };
+    let until = sign(in_days(-30), in_days(-1));
+    let server = daybook.serve(&[&FLAGS[..], &["--admin-listen", &admin.to_string()]].concat());
+    is_warned_of(&server, admin, &format!("the certificate expired at {until}: clients refuse it"), until);
+
+    let until = sign(in_days(-30), in_days(13));
+    let sentence = format!("the certificate expires within 14 days, at {until}: renew it");
+    is_warned_of(&server, admin, &sentence, until);
+
+    let until = sign(in_days(-30), in_days(-2));
+    is_warned_of(&server, admin, &format!("the certificate expired at {until}: clients refuse it"), until);
+
+    let (from, until) = (in_days(1), in_days(90));
+    sign(from, until);
+    let sentence = format!("the certificate is not valid before {from}: clients refuse it");
+    is_warned_of(&server, admin, &sentence, until);
+
+    let until = sign(in_days(-30), in_days(60));
+    for _ in 0..600 {
+        if server.stderr().matches("the certificate was replaced").count() == 4 {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    is_exported(admin, until);
+    let log = server.stop();
+    assert_eq!(log.matches("the certificate was replaced").count(), 4, "{log}");
+    let warnings = log.lines().filter(|line| line.contains("WARN") && line.contains("the certificate"));
+    assert_eq!(warnings.count(), 4, "no warning of a valid one: {log}");
+
+    let server = daybook.serve(&["--admin-listen", &admin.to_string()]);
+    assert!(!metrics_at(admin).contains(NOT_AFTER), "no certificate, no metric");
     server.stop();
 }
 

@@ -286,7 +286,8 @@ mod tests {
         call.discard();
         assert_eq!((budget.total(), call.take(1_000), budget.total()), (4, Ok(()), 4));
         drop((call, another));
-        assert_eq!((budget.total(), budget.counts().by_holder.len(), budget.counts().addresses), (0, 0, 0));
+        let counts = budget.counts();
+        assert_eq!((counts.total, counts.addresses, counts.by_holder.len()), (0, 0, 0));
     }
 
     #[test]

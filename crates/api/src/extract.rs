@@ -5,21 +5,24 @@
 //! not JSON, or against a rule (413, 415, 400, 422). The service is called only after all checks have passed.
 
 use crate::Api;
+use crate::budget::{BODIES, Held};
 use crate::error::Refusal;
 use crate::limits::Context;
-use axum::extract::rejection::BytesRejection;
+use axum::body::Body;
 use axum::extract::{ConnectInfo, FromRequest, FromRequestParts, RawPathParams, Request};
-use axum::http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE};
+use axum::http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Method, StatusCode, Uri};
+use axum::http::{HeaderMap, Method, Uri};
 use bytes::Bytes;
 use daybook_service::access::{Caller, Right};
 use daybook_service::form::{self, fields::Reference};
 use daybook_service::problem::Problem;
 use daybook_service::processor::job::Repeat;
+use futures_util::StreamExt;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 use std::net::SocketAddr;
+use std::sync::Arc;
 use utoipa::IntoParams;
 
 /// The header by which a caller marks a repeated call.
@@ -59,6 +62,9 @@ async fn caller(parts: &Parts, api: &Api) -> Result<Caller, Refusal> {
     let caller = api.service.authenticate(bearer).await?;
     if let Some(context) = parts.extensions.get::<Context>() {
         context.called_by(&caller.client_id);
+    }
+    if let Some(held) = parts.extensions.get::<Arc<Held>>() {
+        held.belongs_to(caller.org);
     }
     api.limiter.admit(&caller.client_id)?;
     let address = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|client| client.0.ip());
@@ -176,7 +182,7 @@ impl<T: DeserializeOwned> FromRequest<Api> for Form<T> {
 
     async fn from_request(request: Request, api: &Api) -> Result<Form<T>, Refusal> {
         let call = Call::of(&request);
-        let body = read_body(request, &["application/json"], api.settings.body_limit_bytes, api).await?;
+        let body = read_body(request, &["application/json"], api.settings.body_limit_bytes).await?;
         let form = form::parse(&body)?;
         Ok(Form { form, repeat: call.repeat(&body)? })
     }
@@ -236,7 +242,7 @@ pub fn content_hash(method: &str, target: &str, body: &[u8]) -> Vec<u8> {
 }
 
 /// Reads a body of one of some types. An empty body needs no type.
-pub async fn read_body(request: Request, types: &[&str], limit: usize, api: &Api) -> Result<Bytes, Refusal> {
+pub async fn read_body(request: Request, types: &[&str], limit: usize) -> Result<Bytes, Refusal> {
     let unsupported = |message: String| Refusal::new("unsupported_media_type", message);
     let encoding = request.headers().get(CONTENT_ENCODING);
     if encoding.is_some_and(|encoding| encoding.as_bytes() != b"identity") {
@@ -248,8 +254,45 @@ pub async fn read_body(request: Request, types: &[&str], limit: usize, api: &Api
         Some(given) if is_one_of(given.to_str().unwrap_or_default(), types) => true,
         Some(_) => return Err(unsupported(wanted())),
     };
-    let body = Bytes::from_request(request, api).await.map_err(|rejection| unread(rejection, limit))?;
+    let declared = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    let held = request.extensions().get::<Arc<Held>>().cloned();
+    let body = whole(request.into_body(), declared, limit).await.map_err(|unread| match unread {
+        Unread::TooLarge => Refusal::too_large(limit),
+        Unread::Incomplete => match held.and_then(|held| held.refused()) {
+            Some(full) => Refusal::new("unavailable", full.sentence(BODIES)),
+            None => Refusal::new("malformed_request", "the body is incomplete"),
+        },
+    })?;
     if has_type || body.is_empty() { Ok(body) } else { Err(unsupported(wanted())) }
+}
+
+/// Why a body was not read.
+#[derive(Debug, PartialEq, Eq)]
+enum Unread {
+    TooLarge,
+    Incomplete,
+}
+
+/// Reads a body to its end. A body in one piece is not copied. The pieces of others are joined as they arrive, because
+/// many small pieces would take several times the memory.
+async fn whole(body: Body, declared: Option<usize>, limit: usize) -> Result<Bytes, Unread> {
+    let within = |length: usize| if length > limit { Err(Unread::TooLarge) } else { Ok(()) };
+    within(declared.unwrap_or_default())?;
+    let mut pieces = body.into_data_stream();
+    let Some(first) = pieces.next().await else { return Ok(Bytes::new()) };
+    let first = first.map_err(|_| Unread::Incomplete)?;
+    within(first.len())?;
+    let mut joined: Vec<u8> = Vec::new();
+    while let Some(piece) = pieces.next().await {
+        let piece = piece.map_err(|_| Unread::Incomplete)?;
+        if joined.is_empty() {
+            joined.reserve_exact(declared.unwrap_or(first.len() + piece.len()));
+            joined.extend_from_slice(&first);
+        }
+        within(joined.len() + piece.len())?;
+        joined.extend_from_slice(&piece);
+    }
+    Ok(if joined.is_empty() { first } else { joined.into() })
 }
 
 fn is_one_of(given: &str, types: &[&str]) -> bool {
@@ -262,13 +305,6 @@ fn is_one_of(given: &str, types: &[&str]) -> bool {
         _ => true,
     };
     types.iter().any(|known| known.eq_ignore_ascii_case(named)) && parts.all(is_utf8)
-}
-
-fn unread(rejection: BytesRejection, limit: usize) -> Refusal {
-    if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
-        return Refusal::too_large(limit);
-    }
-    Refusal::new("malformed_request", "the body is incomplete")
 }
 
 #[cfg(test)]
@@ -294,5 +330,29 @@ mod tests {
     fn a_hash_tells_apart_what_the_parts_together_would_not() {
         assert_ne!(content_hash("POST", "/a", b"b"), content_hash("POST", "/ab", b""));
         assert_eq!(content_hash("POST", "/a", b"b"), content_hash("POST", "/a", b"b"));
+    }
+
+    #[tokio::test]
+    async fn a_body_is_joined_from_its_pieces_and_refused_beyond_its_limit() {
+        let read = async |pieces: &[&'static str], declared| {
+            let pieces: Vec<Result<&'static str, std::io::Error>> = pieces.iter().copied().map(Ok).collect();
+            let body = Body::from_stream(futures_util::stream::iter(pieces));
+            whole(body, declared, 6).await
+        };
+        for (pieces, expected) in [
+            (&[][..], Ok("")),
+            (&["abcdef"], Ok("abcdef")),
+            (&["ab", "", "c", "def"], Ok("abcdef")),
+            (&["", "abc"], Ok("abc")),
+            (&["abcdefg"], Err(Unread::TooLarge)),
+            (&["abc", "defg"], Err(Unread::TooLarge)),
+        ] {
+            assert_eq!(read(pieces, None).await, expected.map(Bytes::from), "{pieces:?}");
+        }
+        assert_eq!(read(&["abc"], Some(3)).await, Ok(Bytes::from("abc")));
+        assert_eq!(read(&[], Some(7)).await, Err(Unread::TooLarge), "it is not read");
+        let broken = [Ok("ab"), Err(std::io::Error::other("gone"))];
+        let broken = whole(Body::from_stream(futures_util::stream::iter(broken)), None, 6).await;
+        assert_eq!(broken, Err(Unread::Incomplete));
     }
 }

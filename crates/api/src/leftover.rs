@@ -5,6 +5,7 @@
 //! refusal is sent, up to a limit in bytes and time. This includes small bodies: callers often send the head and the body
 //! in two packets.
 
+use crate::budget::Held;
 use axum::body::{Body, BodyDataStream, HttpBody};
 use axum::extract::Request;
 use axum::http::header::EXPECT;
@@ -21,7 +22,10 @@ type Slot = Arc<Mutex<Option<BodyDataStream>>>;
 
 /// The rest of a body when its call is done.
 #[derive(Debug)]
-pub struct Leftover(Slot);
+pub struct Leftover {
+    slot: Slot,
+    held: Option<Arc<Held>>,
+}
 
 /// A body that is being read; the rest of it goes back into the slot when its reader is dropped.
 struct Kept {
@@ -43,6 +47,7 @@ impl Leftover {
             return (request, None);
         }
         let slot = Slot::default();
+        let held = request.extensions().get::<Arc<Held>>().cloned();
         let watched = request.map(|body| {
             let kept = Kept { body: Some(body.into_data_stream()), slot: slot.clone() };
             Body::from_stream(stream::unfold(kept, |mut kept| async move {
@@ -53,13 +58,16 @@ impl Leftover {
                 chunk.map(|chunk| (chunk, kept))
             }))
         });
-        (watched, Some(Leftover(slot)))
+        (watched, Some(Leftover { slot, held }))
     }
 
     /// Reads the rest, up to a limit, and discards it.
     pub async fn drain(self) {
-        let left = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let left = self.slot.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(mut left) = left else { return };
+        if let Some(held) = self.held {
+            held.discard();
+        }
         let reading = async {
             let mut read = 0;
             while let Some(Ok(chunk)) = left.next().await {

@@ -6,12 +6,19 @@
 //! call has cents and times with an offset. Empty fields are not sent: the service applies its defaults.
 
 use crate::display::{Moment, Money, typed_moment};
+use axum::body::{Body, HttpBody};
+use bytes::Bytes;
 use daybook_engine::zone::Zone;
 use daybook_service::form::{BadForm, parse};
 use daybook_service::problem::{Detail, Problem};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
 use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::pin::Pin;
+
+/// The largest form, in bytes.
+pub const FORM_BYTES_MAX: usize = 1024 * 1024;
 
 /// The type of a field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,11 +126,24 @@ impl FormValues {
 impl<S: Send + Sync> axum::extract::FromRequest<S> for FormValues {
     type Rejection = crate::page::PageError;
 
-    async fn from_request(request: axum::extract::Request, state: &S) -> Result<FormValues, crate::page::PageError> {
-        let bytes = bytes::Bytes::from_request(request, state).await;
-        let bytes = bytes.map_err(|_| Problem::new("too_large", "the form is larger than 1 MiB"))?;
-        Ok(FormValues::read(&bytes))
+    async fn from_request(request: axum::extract::Request, _: &S) -> Result<FormValues, crate::page::PageError> {
+        Ok(FormValues::read(&read_body(request.into_body()).await?))
     }
+}
+
+/// Reads the body of a form. Its pieces are joined as they arrive, because many small pieces would take several times
+/// the memory.
+pub async fn read_body(mut body: Body) -> Result<Bytes, Problem> {
+    let mut form = Vec::new();
+    while let Some(frame) = poll_fn(|waker| Pin::new(&mut body).poll_frame(waker)).await {
+        let frame = frame.map_err(|_| Problem::new("malformed_request", "the form is incomplete"))?;
+        let Ok(piece) = frame.into_data() else { continue };
+        if form.len() + piece.len() > FORM_BYTES_MAX {
+            return Err(Problem::new("too_large", "the form is larger than 1 MiB"));
+        }
+        form.extend_from_slice(&piece);
+    }
+    Ok(form.into())
 }
 
 /// The query parameters of the URL.

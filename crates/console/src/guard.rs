@@ -6,8 +6,9 @@
 //! separate cookie, for the sign-in and invite forms.
 
 use crate::Console;
+use crate::form::read_body;
 use crate::page::{Notice, PageError, Unframed};
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE, HOST, LOCATION, ORIGIN, REFERRER_POLICY, SET_COOKIE,
@@ -35,8 +36,6 @@ const THEME: &str = "daybook_theme";
 /// The form field and the header with the CSRF token.
 pub const TOKEN_FIELD: &str = "csrf";
 const TOKEN_HEADER: &str = "x-csrf-token";
-/// The largest form that is searched for the CSRF token, in bytes.
-const FORM_BYTES_MAX: usize = 1024 * 1024;
 /// The lifetime of the session cookie in the browser, in seconds. The service decides when the session itself ends.
 const COOKIE_SECONDS: u32 = 7 * 24 * 60 * 60;
 
@@ -270,8 +269,7 @@ async fn check_token(request: Request, manner: &RequestContext) -> Result<Reques
         return Err(Problem::new("not_authorized", message));
     }
     let (parts, body) = request.into_parts();
-    let bytes = to_bytes(body, FORM_BYTES_MAX).await;
-    let bytes = bytes.map_err(|_| Problem::new("too_large", "the form is larger than 1 MiB"))?;
+    let bytes = read_body(body).await?;
     let token = url::form_urlencoded::parse(&bytes).find(|(name, _)| name == TOKEN_FIELD);
     if !token.is_some_and(|(_, token)| equal(&token, &manner.csrf)) {
         return Err(wrong());

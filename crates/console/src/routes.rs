@@ -2,6 +2,7 @@
 //!
 //! The router and the list that tests check are built from the same table, so neither can miss a route.
 
+use crate::form::FORM_BYTES_MAX;
 use crate::guard::{self, Needs};
 use crate::{Console, assets, page, pages};
 use axum::Router;
@@ -10,9 +11,6 @@ use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{MethodRouter, get, post};
 use daybook_service::access::Right;
 use tower_http::catch_panic::CatchPanicLayer;
-
-/// The largest form body, in bytes.
-const FORM_BYTES_MAX: usize = 1024 * 1024;
 
 /// A route, for tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

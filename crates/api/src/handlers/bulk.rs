@@ -80,7 +80,7 @@ pub async fn bulk(
         None => who,
     };
     let call = Call::of(&request);
-    let body = read_body(request, &LINE_TYPES, api.settings.bulk_limit_bytes, &api).await?;
+    let body = read_body(request, &LINE_TYPES, api.settings.bulk_limit_bytes).await?;
     let lines: Vec<&[u8]> = lines(&body)?;
     let repeat = call.repeat(b"")?;
     let who = api.service.record_bulk(&who, lines.len(), &body).await?;

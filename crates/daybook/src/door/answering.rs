@@ -1,15 +1,18 @@
 //! Handles one request of a connection, from the parser to the router and back.
 
 use super::Door;
-use super::bodies::{Arriving, Fate, Leaving, Missing};
+use super::bodies::{Arriving, Fate, Missing};
 use super::connection::Connection;
 use super::figures::Refused;
-use super::seats::Row;
+use super::front::Arrival;
+use super::seats::{Place, Row};
+use super::sending::Leaving;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::header::{CONNECTION, CONTENT_TYPE, HOST, RETRY_AFTER};
 use axum::http::{HeaderValue, Method, Request, Response, StatusCode, Version};
+use daybook_api::budget::{BODIES, Full, Held, Holder, RESPONSES};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::{Body as _, Incoming};
 use serde_json::json;
@@ -25,6 +28,9 @@ const HEALTH_PATHS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 /// The bytes of a refused body that are read, and for how long, so that the sender reads the response.
 const REFUSED_BODY_BYTES: usize = 1 << 20;
 const REFUSED_BODY_PATIENCE: Duration = Duration::from_secs(2);
+
+const TOO_MANY_OF_ADDRESS: &str = "too many connections from this address are in use; retry in a moment";
+const TOO_MANY: &str = "the server has reached its maximum number of connections; retry in a moment";
 
 /// Handles the requests of one connection.
 #[derive(Clone, Debug)]
@@ -64,15 +70,27 @@ impl Answering {
         if !self.connection.begin(has_body, self.door.now()) {
             return Err(Closed);
         }
-        let version = request.version();
-        let fate = Fate::default();
-        let patience = self.door.limits.body_timeout;
-        let request = request.map(|body| Arriving::new(body, self.connection.clone(), patience, fate.clone()));
+        let (mut parts, body) = request.into_parts();
+        let (version, is_read) = (parts.version, parts.method.is_safe());
+        let arrival = self.door.front.receive(self.peer, self.is_tls, &mut parts.headers);
+        let holder = Holder::Address(Place::of(arrival.client.ip()).address());
+        let held = Arc::new(Held::new(self.door.bodies.clone(), holder));
+        if has_body {
+            // The API counts an authenticated call for its organization.
+            parts.extensions.insert(held.clone());
+        }
+        let (fate, patience) = (Fate::default(), self.door.limits.body_timeout);
+        let body = Arriving::new(body, self.connection.clone(), patience, fate.clone(), held.clone());
+        let request = Request::from_parts(parts, body);
         let is_ambiguous = self.is_ambiguous.load(Relaxed);
-        let mut response = match self.refusal(&request) {
+        let is_health_check = is_health_check(&request);
+        let mut response = match self.refusal(is_health_check, holder) {
             _ if is_ambiguous => ambiguous(),
-            Some(refused) => self.refuse(refused, request.into_body()).await,
-            None => self.pass_on(request).await,
+            Some((refused, sentence)) => {
+                held.discard();
+                self.refuse(refused, &sentence, request.into_body()).await
+            }
+            None => self.pass_on(request, arrival).await,
         };
         match fate.missing() {
             Some(Missing::Late) => {
@@ -81,24 +99,30 @@ impl Answering {
             }
             // If the response reaches the caller, it tells the caller to retry.
             Some(Missing::Closed) => response = made_room(),
+            Some(Missing::Full) => response = self.without_room(response, &held),
             None => {}
         }
+        // The call's work with its body is done.
+        drop(held);
+        let unsent = Held::new(self.door.responses.clone(), holder);
+        let mut response = self.count(response, &unsent, is_read && !is_health_check);
         self.door.front.send(response.headers_mut());
-        let is_last = self.row != Row::House || is_ambiguous || fate.missing().is_some();
+        let is_cut_off = matches!(fate.missing(), Some(Missing::Late | Missing::Closed));
+        let is_last = self.row != Row::House || is_ambiguous || is_cut_off;
         if is_last && version < Version::HTTP_2 {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
-        Ok(response.map(|body| Leaving::new(body, self.connection)))
+        let clock = self.door.clock;
+        Ok(response.map(|body| Leaving::new(body, self.connection, unsent, clock)))
     }
 
-    async fn pass_on(&self, request: Request<Arriving>) -> Response<Body> {
+    async fn pass_on(&self, request: Request<Arriving>, arrival: Arrival) -> Response<Body> {
         let mut request = request.map(Body::new);
-        let arrival = self.door.front.receive(self.peer, self.is_tls, request.headers_mut());
         let mut _counted = None;
         if arrival.is_by_proxy {
             match self.door.clients.admit(arrival.client.ip()) {
                 Some(counted) => _counted = Some(counted),
-                None => return self.too_many(Refused::Address),
+                None => return self.too_many(Refused::Address, TOO_MANY_OF_ADDRESS),
             }
         }
         name_host(&mut request);
@@ -109,25 +133,65 @@ impl Answering {
         }
     }
 
-    /// Why a request is refused.
-    fn refusal(&self, request: &Request<Arriving>) -> Option<Refused> {
-        let Row::Reserve(refused) = self.row else { return None };
-        let is_health_check =
-            [Method::GET, Method::HEAD].contains(request.method()) && HEALTH_PATHS.contains(&request.uri().path());
-        (!is_health_check).then_some(refused)
+    /// Why a request is refused before it begins, and the error message.
+    fn refusal(&self, is_health_check: bool, holder: Holder) -> Option<(Refused, String)> {
+        if is_health_check {
+            return None;
+        }
+        match self.row {
+            Row::Reserve(Refused::Address) => Some((Refused::Address, TOO_MANY_OF_ADDRESS.to_owned())),
+            Row::Reserve(refused) => Some((refused, TOO_MANY.to_owned())),
+            Row::House => {
+                let full: Full = self.door.responses.is_used_up_by(holder)?;
+                Some((Refused::Responses, full.sentence(RESPONSES)))
+            }
+        }
     }
 
-    async fn refuse(&self, refused: Refused, body: Arriving) -> Response<Body> {
+    async fn refuse(&self, refused: Refused, sentence: &str, body: Arriving) -> Response<Body> {
         // Reads the body, however much arrives: a response sent before the body is read may not reach the caller.
-        let read = Limited::new(body, REFUSED_BODY_BYTES).collect();
+        let mut body = Limited::new(body, REFUSED_BODY_BYTES);
+        let read = async { while let Some(Ok(_)) = body.frame().await {} };
         let _ = tokio::time::timeout(REFUSED_BODY_PATIENCE, read).await;
-        self.too_many(refused)
+        self.too_many(refused, sentence)
     }
 
-    fn too_many(&self, refused: Refused) -> Response<Body> {
+    fn too_many(&self, refused: Refused, sentence: &str) -> Response<Body> {
         self.door.figures.refused(refused, self.door.now());
-        come_again(refused.sentence())
+        come_again(sentence)
     }
+
+    /// The response to a call whose body does not fit into the budget: the API's own, or one in its place.
+    fn without_room(&self, response: Response<Body>, held: &Held) -> Response<Body> {
+        self.door.figures.refused(Refused::Bodies, self.door.now());
+        match held.refused() {
+            Some(full) if response.status() != StatusCode::SERVICE_UNAVAILABLE => come_again(&full.sentence(BODIES)),
+            _ => response,
+        }
+    }
+
+    /// Counts the memory of a response until it is sent. A response that only shows something is dropped if it does not
+    /// fit; one that reports a change is always sent.
+    fn count(&self, response: Response<Body>, unsent: &Held, may_drop: bool) -> Response<Body> {
+        let bytes = |response: &Response<Body>| {
+            response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or_default()
+        };
+        if may_drop && let Err(full) = unsent.take(bytes(&response)) {
+            drop(response);
+            let refusal = self.too_many(Refused::Responses, &full.sentence(RESPONSES));
+            unsent.take_anyway(bytes(&refusal));
+            return refusal;
+        }
+        if !may_drop {
+            unsent.take_anyway(bytes(&response));
+        }
+        response
+    }
+}
+
+/// Whether reserve connections may make this request.
+fn is_health_check(request: &Request<Arriving>) -> bool {
+    [Method::GET, Method::HEAD].contains(request.method()) && HEALTH_PATHS.contains(&request.uri().path())
 }
 
 fn made_room() -> Response<Body> {

@@ -1,7 +1,8 @@
-//! Bodies in transit: request bodies, which have a time limit, and response bodies, which report when they are sent.
+//! Request bodies, which have a time limit and a budget of memory.
 
 use super::connection::Connection;
 use bytes::Bytes;
+use daybook_api::budget::{Full, Held};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use std::future::Future;
 use std::pin::Pin;
@@ -10,6 +11,9 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::Sleep;
+
+/// The longest declared length that is counted before the body arrives: the largest body of a call.
+const LARGEST_AHEAD: usize = 16 << 20;
 
 type AnyError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -20,6 +24,8 @@ pub enum Missing {
     Late,
     /// The door closed the connection in the meantime.
     Closed,
+    /// It does not fit into the budget.
+    Full,
 }
 
 /// Shared between a request body and its response: why the body did not arrive.
@@ -32,6 +38,7 @@ impl Fate {
         match self.0.load(Relaxed) {
             1 => Some(Missing::Late),
             2 => Some(Missing::Closed),
+            3 => Some(Missing::Full),
             _ => None,
         }
     }
@@ -40,6 +47,7 @@ impl Fate {
         let number = match missing {
             Missing::Late => 1,
             Missing::Closed => 2,
+            Missing::Full => 3,
         };
         self.0.store(number, Relaxed);
     }
@@ -55,13 +63,48 @@ pub struct Arriving {
     sleep: Option<Pin<Box<Sleep>>>,
     has_arrived: bool,
     fate: Fate,
+    held: Arc<Held>,
+    /// The bytes that are counted already and have not arrived; `None` before the first piece is read.
+    ahead: Option<usize>,
 }
 
 impl Arriving {
-    /// A body with a time limit. `fate` receives the outcome.
-    pub fn new(body: Incoming, connection: Arc<Connection>, patience: Duration, fate: Fate) -> Arriving {
+    /// A body with a time limit, counted as `held`. `fate` receives the outcome.
+    pub fn new(
+        body: Incoming,
+        connection: Arc<Connection>,
+        patience: Duration,
+        fate: Fate,
+        held: Arc<Held>,
+    ) -> Arriving {
         let has_arrived = body.is_end_stream();
-        Arriving { body, connection, patience, sleep: None, has_arrived, fate }
+        Arriving { body, connection, patience, sleep: None, has_arrived, fate, held, ahead: None }
+    }
+
+    /// Counts the declared length when the body is first read. A length beyond every limit is not counted ahead: the
+    /// reader refuses the body when it exceeds the reader's own limit.
+    fn reserve(&mut self) -> Result<(), Full> {
+        if self.ahead.is_some() {
+            return Ok(());
+        }
+        let declared = self.body.size_hint().exact().and_then(|length| usize::try_from(length).ok());
+        let declared = declared.filter(|length| *length <= LARGEST_AHEAD).unwrap_or_default();
+        self.ahead = Some(0);
+        self.held.take(declared)?;
+        self.ahead = Some(declared);
+        Ok(())
+    }
+
+    /// Counts the bytes of a piece, unless they were counted ahead.
+    fn count(&mut self, bytes: usize) -> Result<(), Full> {
+        let ahead = self.ahead.unwrap_or_default();
+        self.ahead = Some(ahead.saturating_sub(bytes));
+        self.held.take(bytes.saturating_sub(ahead))
+    }
+
+    fn refuse(&self) -> Poll<Option<Result<Frame<Bytes>, AnyError>>> {
+        self.fate.set(Missing::Full);
+        Poll::Ready(Some(Err("the bodies of concurrent requests take too much memory".into())))
     }
 
     /// Records that the body is complete. Returns `false` if the connection was closed before.
@@ -83,7 +126,15 @@ impl Body for Arriving {
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, AnyError>>> {
         let this = self.get_mut();
+        if this.reserve().is_err() {
+            return this.refuse();
+        }
         if let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(cx) {
+            if let Some(Ok(piece)) = &frame
+                && this.count(piece.data_ref().map_or(0, Bytes::len)).is_err()
+            {
+                return this.refuse();
+            }
             let is_over = frame.is_none() || this.body.is_end_stream();
             if is_over && !this.arrive() {
                 this.fate.set(Missing::Closed);
@@ -96,43 +147,6 @@ impl Body for Arriving {
         ready!(sleep.as_mut().poll(cx));
         this.fate.set(Missing::Late);
         Poll::Ready(Some(Err("the body did not arrive in time".into())))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
-/// The body of a response.
-#[derive(Debug)]
-pub struct Leaving {
-    body: axum::body::Body,
-    connection: Arc<Connection>,
-}
-
-impl Leaving {
-    /// A response body of a connection.
-    pub fn new(body: axum::body::Body, connection: Arc<Connection>) -> Leaving {
-        Leaving { body, connection }
-    }
-}
-
-impl Drop for Leaving {
-    fn drop(&mut self) {
-        self.connection.leaving();
-    }
-}
-
-impl Body for Leaving {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.get_mut().body).poll_frame(cx)
     }
 
     fn is_end_stream(&self) -> bool {

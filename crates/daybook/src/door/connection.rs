@@ -9,9 +9,13 @@
 //! lock: a request that has begun is processed and answered, and one that has not begun has changed nothing.
 
 use super::limits::Limits;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use super::sending::Sending;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::sync::Notify;
+
+/// How long a response may have made no progress before its connection counts as waiting for its client.
+const READING_PAUSE: Duration = Duration::from_secs(1);
 
 /// Why the door closed a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,8 +72,10 @@ struct State {
     waiting_since: Duration,
     /// When the head in progress began to arrive.
     head_since: Option<Duration>,
-    /// Since when the client has not read the data being sent.
+    /// Since when the socket has been blocked, because the client does not read.
     unread_since: Option<Duration>,
+    /// The responses that are being sent, and some that are sent.
+    sending: Vec<Weak<Sending>>,
 }
 
 impl Connection {
@@ -86,6 +92,7 @@ impl Connection {
             waiting_since: now,
             head_since: Some(now),
             unread_since: None,
+            sending: Vec::new(),
         };
         Connection { state: Mutex::new(state), ending: Notify::new() }
     }
@@ -131,6 +138,13 @@ impl Connection {
         let mut state = self.state();
         state.bodies = state.bodies.saturating_sub(1);
         state.ended.is_none()
+    }
+
+    /// Records that a response is ready to be sent.
+    pub fn send(&self, response: &Arc<Sending>) {
+        let mut state = self.state();
+        state.sending.retain(|sent| sent.strong_count() > 0);
+        state.sending.push(Arc::downgrade(response));
     }
 
     /// Records that a response was handed over for sending.
@@ -194,13 +208,22 @@ impl Connection {
 }
 
 impl State {
-    fn overdue(&self, now: Duration, limits: &Limits) -> Option<Ending> {
+    fn overdue(&mut self, now: Duration, limits: &Limits) -> Option<Ending> {
         let is_past = |since: Duration, timeout| now.saturating_sub(since) > timeout;
         if self.ended.is_some() {
             return None;
         }
         if self.unread_since.is_some_and(|since| is_past(since, limits.write_timeout)) {
             return Some(Ending::Unread);
+        }
+        let longest_unread = self.sending().filter_map(|response| response.unread_for(now)).max();
+        if longest_unread.is_some_and(|unread| unread > limits.write_timeout) {
+            return Some(Ending::Unread);
+        }
+        if longest_unread.is_some() {
+            // It becomes idle after the last byte, even if HTTP/2 took over the whole body earlier.
+            self.waiting_since = now;
+            return None;
         }
         if self.in_flight > 0 {
             return None;
@@ -211,8 +234,17 @@ impl State {
         }
     }
 
+    /// The responses that are not fully written.
+    fn sending(&self) -> impl Iterator<Item = Arc<Sending>> {
+        self.sending.iter().filter_map(Weak::upgrade)
+    }
+
     fn waited(&self, now: Duration) -> Option<Duration> {
-        let waits = self.unread_since.is_some() || self.in_flight == self.bodies;
+        let is_unread = |response: &Arc<Sending>| {
+            !response.is_handed_over() && response.unread_for(now).is_some_and(|unread| unread > READING_PAUSE)
+        };
+        let unread = self.sending().filter(is_unread).count();
+        let waits = self.unread_since.is_some() || self.in_flight as usize == self.bodies as usize + unread;
         if self.ended.is_some() || !waits {
             return None;
         }
@@ -224,6 +256,8 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::door::limits::{BODY_BYTES, RESPONSE_BYTES};
+    use daybook_api::budget::{Budget, Held, Holder};
 
     fn s(seconds: u64) -> Duration {
         Duration::from_secs(seconds)
@@ -238,6 +272,8 @@ mod tests {
             idle_timeout: s(60),
             body_timeout: s(60),
             write_timeout: s(30),
+            body_bytes: BODY_BYTES,
+            response_bytes: RESPONSE_BYTES,
         }
     }
 
@@ -300,5 +336,57 @@ mod tests {
         assert!(other.begin(true, s(1)));
         assert!(other.end_to_make_room(Ending::Address, s(2)));
         assert!(!other.body_arrived(), "its request must not be worked on");
+    }
+
+    fn response() -> Arc<Sending> {
+        let budget = Arc::new(Budget::new(RESPONSE_BYTES));
+        Arc::new(Sending::new(Held::new(budget, Holder::Organization(1))))
+    }
+
+    #[test]
+    fn a_response_without_progress_is_overdue_whatever_else_is_written() {
+        let connection = Connection::new(s(0));
+        connection.share(s(0));
+        assert!(connection.begin(false, s(1)) && connection.begin(false, s(1)));
+        let (stuck, read) = (response(), response());
+        connection.send(&stuck);
+        assert_eq!(connection.end_if_overdue(s(100), &limits()), None, "its handler is at work");
+        stuck.hand_over(1_000, s(100));
+        connection.send(&read);
+        read.hand_over(1_000, s(100));
+        assert_eq!(connection.standing(s(101)).1, None);
+        for second in 101..=130 {
+            read.written(10, s(second));
+            connection.written();
+            connection.flushed(s(second));
+            assert_eq!(connection.end_if_overdue(s(second), &limits()), None);
+        }
+        assert_eq!(connection.standing(s(130)).1, None, "the other response is being read");
+        assert_eq!(connection.end_if_overdue(s(131), &limits()), Some(Ending::Unread));
+    }
+
+    #[test]
+    fn a_response_that_is_read_slowly_is_not_idle_and_makes_room_when_it_stops() {
+        let connection = Connection::new(s(0));
+        connection.share(s(0));
+        assert!(connection.begin(false, s(1)));
+        let response = response();
+        connection.send(&response);
+        response.hand_over(1_000, s(1));
+        for second in (20..200).step_by(20) {
+            response.written(10, s(second));
+            assert_eq!(connection.end_if_overdue(s(second), &limits()), None);
+        }
+        assert_eq!((connection.standing(s(181)).1, connection.standing(s(182)).1.is_some()), (None, true));
+        response.end();
+        connection.leaving();
+        connection.flushed(s(182));
+        for second in (200..=260).step_by(20) {
+            response.written(10, s(second));
+            assert_eq!(connection.end_if_overdue(s(second), &limits()), None, "it is not idle");
+        }
+        drop(response);
+        assert_eq!(connection.end_if_overdue(s(320), &limits()), None);
+        assert_eq!(connection.end_if_overdue(s(321), &limits()), Some(Ending::Idle));
     }
 }

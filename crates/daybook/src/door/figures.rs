@@ -8,32 +8,39 @@ use std::time::Duration;
 /// The least time between two log lines of the same kind.
 const BETWEEN_LINES: Duration = Duration::from_secs(1);
 
-/// Why a connection is admitted only for health checks.
+/// Why a connection is admitted only for health checks, or a call is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// Its address has reached its limit, and all its connections have requests in progress.
     Address,
     /// The server has reached its limit, and all connections have requests in progress.
     Full,
+    /// The bodies of concurrent requests have reached their limit.
+    Bodies,
+    /// Responses that were not read yet have reached their limit.
+    Responses,
 }
 
 impl Refused {
     /// All of them.
-    const ALL: [Refused; 2] = [Refused::Address, Refused::Full];
+    const ALL: [Refused; 4] = [Refused::Address, Refused::Full, Refused::Bodies, Refused::Responses];
 
     /// The label of the metric.
     pub const fn label(self) -> &'static str {
         match self {
             Refused::Address => "address",
             Refused::Full => "full",
+            Refused::Bodies => "bodies",
+            Refused::Responses => "responses",
         }
     }
 
-    /// The error message for the caller.
-    pub const fn sentence(self) -> &'static str {
+    /// The log line.
+    const fn line(self) -> &'static str {
         match self {
-            Refused::Address => "too many connections from this address are in use; retry in a moment",
-            Refused::Full => "the server has reached its maximum number of connections; retry in a moment",
+            Refused::Address | Refused::Full => "connections are refused: there are too many",
+            Refused::Bodies => "calls are refused: the bodies of concurrent requests take too much memory",
+            Refused::Responses => "calls are refused: responses that were not read yet take too much memory",
         }
     }
 }
@@ -59,7 +66,8 @@ impl Default for Figures {
         let registry = Registry::default();
         let counter = |name, help| registry.counter(name, help);
         let by_reason = |name, help| registry.counters(name, help, &["reason"]);
-        let refused = by_reason("daybook_connections_refused_total", "Connections refused because a limit was reached");
+        let refused =
+            by_reason("daybook_connections_refused_total", "Connections and calls refused because a limit was reached");
         let closed = by_reason(
             "daybook_connections_closed_total",
             "Connections closed because they were idle or slow, or to make room",
@@ -101,11 +109,11 @@ impl Figures {
         self.closed[ending as usize].add(1);
     }
 
-    /// Records that a connection was refused.
+    /// Records that a connection or a call was refused.
     pub fn refused(&self, refused: Refused, now: Duration) {
         self.refused[refused as usize].add(1);
         if let Some(times) = self.full_lines.count(now) {
-            tracing::warn!(reason = refused.label(), times, "connections are refused: there are too many");
+            tracing::warn!(reason = refused.label(), times, "{}", refused.line());
         }
     }
 

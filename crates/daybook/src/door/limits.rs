@@ -4,6 +4,7 @@
 //! database, files and webhooks need some too. So the door first raises that limit as far as the system allows.
 
 use crate::config::Settings;
+use daybook_api::budget::Most;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::time::Duration;
 
@@ -13,6 +14,12 @@ const DESCRIPTORS_KEPT: u64 = 256;
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Connections in addition to the cap, for health checks.
 const RESERVE: usize = 16;
+
+/// The most memory for the bodies of concurrent requests: four bodies of `/bulk` for each organization.
+pub const BODY_BYTES: Most = Most { organization: 64 << 20, address: 16 << 20, addresses: 128 << 20, total: 256 << 20 };
+/// The most memory for responses that are not sent yet. They are counted by address only.
+pub const RESPONSE_BYTES: Most =
+    Most { organization: 64 << 20, address: 64 << 20, addresses: 256 << 20, total: 256 << 20 };
 
 /// The caps and timeouts of the door.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +38,10 @@ pub struct Limits {
     pub body_timeout: Duration,
     /// The time limit for a client to read its response.
     pub write_timeout: Duration,
+    /// The most memory for request bodies.
+    pub body_bytes: Most,
+    /// The most memory for unsent responses.
+    pub response_bytes: Most,
 }
 
 impl Limits {
@@ -56,6 +67,8 @@ impl Limits {
             idle_timeout: settings.idle_timeout,
             body_timeout: settings.body_timeout,
             write_timeout: WRITE_TIMEOUT,
+            body_bytes: BODY_BYTES,
+            response_bytes: RESPONSE_BYTES,
         }
     }
 

@@ -14,10 +14,11 @@
 //! | [`limits`] | caps and timeouts, and the descriptors they must fit into |
 //! | [`seats`] | every open connection, by address; which one is closed to make room |
 //! | [`connection`] | the state of a connection |
-//! | [`watched`], [`bodies`] | track that state by the connection's bytes and bodies |
+//! | [`watched`], [`bodies`], [`sending`] | track that state by the connection's bytes, request bodies and responses |
 //! | [`answering`] | one request, to the router and back |
 //! | [`front`], [`framing`] | proxies in front of the server; requests that state their length in two ways |
 //! | [`clients`] | concurrent requests of each client behind proxies |
+//! | `daybook_api::budget` | the memory of request bodies and of unsent responses |
 //! | [`tls`], [`certificate`] | certificates, reloaded when they change; their dates and names |
 //! | [`figures`] | metrics, and rate-limited log lines |
 //!
@@ -33,6 +34,7 @@ mod framing;
 pub mod front;
 pub mod limits;
 mod seats;
+mod sending;
 pub mod tls;
 mod watched;
 
@@ -42,6 +44,7 @@ use answering::Answering;
 use axum::Router;
 use axum::http::Request;
 use clients::Clients;
+use daybook_api::budget::Budget;
 use daybook_clock::Stopwatch;
 use daybook_metrics::Families;
 use figures::Figures;
@@ -71,7 +74,7 @@ const BACKLOG: u32 = 4_096;
 /// The largest head, and the read buffer of a body, in bytes.
 const BUFFER_BYTES: usize = 64 * 1_024;
 /// The most concurrent requests of an HTTP/2 connection.
-const STREAMS: u32 = 100;
+const STREAMS: u32 = 32;
 /// How long accepting pauses when the system has no descriptors left, and how many connections are then closed.
 const REST: Duration = Duration::from_millis(50);
 const THINNED_OUT: usize = 16;
@@ -83,6 +86,10 @@ pub struct Door {
     seats: Arc<Seats>,
     figures: Arc<Figures>,
     clients: Arc<Clients>,
+    /// The memory of request bodies.
+    bodies: Arc<Budget>,
+    /// The memory of unsent responses.
+    responses: Arc<Budget>,
     front: Front,
     clock: Stopwatch,
 }
@@ -102,7 +109,8 @@ impl Door {
         let figures = Arc::new(Figures::default());
         let seats = Arc::new(Seats::new(limits, figures.clone()));
         let clients = Arc::new(Clients::new(limits.per_address));
-        Arc::new(Door { limits, seats, figures, clients, front, clock: Stopwatch::start() })
+        let [bodies, responses] = [limits.body_bytes, limits.response_bytes].map(|most| Arc::new(Budget::new(most)));
+        Arc::new(Door { limits, seats, figures, clients, bodies, responses, front, clock: Stopwatch::start() })
     }
 
     /// The time since the door was created.
@@ -247,6 +255,8 @@ where
     let mut builder = http1::Builder::new();
     // The door enforces timeouts itself, because the limit between requests differs from the limit of a head.
     builder.header_read_timeout(None).max_buf_size(BUFFER_BYTES);
+    // A client may close its sending side after its request and still read the response.
+    builder.half_close(true);
     drive!(builder.serve_connection(TokioIo::new(stream), service), connection, closing)
 }
 

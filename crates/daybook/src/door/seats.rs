@@ -26,6 +26,11 @@ impl Place {
             old => Place(old),
         }
     }
+
+    /// Its address, or the address of its network.
+    pub fn address(self) -> IpAddr {
+        self.0
+    }
 }
 
 /// All seats.
@@ -237,6 +242,7 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::door::limits::{BODY_BYTES, RESPONSE_BYTES};
 
     fn s(seconds: u64) -> Duration {
         Duration::from_secs(seconds)
@@ -251,6 +257,8 @@ mod tests {
             idle_timeout: s(60),
             body_timeout: s(60),
             write_timeout: s(30),
+            body_bytes: BODY_BYTES,
+            response_bytes: RESPONSE_BYTES,
         };
         Arc::new(Seats::new(limits, Arc::default()))
     }

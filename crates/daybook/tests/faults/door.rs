@@ -4,7 +4,7 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::routing::{get, post};
 use daybook::door::front::Front;
-use daybook::door::limits::Limits;
+use daybook::door::limits::{BODY_BYTES, Limits, RESPONSE_BYTES};
 use daybook::door::{Door, Site, listen};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -45,6 +45,8 @@ fn limits() -> Limits {
         idle_timeout: LONG,
         body_timeout: LONG,
         write_timeout: LONG,
+        body_bytes: BODY_BYTES,
+        response_bytes: RESPONSE_BYTES,
     }
 }
 

@@ -4,9 +4,10 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper::client::conn::{http1, http2};
 use hyper::{Request, Response, Version};
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::runtime::Runtime;
@@ -79,7 +80,8 @@ impl Caller {
         Box::new(stream)
     }
 
-    fn request(&self, method: &str, path: &str, more: &[(&str, &str)], body: &str) -> Request<Full<Bytes>> {
+    /// A request.
+    pub fn request(&self, method: &str, path: &str, more: &[(&str, &str)], body: &str) -> Request<Full<Bytes>> {
         let mut request = Request::builder().method(method);
         request = if self.version == Version::HTTP_2 {
             request.uri(format!("https://{}{path}", self.host))
@@ -112,6 +114,29 @@ impl Caller {
             Response::from_parts(parts, String::from_utf8(bytes.to_vec()).expect("text"))
         };
         Runtime::new().expect("a runtime").block_on(answering)
+    }
+
+    /// Opens an HTTP/2 connection that lets the server send this many bytes of each response, until the client reads
+    /// them. It pings the server all the time.
+    pub async fn with_window(&self, bytes: u32) -> http2::SendRequest<Full<Bytes>> {
+        let mut builder = http2::Builder::new(TokioExecutor::new());
+        builder.timer(TokioTimer::new()).keep_alive_interval(Duration::from_millis(20));
+        builder.initial_stream_window_size(bytes);
+        let (sender, driver) = builder.handshake(TokioIo::new(self.connect().await)).await.expect("HTTP/2");
+        tokio::spawn(driver);
+        sender
+    }
+
+    /// Sends the beginning of a request and leaves the connection open.
+    pub fn begin(&self, bytes: &str) -> std::net::TcpStream {
+        let connecting = async {
+            let socket = TcpSocket::new_v4().expect("a socket");
+            socket.bind((self.from, 0).into()).expect("a loopback address");
+            let mut stream = socket.connect(self.to).await.expect("the other side is there");
+            stream.write_all(bytes.as_bytes()).await.expect("it is sent");
+            stream.into_std().expect("a stream")
+        };
+        Runtime::new().expect("a runtime").block_on(connecting)
     }
 
     /// Fetches a page.

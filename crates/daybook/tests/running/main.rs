@@ -3,6 +3,7 @@
 
 mod administration;
 mod behind_nginx;
+mod budgets;
 mod caller;
 mod care;
 mod doctor;
@@ -21,4 +22,5 @@ mod support;
 mod terminal;
 mod time_zones;
 mod tls;
+mod unread;
 mod upgrading;

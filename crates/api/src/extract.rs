@@ -42,6 +42,7 @@ macro_rules! callers {
             async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<$name, Refusal> {
                 let caller = caller(parts, api).await?;
                 caller.may($right)?;
+                api.service.reads_for(caller.org);
                 Ok($name(caller))
             }
         }

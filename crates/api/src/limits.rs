@@ -111,7 +111,7 @@ pub async fn around(State(api): State<Api>, mut request: Request, next: Next) ->
     let (request, leftover) = Leftover::of(request);
     let mut response = match may_run(&api, &method) {
         Ok(()) => {
-            let answer = tokio::time::timeout(api.settings.timeout, next.run(request)).await;
+            let answer = tokio::time::timeout(api.settings.timeout, run(&api, request, next)).await;
             answer.unwrap_or_else(|_| Refusal::timed_out().into_response())
         }
         Err(refusal) => {
@@ -128,6 +128,11 @@ pub async fn around(State(api): State<Api>, mut request: Request, next: Next) ->
     log(&context, client, &method, path, &response, took);
     finish(&mut response, &context);
     response
+}
+
+/// Runs the handler. A call that reads uses its organization's share of the database's readers.
+async fn run(api: &Api, request: Request, next: Next) -> Response {
+    if request.method().is_safe() { api.service.reading(next.run(request)).await } else { next.run(request).await }
 }
 
 /// Refuses calls that change something once a newer build has migrated the database.

@@ -201,7 +201,7 @@ parameters! {
         /// Only records about the subject with this id.
         #[param(pattern = "^[^\\x00]{1,300}$", example = "loan-1")]
         subject_id,
-        /// Only the record of this request.
+        /// Only the record of this request. Has no index: the search examines 20,000 records for a page.
         #[param(pattern = "^[A-Za-z0-9._:~-]{1,128}$")]
         request_id,
         /// Only records written at this moment or later.

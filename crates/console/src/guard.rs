@@ -139,7 +139,7 @@ pub async fn stand(State((console, needs)): State<(Console, Needs)>, request: Re
     let notice_read = manner.notice.is_some();
     let admitted = admit(&console, needs, request, &mut manner).await;
     let mut response = match admitted {
-        Ok(request) => run(request, next).await,
+        Ok(request) => run(&console, request, next).await,
         Err(refused) => refused,
     };
     if let Some(token) = door.filter(|_| needs == Needs::Nobody) {
@@ -158,10 +158,16 @@ pub fn forget_notice(response: &mut Response, manner: &RequestContext) {
     }
 }
 
-/// Runs the handler. For a signed-in user, an error page gets the navigation frame.
-async fn run(request: Request, next: Next) -> Response {
+/// Runs the handler. For a signed-in user, an error page gets the navigation frame, and a page's reads use the share of
+/// the user's organization.
+async fn run(console: &Console, request: Request, next: Next) -> Response {
     let visitor = request.extensions().get::<Visitor>().cloned();
-    let mut response = next.run(request).await;
+    let mut response = match &visitor {
+        Some(visitor) if request.method().is_safe() => {
+            console.service.reading_for(visitor.caller().org, next.run(request)).await
+        }
+        _ => next.run(request).await,
+    };
     match (visitor, response.extensions_mut().remove::<Unframed>()) {
         (Some(visitor), Some(Unframed(problem))) => PageError::new(problem).seen_by(&visitor),
         _ => response,

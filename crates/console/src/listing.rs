@@ -42,7 +42,7 @@ pub struct Listed<T> {
 }
 
 /// The position of a page in its list.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 pub struct Marks {
     starting_after: Option<String>,
     ending_before: Option<String>,

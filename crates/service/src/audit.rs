@@ -15,16 +15,16 @@
 
 use crate::Service;
 use crate::access::{Caller, Right};
-use crate::paging::Paging;
+use crate::paging::{Paging, write_mark};
 use crate::problem::{Detail, Problem};
 use crate::secrets::{Secrets, hash};
 use crate::verify::Verified;
 use crate::view::{self, render};
-use crate::webhooks::deliveries::{no_mark, one_way, onward};
+use crate::webhooks::deliveries::{no_mark, onward};
 use bytes::Bytes;
 use daybook_clock::Stopwatch;
 use daybook_engine::time::Time;
-use daybook_store::audit::{AuditFilter, AuditHead, AuditRecord, AuditRow, NewAuditRecord, Origin, chained};
+use daybook_store::audit::{AuditFilter, AuditHead, AuditPage, AuditRecord, AuditRow, NewAuditRecord, Origin, chained};
 use daybook_store::records::OrgId;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -37,6 +37,8 @@ const LONGEST_DETAILS: usize = 4_096;
 const LONGEST_TEXT: usize = 300;
 /// The number of records read at once.
 const STEP: usize = 1_000;
+/// The largest number of records that a search examines for a page, if no index finds them.
+pub(crate) const MOST_EXAMINED: usize = 20_000;
 
 /// An action to record.
 #[derive(Clone, Debug)]
@@ -165,6 +167,11 @@ impl Service {
         Service { keeps_audit_trail: false, ..self }
     }
 
+    /// The same service, whose searches in the audit trail examine at most this many records for a page. For tests.
+    pub fn examining_audit_records(self, most: usize) -> Service {
+        Service { most_examined: most, ..self }
+    }
+
     /// The record of a caller's action at the current time.
     pub(crate) fn recorded(&self, who: &Caller, act: Act<'_>) -> Option<NewAuditRecord> {
         record(&self.secrets, self.clock.now(), who, act).filter(|_| self.keeps_audit_trail)
@@ -186,7 +193,9 @@ impl Service {
         self.record_first(who, act).await
     }
 
-    /// A page of the records of the caller's organization, newest first.
+    /// A page of the records of the caller's organization, newest first. A search without an index examines a limited
+    /// number of records for each page. If few match, the page may be short or empty and still state that there are
+    /// more.
     pub async fn list_audit_records(&self, who: &Caller, paging: Paging, query: AuditQuery) -> Result<Bytes, Problem> {
         who.may(Right::Administer)?;
         onward(&paging)?;
@@ -199,9 +208,13 @@ impl Service {
             ("request_id", request_id.as_deref(), 128, is_plain),
         ])?;
         let filter = AuditFilter { actor, action, subject_id, request_id, since, until };
-        let mut rows = self.store.audit_records(who.org, &filter, before, paging.limit + 1).await?;
-        let paging = one_way(paging.cut(&mut rows, |row| row.seq.to_string()));
-        Ok(render(&view::Page { results: rows.iter().map(view::AuditRecord::new).collect(), paging }))
+        let most = self.most_examined;
+        let AuditPage { records, next } =
+            self.store.audit_records(who.org, &filter, before, paging.limit, most).await?;
+        let mark = next.or(records.last().map(|last| last.seq));
+        let starting_after = mark.map(|number| write_mark(&number.to_string()));
+        let paging = view::Paging { starting_after, ending_before: None, has_more: next.is_some() };
+        Ok(render(&view::Page { results: records.iter().map(view::AuditRecord::new).collect(), paging }))
     }
 
     /// The hash of a record in the caller's organization, in hexadecimal.
@@ -283,7 +296,7 @@ impl Service {
     /// Checks that no record lies after the head of a chain. The head is read after the records, so it is never behind
     /// a record that was appended.
     async fn verify_end(&self, chain: &mut Chain) -> Result<(), Problem> {
-        let last = self.store.audit_records(chain.org, &AuditFilter::default(), None, 1).await?.pop();
+        let last = self.store.audit_records(chain.org, &AuditFilter::default(), None, 1, 1).await?.records.pop();
         let Some(last) = last else { return Ok(()) };
         let heads = self.store.audit_heads().await?;
         let head = heads.iter().find(|head| head.org == chain.org).map_or(0, |head| head.seq);

@@ -121,6 +121,8 @@ pub struct Service {
     monitored: Arc<single_flight::SingleFlight<(), monitoring::Read>>,
     /// Whether callers' actions are recorded. Always true, except to measure the cost of recording.
     pub(crate) keeps_audit_trail: bool,
+    /// The largest number of audit records that a search examines for a page.
+    pub(crate) most_examined: usize,
 }
 
 impl Service {
@@ -187,6 +189,7 @@ impl Service {
             superseded,
             monitored: Arc::default(),
             keeps_audit_trail: true,
+            most_examined: audit::MOST_EXAMINED,
         })
     }
 

@@ -159,7 +159,7 @@ impl Service {
         self.held.forget(is_old);
         let waiting = self.held.count(&row.key, async move {
             let at = service.clock.now();
-            Ok(Counted { version, at, held: service.count_held(&key).await? })
+            Ok(Counted { version, at, held: service.reading_for(key.org, service.count_held(&key)).await? })
         });
         let (counted, is_of_now) = match waiting.within(PATIENCE).await {
             Some(counted) => (Some(counted?), true),

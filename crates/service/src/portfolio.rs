@@ -346,7 +346,7 @@ impl Service {
     fn begin_to_count(&self, org: OrgId) -> Waiting<Arc<Slow>> {
         let service = self.clone();
         self.portfolio.figures.count(&org, async move {
-            let counted = service.count_slow(org, service.clock.now()).await;
+            let counted = service.reading_for(org, service.count_slow(org, service.clock.now())).await;
             if let Err(problem) = &counted {
                 tracing::warn!(%problem, "the figures of a portfolio could not be calculated");
             }

@@ -1,12 +1,17 @@
-//! Long reads: work that folds a whole journal runs outside the threads that serve requests, and organizations share it
-//! fairly.
+//! Reads are shared fairly between organizations: the processors, and the readers of the database.
 //!
-//! As many run at the same time as there are processors. One organization gets at most all but one of these places, so
-//! a caller of another organization never waits for more than one read to end.
+//! Work that folds a whole journal runs outside the threads that serve requests. As many run at the same time as there
+//! are processors. One organization gets at most all but one of these places, so a caller of another organization never
+//! waits for more than one read to end.
+//!
+//! A call that reads runs within [`Service::reading`], and uses its organization's share of the database's readers
+//! ([`daybook_store::sharing`]).
 
+use crate::Service;
 use crate::lock::lock;
 use crate::problem::Problem;
 use daybook_store::records::OrgId;
+use daybook_store::sharing::{self, Turn};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use tokio::sync::Semaphore;
@@ -49,6 +54,43 @@ impl Readers {
             done
         });
         working.await.unwrap_or_else(|error| Err(Problem::internal(format!("a read was stopped: {error}"))))
+    }
+}
+
+impl Service {
+    /// Runs a call that reads. Once [`Service::reads_for`] has named its organization, its reads use that
+    /// organization's share of the database's readers.
+    pub async fn reading<T>(&self, call: impl Future<Output = T>) -> T {
+        sharing::within_a_share(call).await
+    }
+
+    /// Runs a call, or a part of one, whose reads use an organization's share of the database's readers.
+    pub async fn reading_for<T>(&self, org: OrgId, call: impl Future<Output = T>) -> T {
+        let named = async {
+            self.reads_for(org);
+            call.await
+        };
+        self.reading(named).await
+    }
+
+    /// The current call reads for this organization.
+    pub fn reads_for(&self, org: OrgId) {
+        self.store.sharing().join(org);
+    }
+
+    /// Takes all turns of an organization to read. Its calls that read wait until they are dropped. For tests.
+    pub async fn hold_reads(&self, org: OrgId) -> Result<Vec<Turn>, Problem> {
+        let sharing = self.store.sharing();
+        let mut turns = Vec::new();
+        for _ in 0..sharing.most_each() {
+            turns.extend(sharing.turn_of(org).await?);
+        }
+        Ok(turns)
+    }
+
+    /// How many reads wait for their organization's turn. For tests.
+    pub fn reads_waiting(&self) -> usize {
+        self.store.sharing().waiting()
     }
 }
 

@@ -117,6 +117,62 @@ pub struct AuditFilter {
     pub until: Option<Time>,
 }
 
+/// A part of a search for records, latest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AuditPage {
+    /// The records that match.
+    pub records: Vec<AuditRow>,
+    /// The search continues before this number; `None` at the end.
+    pub next: Option<i64>,
+}
+
+impl AuditPage {
+    /// Cuts a list with at most one record more than `limit`. `unexamined` is the number of the latest record that the
+    /// search did not examine.
+    pub(crate) fn cut(mut records: Vec<AuditRow>, limit: usize, unexamined: Option<i64>) -> AuditPage {
+        let is_full = records.len() > limit;
+        records.truncate(limit);
+        let last = records.last().map(|last| last.seq).filter(|_| is_full);
+        AuditPage { records, next: last.or(unexamined.map(|number| number.saturating_add(1))) }
+    }
+}
+
+/// The most frequent action. It has no index.
+pub(crate) const MANY: &str = "record_payment";
+
+/// The index along which a search examines records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Along {
+    /// Records about one object.
+    Subject,
+    /// Records of one action, except the most frequent one.
+    Action,
+    /// Records of one actor.
+    Actor,
+    /// All records.
+    Number,
+}
+
+impl AuditFilter {
+    /// The index along which to search.
+    pub(crate) fn along(&self) -> Along {
+        match self {
+            AuditFilter { subject_id: Some(_), .. } => Along::Subject,
+            AuditFilter { action: Some(action), .. } if action != MANY => Along::Action,
+            AuditFilter { actor: Some(_), .. } => Along::Actor,
+            _ => Along::Number,
+        }
+    }
+
+    /// Whether every record along the index matches.
+    pub(crate) fn is_of_index(&self) -> bool {
+        let AuditFilter { actor, action, subject_id, request_id, since, until } = self;
+        let asked = [actor.is_some(), action.is_some(), subject_id.is_some(), request_id.is_some()];
+        let texts = asked.into_iter().filter(|is_asked| *is_asked).count();
+        since.is_none() && until.is_none() && texts == usize::from(self.along() != Along::Number)
+    }
+}
+
 /// The hash of a record in the chain.
 pub fn chained(before: &[u8], digest: &[u8]) -> Vec<u8> {
     let mut hash = Sha256::new();
@@ -131,14 +187,16 @@ pub trait Audit: std::fmt::Debug + Send + Sync {
     /// Records an event that is not one transaction of this store, or that changes nothing in it.
     async fn append_audit(&self, record: &NewAuditRecord) -> Result<()>;
 
-    /// Records of an organization, latest first: those before `before`, at most `limit`.
+    /// Records of an organization, latest first: those before `before`, at most `limit`. A search whose filter has more
+    /// conditions than an index serves examines at most `most` records.
     async fn audit_records(
         &self,
         org: OrgId,
         filter: &AuditFilter,
         before: Option<i64>,
         limit: usize,
-    ) -> Result<Vec<AuditRow>>;
+        most: usize,
+    ) -> Result<AuditPage>;
 
     /// Records of an organization in order: those after `after`, at most `limit`.
     async fn audit_chain(&self, org: OrgId, after: i64, limit: usize) -> Result<Vec<AuditRow>>;

@@ -43,6 +43,7 @@ pub mod people;
 pub mod postgres;
 pub mod records;
 pub mod refolds;
+pub mod sharing;
 pub mod sqlite;
 pub mod upkeep;
 
@@ -189,6 +190,9 @@ pub trait Store:
 
     /// How many transactions it is useful to run at once.
     fn writers(&self) -> usize;
+
+    /// Shares the readers between organizations.
+    fn sharing(&self) -> &Arc<sharing::Sharing>;
 
     /// Copies the whole database to a file while it is in use, and writes these settings into the copy. SQLite only.
     async fn backup(&self, to: &std::path::Path, settings: &[(&str, &[u8])]) -> Result<()>;

@@ -10,6 +10,8 @@ mod contract;
 mod nodes;
 #[path = "postgres/outage.rs"]
 mod outage;
+#[path = "postgres/sharing.rs"]
+mod sharing;
 #[path = "postgres/tls.rs"]
 mod tls;
 

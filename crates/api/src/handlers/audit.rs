@@ -10,6 +10,10 @@ use daybook_service::view;
 ///
 /// Latest first. Every request that changes something writes one record, in the transaction of the change; a bulk
 /// request writes one for all its lines. Paging is forward only, by `starting_after`.
+///
+/// `actor`, `subject_id` or an `action` other than `record_payment` alone finds its records at once. Every other search
+/// examines at most 20,000 records for a page. The page may then be short or empty although `has_more` is true: request
+/// the next page until `has_more` is false.
 #[utoipa::path(get, path = "/organization/audit", tag = "Access", params(AuditParameters),
     responses((status = 200, description = "A page of records", body = view::Page<view::AuditRecord>)))]
 pub async fn list_audit_records(

@@ -19,4 +19,5 @@ mod organization;
 mod paging;
 mod products;
 mod shapes;
+mod sharing;
 mod support;

@@ -106,8 +106,13 @@ impl Server {
 
     /// A server with settings, in an environment.
     pub async fn with(settings: ApiSettings, environment: &str) -> Server {
+        Server::on(&database(), settings, environment).await
+    }
+
+    /// A server on the database at an address.
+    pub async fn on(address: &str, settings: ApiSettings, environment: &str) -> Server {
         let clock = Arc::new(Manual::at(Time::parse("2025-06-01T12:00:00Z").expect("a time")));
-        let service = Service::open(&database(), clock.clone(), &[7; 32]).await.expect("it starts");
+        let service = Service::open(address, clock.clone(), &[7; 32]).await.expect("it starts");
         let bootstrap = Bootstrap {
             environment: environment.to_owned(),
             client_id: Some("first".to_owned()),

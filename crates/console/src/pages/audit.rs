@@ -22,6 +22,8 @@ use std::collections::HashMap;
 const HERE: &str = "/console/audit";
 /// The fields of the filter, in order.
 const FIELDS: [&str; 5] = ["actor", "action", "subject_id", "since", "until"];
+/// How often a page searches on while no record matches.
+const MOST_SEARCHES: usize = 10;
 
 /// A record of the audit trail.
 #[derive(Debug, Deserialize)]
@@ -188,14 +190,26 @@ fn query(typed: &FormValues) -> Result<AuditQuery, Problem> {
     if wrong.is_empty() { Ok(query) } else { Err(Problem::invalid_fields(wrong)) }
 }
 
+/// A page of records. A search examines a limited number of records at a time, so it may have to go on.
 async fn fetch(
     console: &Console,
     visitor: &Visitor,
     mark: Option<&str>,
     query: AuditQuery,
 ) -> Result<Listed<Record>, PageError> {
-    let paging = Paging::read(None, mark, None)?;
-    read(&console.service.list_audit_records(visitor.caller(), paging, query).await?)
+    let mut mark = mark.map(str::to_owned);
+    let mut searches = 0;
+    loop {
+        let paging = Paging::read(None, mark.as_deref(), None)?;
+        let found = console.service.list_audit_records(visitor.caller(), paging, query.clone()).await?;
+        let page: Listed<Record> = read(&found)?;
+        searches += 1;
+        let next = page.paging.clone().next();
+        if !page.results.is_empty() || next.is_none() || searches == MOST_SEARCHES {
+            return Ok(page);
+        }
+        mark = next;
+    }
 }
 
 async fn csv(console: &Console, visitor: &Visitor, query: AuditQuery) -> Answer {

@@ -211,3 +211,53 @@ async fn the_page_shows_who_did_what_and_what_was_refused() {
     assert_eq!(reader.get("/console/audit").await.status, 403);
     assert!(!reader.get("/console").await.page().contains("Audit trail"));
 }
+
+/// The page says that a search goes on, and leads to what it finds.
+#[tokio::test]
+async fn a_long_search_goes_on_page_by_page() {
+    let world = World::filled().await;
+    world.pay("a1", "p1", "2025-03-01T09:00:00-05:00", 1_234).await;
+    for number in 0..14 {
+        world.customer(&json!({"customer_id": format!("c{number}"), "name_last": "L"})).await;
+    }
+    // Ten searches for a page, of one record each.
+    let service = world.service.clone().examining_audit_records(1);
+    let world = world.over(service);
+    let page = world.get("/console/audit?action=record_payment").await.page();
+    assert!(page.contains("No match so far") && !page.contains("1234"), "{page}");
+    let next = |page: &str| {
+        let link = page.split("rel=\"next\" href=\"").nth(1).and_then(|rest| rest.split('"').next());
+        link.map(|link| link.replace("&#38;", "&").replace("&amp;", "&"))
+    };
+    let page = world.get(&next(&page).expect("a link")).await.page();
+    assert!(page.contains("Record payment") && page.contains("1234"), "{page}");
+    let mut page = page;
+    while let Some(link) = next(&page) {
+        page = world.get(&link).await.page();
+    }
+    assert!(page.contains("No records match") && page.contains("The latest"), "{page}");
+    let csv = world.get("/console/audit?format=csv&action=record_payment").await.page();
+    assert_eq!(csv.lines().count(), 2, "{csv}");
+}
+
+/// A page waits for a turn of its organization; a form does not.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_uses_the_share_of_its_organization() {
+    for address in ["sqlite::memory:".to_owned(), daybook_testkit::postgres::Server::shared().database()] {
+        let world = World::on(&address, "TEST").await;
+        let held = world.service.hold_reads(world.who.org).await.expect("nobody else reads");
+        let page = tokio::spawn({
+            let world = world.clone();
+            async move { world.get("/console/audit").await }
+        });
+        while world.service.reads_waiting() == 0 {
+            assert!(!page.is_finished(), "the page reads beyond its organization's share");
+            tokio::task::yield_now().await;
+        }
+        let fields = [("customer_id", "bo"), ("name_first", "Bo"), ("customer_type", "person")];
+        assert_eq!(world.post("/console/customers/new", &fields).await.status, 303);
+        assert!(!page.is_finished());
+        drop(held);
+        assert_eq!(page.await.expect("it ran").status, 200);
+    }
+}

@@ -102,6 +102,30 @@ fn read(body: &[u8]) -> Result<Value, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser as _;
+    use std::sync::Arc;
+
+    #[derive(clap::Parser)]
+    struct Alone {
+        #[command(flatten)]
+        args: AuditArgs,
+    }
+
+    #[tokio::test]
+    async fn a_search_goes_on_until_it_finds_the_record() {
+        let clock = Arc::new(daybook_clock::System);
+        let service = Service::open("sqlite::memory:", clock, &[7; 32]).await.expect("it starts");
+        let service = service.examining_audit_records(2);
+        service.create_organization("lender", "TEST").await.expect("it is made");
+        let who = service.operator(None).await.expect("there is one organization");
+        for request in ["wanted", "b", "c", "d", "e", "f"] {
+            service.record_bulk(&who.clone().from_where(None, request), 1, b"").await.expect("it is recorded");
+        }
+        let Alone { args } = Alone::parse_from(["audit", "--request", "wanted", "--json"]);
+        let found: Value = serde_json::from_str(&list(&service, &args).await.expect("it is read")).expect("JSON");
+        assert_eq!(found["results"].as_array().map(Vec::len), Some(1), "{found}");
+        assert_eq!(found["results"][0]["request_id"], "wanted");
+    }
 
     #[test]
     fn moments_are_read_or_refused_by_name() {

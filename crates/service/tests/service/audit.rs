@@ -11,6 +11,7 @@ on_both!(
     what_is_refused_or_repeated_is_not_recorded,
     a_roll_and_a_long_opening_are_recorded_once,
     records_are_found_by_what_is_asked,
+    a_search_examines_so_many_records_and_finds_the_record_in_the_end,
     records_written_at_once_are_one_chain,
     the_tables_refuse_changes,
     triggers_that_were_removed_are_found_and_put_back,
@@ -177,6 +178,32 @@ async fn records_are_found_by_what_is_asked(home: Home) {
         mark = page["paging"]["starting_after"].as_str().map(str::to_owned);
     }
     assert_eq!(paged, all);
+}
+
+async fn a_search_examines_so_many_records_and_finds_the_record_in_the_end(home: Home) {
+    let audited = Audited::lived(home).await;
+    let service = audited.trial.service.clone().examining_audit_records(2);
+    let who = &audited.trial.who;
+    service.record_bulk(&who.clone().from_where(None, "wanted"), 1, b"").await.expect("it is recorded");
+    for _ in 0..5 {
+        service.record_bulk(who, 1, b"").await.expect("it is recorded");
+    }
+    let query = AuditQuery { request_id: Some("wanted".to_owned()), ..AuditQuery::default() };
+    let (mut found, mut pages, mut mark): (Vec<Value>, usize, Option<String>) = (Vec::new(), 0, None);
+    loop {
+        let paging = Paging::read(None, mark.as_deref(), None).expect("a mark");
+        let page = json_of(service.list_audit_records(who, paging, query.clone()).await);
+        let results = page["results"].as_array().expect("a list");
+        pages += 1;
+        assert_eq!(results.is_empty(), pages != 3, "the sixth record from the end is on the third page: {page}");
+        found.extend(results.iter().cloned());
+        if page["paging"]["has_more"] != true {
+            break;
+        }
+        mark = page["paging"]["starting_after"].as_str().map(str::to_owned);
+    }
+    assert_eq!((actions(&found), &found[0]["request_id"]), (vec!["bulk"], &json!("wanted")));
+    assert_eq!(pages, audited.records().await.len().div_ceil(2));
 }
 
 async fn records_written_at_once_are_one_chain(home: Home) {

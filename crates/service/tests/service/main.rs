@@ -34,6 +34,7 @@ mod rehearsing;
 mod repeats;
 mod replays;
 mod rolling;
+mod sharing;
 mod slices;
 mod spellings;
 mod statuses;

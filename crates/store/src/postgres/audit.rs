@@ -4,12 +4,12 @@
 //! only during one flush. The server computes the hashes, so nothing has to be read before it is written.
 
 use super::Postgres;
-use super::arrays::{column, limit as most, micros};
+use super::arrays::{column, limit as to_count, micros};
 use super::cells::{Cells, each};
 use super::flight::{Frame, Param, Step, Transaction};
 use super::retry::{Tries, Try};
-use super::server::Server;
-use crate::audit::{Audit, AuditFilter, AuditHead, AuditRecord, AuditRow, NewAuditRecord, Origin};
+use super::server::{Server, refused};
+use crate::audit::{Along, Audit, AuditFilter, AuditHead, AuditPage, AuditRecord, AuditRow, NewAuditRecord, Origin};
 use crate::records::OrgId;
 use crate::{Audited, Result};
 use async_trait::async_trait;
@@ -18,9 +18,6 @@ use std::sync::Arc;
 
 const COLUMNS: &str =
     "org, seq, at, actor, session, address, request_id, action, subject_type, subject_id, details, hash";
-
-/// The most frequent action.
-const MANY: &str = "record_payment";
 
 const LOCK_HEAD: &str = "SELECT FROM audit_heads WHERE org = $1 FOR NO KEY UPDATE";
 
@@ -110,6 +107,70 @@ fn read(cells: &mut Cells<'_>) -> Result<AuditRow> {
     Ok(AuditRow { seq, record, hash: cells.next()? })
 }
 
+/// The statement of a search.
+///
+/// The search compares rows of a column and the number, and sorts by both. Only the column's own index serves that, so
+/// the planner does not choose another one; `IS NOT DISTINCT FROM` uses no index. An unused condition would prevent the
+/// use of an index, so the statement has only the conditions that the filter needs.
+fn search(filter: &AuditFilter) -> String {
+    let AuditFilter { actor, action, subject_id, request_id, since, until } = filter;
+    let by_column = |column: &str, value: &str| {
+        let range = format!("({column}, seq) < ({value}, $2) AND ({column}, seq) > ({value}, $10)");
+        (range, format!("{column} DESC, seq DESC"))
+    };
+    let (range, order) = match filter.along() {
+        Along::Subject => by_column("subject_id", "$5"),
+        Along::Action => by_column("action", "$4"),
+        Along::Actor => by_column("actor", "$3"),
+        Along::Number => ("seq < $2 AND seq > $10".to_owned(), "seq DESC".to_owned()),
+    };
+    let condition = |asked: bool, condition: &'static str, unused: &'static str| if asked { condition } else { unused };
+    format!(
+        "SELECT {COLUMNS} FROM audit WHERE org = $1 AND {range}{} AND {} AND {} AND {} AND {} AND {} AND {}
+         ORDER BY {order} LIMIT $9",
+        others(filter.along()),
+        condition(actor.is_some(), "actor IS NOT DISTINCT FROM $3", "$3::text IS NULL"),
+        condition(action.is_some(), "action IS NOT DISTINCT FROM $4", "$4::text IS NULL"),
+        condition(subject_id.is_some(), "subject_id IS NOT DISTINCT FROM $5", "$5::text IS NULL"),
+        condition(request_id.is_some(), "request_id = $6", "$6::text IS NULL"),
+        condition(since.is_some(), "at >= $7", "$7::bigint IS NULL"),
+        condition(until.is_some(), "at < $8", "$8::bigint IS NULL"),
+    )
+}
+
+/// The condition of the partial index of all actions but the most frequent one.
+fn others(along: Along) -> &'static str {
+    if along == Along::Action { " AND action <> 'record_payment'" } else { "" }
+}
+
+/// The number of the latest record that a search does not examine; `None` if it reaches the end.
+async fn unexamined(
+    server: &Server,
+    org: OrgId,
+    filter: &AuditFilter,
+    before: i64,
+    most: usize,
+) -> Result<Option<i64>> {
+    let (column, value) = match filter.along() {
+        Along::Subject => ("subject_id", &filter.subject_id),
+        Along::Action => ("action", &filter.action),
+        Along::Actor => ("actor", &filter.actor),
+        Along::Number => {
+            let sql = "SELECT max(seq) FROM audit WHERE org = $1
+                       AND seq <= (SELECT max(seq) FROM audit WHERE org = $1 AND seq < $2) - $3";
+            let row = server.query_opt(sql, &[&org, &before, &to_count(most)]).await?;
+            return Ok(row.map(|row| row.try_get(0)).transpose().map_err(refused)?.flatten());
+        }
+    };
+    let others = others(filter.along());
+    let sql = format!(
+        "SELECT seq FROM audit WHERE org = $1 AND ({column}, seq) < ($4, $2) AND {column} >= $4{others}
+         ORDER BY {column} DESC, seq DESC LIMIT 1 OFFSET $3"
+    );
+    let row = server.query_opt(&sql, &[&org, &before, &to_count(most), value]).await?;
+    row.map(|row| row.try_get(0)).transpose().map_err(refused)
+}
+
 #[async_trait]
 impl Audit for Postgres {
     async fn append_audit(&self, record: &NewAuditRecord) -> Result<()> {
@@ -130,28 +191,16 @@ impl Audit for Postgres {
         filter: &AuditFilter,
         before: Option<i64>,
         limit: usize,
-    ) -> Result<Vec<AuditRow>> {
+        most: usize,
+    ) -> Result<AuditPage> {
+        let before = before.unwrap_or(i64::MAX);
+        // Read first: records that are written in the meantime are examined too.
+        let unexamined =
+            if filter.is_of_index() { None } else { unexamined(&self.server, org, filter, before, most).await? };
+        let sql = search(filter);
         let AuditFilter { actor, action, subject_id, request_id, since, until } = filter;
-        // An unused condition would prevent the use of an index, so the statement has only the conditions that the
-        // filter needs.
-        let condition =
-            |asked: bool, condition: &'static str, unused: &'static str| if asked { condition } else { unused };
-        let sql = format!(
-            "SELECT {COLUMNS} FROM audit WHERE org = $1 AND seq < $2 AND {} AND {} AND {} AND {} AND {} AND {}
-             ORDER BY seq DESC LIMIT $9",
-            condition(actor.is_some(), "actor = $3", "$3::text IS NULL"),
-            match action.as_deref() {
-                None => "$4::text IS NULL",
-                Some(MANY) => "action = $4",
-                // Matches the partial index of the other actions.
-                Some(_) => "action = $4 AND action <> 'record_payment'",
-            },
-            condition(subject_id.is_some(), "subject_id = $5", "$5::text IS NULL"),
-            condition(request_id.is_some(), "request_id = $6", "$6::text IS NULL"),
-            condition(since.is_some(), "at >= $7", "$7::bigint IS NULL"),
-            condition(until.is_some(), "at < $8", "$8::bigint IS NULL"),
-        );
-        let (before, since, until, limit) = (before.unwrap_or(i64::MAX), micros(*since), micros(*until), most(limit));
+        let (since, until, rows) = (micros(*since), micros(*until), to_count(limit + 1));
+        let last = unexamined.unwrap_or(i64::MIN);
         let params = [
             &org as _,
             &before as _,
@@ -161,14 +210,16 @@ impl Audit for Postgres {
             request_id as _,
             &since as _,
             &until as _,
-            &limit as _,
+            &rows as _,
+            &last as _,
         ];
-        each(&self.server.query(&sql, &params).await?, read)
+        let records = each(&self.server.query(&sql, &params).await?, read)?;
+        Ok(AuditPage::cut(records, limit, unexamined))
     }
 
     async fn audit_chain(&self, org: OrgId, after: i64, limit: usize) -> Result<Vec<AuditRow>> {
         let sql = format!("SELECT {COLUMNS} FROM audit WHERE org = $1 AND seq > $2 ORDER BY seq LIMIT $3");
-        each(&self.server.query(&sql, &[&org, &after, &most(limit)]).await?, read)
+        each(&self.server.query(&sql, &[&org, &after, &to_count(limit)]).await?, read)
     }
 
     async fn audit_heads(&self) -> Result<Vec<AuditHead>> {

@@ -5,6 +5,7 @@
 //! connection returns to the pool only after the server has responded to every statement ([`Lent::give_back`]). Otherwise
 //! it is closed, and a cancel request is sent: a server that waits for a lock does not notice that its client is gone.
 
+use crate::sharing::Turn;
 use deadpool_postgres::{Client, Object};
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
@@ -20,11 +21,13 @@ pub(super) struct Lent {
     client: Option<Client>,
     tls: MakeRustlsConnect,
     is_answered: bool,
+    /// The organization's turn to use a connection, if it takes turns.
+    _turn: Option<Turn>,
 }
 
 impl Lent {
-    pub fn new(client: Client, tls: MakeRustlsConnect) -> Lent {
-        Lent { client: Some(client), tls, is_answered: false }
+    pub fn new(client: Client, tls: MakeRustlsConnect, turn: Option<Turn>) -> Lent {
+        Lent { client: Some(client), tls, is_answered: false, _turn: turn }
     }
 
     /// Returns the connection to the pool. The server has responded to every statement.

@@ -52,6 +52,7 @@ use crate::records::{
     AccountKey, AccountRow, Answer, CustomerRow, HeldCounts, InputRow, ItemRow, KeyRow, MessageRow, OrgId,
     Organization, Page, ProductKey, ProductRow,
 };
+use crate::sharing::Sharing;
 use crate::{Audited, Due, LATEST_MOMENT, Loaded, Result, Store, Tables, Want, moment_of};
 use async_trait::async_trait;
 use daybook_engine::time::Time;
@@ -68,6 +69,7 @@ const WRITERS: usize = 4;
 pub struct Postgres {
     server: Server,
     growth: Growth,
+    sharing: Arc<Sharing>,
     /// The migrations that were run on opening.
     migrated: Vec<i64>,
 }
@@ -92,7 +94,7 @@ impl Postgres {
             }
             Tables::AsTheyAre => Vec::new(),
         };
-        Ok(Postgres { server, growth: Growth::default(), migrated })
+        Ok(Postgres { server, growth: Growth::default(), sharing: Sharing::of(server::CONNECTIONS), migrated })
     }
 }
 
@@ -116,6 +118,10 @@ impl Store for Postgres {
 
     fn writers(&self) -> usize {
         WRITERS
+    }
+
+    fn sharing(&self) -> &Arc<Sharing> {
+        &self.sharing
     }
 
     async fn backup(&self, _to: &Path, _settings: &[(&str, &[u8])]) -> Result<()> {

@@ -10,6 +10,7 @@ use super::tls::{Wanted, distrust};
 use crate::Result;
 use crate::error::StoreError;
 use crate::monitoring::Connections;
+use crate::sharing;
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime};
 use std::error::Error as _;
 use std::time::Duration;
@@ -21,7 +22,8 @@ use tokio_postgres::{Config, Row};
 /// The parameters of a statement.
 pub(super) type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
 
-const CONNECTIONS: usize = 16;
+/// The number of connections in the pool.
+pub(super) const CONNECTIONS: usize = 16;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long setting up a new connection may take.
 const CREATE_TIMEOUT: Duration = Duration::from_secs(4);
@@ -122,13 +124,15 @@ impl Server {
         if self.heartbeat.is_away() {
             return Err(StoreError::Unavailable("the server does not respond".to_owned()));
         }
+        // The organization's turn comes first: no connection waits for it.
+        let turn = sharing::turn().await?;
         let client = self.pool.get().await.map_err(|error| match error {
             PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => {
                 while_connecting(&error)
             }
             other => StoreError::Unavailable(other.to_string()),
         })?;
-        Ok(Lent::new(client, self.heartbeat.tls()))
+        Ok(Lent::new(client, self.heartbeat.tls(), turn))
     }
 
     /// Runs one query.

@@ -6,7 +6,9 @@ use super::outbox::whole;
 use super::read::{all, count, one};
 use super::rows::time;
 use crate::Result;
-use crate::audit::{Audit, AuditFilter, AuditHead, AuditRecord, AuditRow, NewAuditRecord, Origin, chained};
+use crate::audit::{
+    Along, Audit, AuditFilter, AuditHead, AuditPage, AuditRecord, AuditRow, MANY, NewAuditRecord, Origin, chained,
+};
 use crate::error::StoreError;
 use crate::records::OrgId;
 use async_trait::async_trait;
@@ -17,9 +19,6 @@ use std::sync::Arc;
 
 const COLUMNS: &str =
     "org, seq, at, actor, session, address, request_id, action, subject_type, subject_id, details, hash";
-
-/// The most frequent action.
-const MANY: &str = "record_payment";
 
 const INSERT: &str = "
     INSERT INTO audit (org, seq, at, actor, session, address, request_id, action, subject_type, subject_id, details, hash)
@@ -90,6 +89,84 @@ fn head(write: &Connection, org: OrgId) -> Result<AuditHead> {
     })
 }
 
+/// A search for records.
+struct Search {
+    org: OrgId,
+    filter: AuditFilter,
+    before: i64,
+    limit: usize,
+    most: usize,
+}
+
+impl Search {
+    fn run(&self, connection: &Connection) -> Result<AuditPage> {
+        let unexamined = if self.filter.is_of_index() { None } else { self.unexamined(connection)? };
+        let AuditFilter { actor, action, subject_id, request_id, since, until } = &self.filter;
+        // An unused condition would prevent the use of an index, so the statement has only the conditions that the
+        // filter needs. A plus sign keeps a column from choosing the index.
+        let index = match self.filter.along() {
+            Along::Subject => " INDEXED BY audit_by_subject",
+            Along::Action => " INDEXED BY audit_by_action",
+            Along::Actor => " INDEXED BY audit_by_actor",
+            Along::Number => "",
+        };
+        let mut sql = format!("SELECT {COLUMNS} FROM audit{index} WHERE org = ?1 AND seq < ?2 AND seq > ?10");
+        let asked = [
+            (actor.is_some(), " AND actor = ?3"),
+            (action.is_some(), " AND action = ?4"),
+            // Matches the partial index of the other actions.
+            (action.as_deref().is_some_and(|action| action != MANY), " AND action <> 'record_payment'"),
+            (subject_id.is_some(), " AND subject_id = ?5"),
+            (request_id.is_some(), " AND request_id = ?6"),
+            (since.is_some(), " AND +at >= ?7"),
+            (until.is_some(), " AND +at < ?8"),
+        ];
+        sql.extend(asked.iter().filter(|(is_asked, _)| *is_asked).map(|(_, condition)| *condition));
+        // Names every parameter, so that all of them can be bound for any filter.
+        sql.push_str(" AND coalesce(?3, ?4, ?5, ?6, ?7, ?8, '') IS NOT NULL ORDER BY seq DESC LIMIT ?9");
+        let (first, last) = (self.before, unexamined.unwrap_or(i64::MIN));
+        let (since, until, limit) = (since.map(Time::micros), until.map(Time::micros), count(self.limit + 1));
+        let params = params![self.org, first, actor, action, subject_id, request_id, since, until, limit, last];
+        let records = all(connection, &sql, params, read)?;
+        let unexamined = match unexamined {
+            Some(number) if self.is_over(connection, number)? => None,
+            other => other,
+        };
+        Ok(AuditPage::cut(records, self.limit, unexamined))
+    }
+
+    /// The number of the latest record that the search does not examine; `None` if it reaches the end.
+    fn unexamined(&self, connection: &Connection) -> Result<Option<i64>> {
+        let AuditFilter { actor, action, subject_id, .. } = &self.filter;
+        let (condition, value) = match self.filter.along() {
+            Along::Subject => ("subject_id = ?4", subject_id),
+            Along::Action => ("action = ?4 AND action <> 'record_payment'", action),
+            Along::Actor => ("actor = ?4", actor),
+            Along::Number => {
+                let sql = "SELECT max(seq) FROM audit WHERE org = ?1
+                           AND seq <= (SELECT max(seq) FROM audit WHERE org = ?1 AND seq < ?2) - ?3";
+                let number = one(connection, sql, params![self.org, self.before, count(self.most)], |row| row.get(0))?;
+                return Ok(number.flatten());
+            }
+        };
+        let sql = format!(
+            "SELECT seq FROM audit WHERE org = ?1 AND seq < ?2 AND {condition} ORDER BY seq DESC LIMIT 1 OFFSET ?3"
+        );
+        one(connection, &sql, params![self.org, self.before, count(self.most), value], |row| row.get(0))
+    }
+
+    /// Whether no record with this number or a smaller one is recent enough. The index by time tells, unless too many
+    /// records are.
+    fn is_over(&self, connection: &Connection, number: i64) -> Result<bool> {
+        let Some(since) = self.filter.since else { return Ok(false) };
+        let sql = "SELECT count(*), coalesce(min(seq), ?4) FROM
+                       (SELECT seq FROM audit INDEXED BY audit_by_time WHERE org = ?1 AND at >= ?2 LIMIT ?3)";
+        let params = params![self.org, since.micros(), count(self.most), i64::MAX];
+        let recent = one(connection, sql, params, |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)))?;
+        Ok(recent.is_some_and(|(found, lowest)| found < count(self.most) && lowest > number))
+    }
+}
+
 #[async_trait]
 impl Audit for Sqlite {
     async fn append_audit(&self, record: &NewAuditRecord) -> Result<()> {
@@ -103,31 +180,10 @@ impl Audit for Sqlite {
         filter: &AuditFilter,
         before: Option<i64>,
         limit: usize,
-    ) -> Result<Vec<AuditRow>> {
-        // An unused condition would prevent the use of an index, so the statement has only the conditions that the
-        // filter needs.
-        let AuditFilter { actor, action, subject_id, request_id, since, until } = filter.clone();
-        let mut sql = format!("SELECT {COLUMNS} FROM audit WHERE org = ?1 AND seq < ?2");
-        let asked = [
-            (actor.is_some(), " AND actor = ?3"),
-            (action.is_some(), " AND action = ?4"),
-            // Matches the partial index of the other actions.
-            (action.as_deref().is_some_and(|action| action != MANY), " AND action <> 'record_payment'"),
-            (subject_id.is_some(), " AND subject_id = ?5"),
-            (request_id.is_some(), " AND request_id = ?6"),
-            (since.is_some(), " AND at >= ?7"),
-            (until.is_some(), " AND at < ?8"),
-        ];
-        sql.extend(asked.iter().filter(|(is_asked, _)| *is_asked).map(|(_, condition)| *condition));
-        // Names every parameter, so that all of them can be bound for any filter.
-        sql.push_str(" AND coalesce(?3, ?4, ?5, ?6, ?7, ?8, '') IS NOT NULL ORDER BY seq DESC LIMIT ?9");
-        let before = before.unwrap_or(i64::MAX);
-        self.read(move |connection| {
-            let (since, until) = (since.map(Time::micros), until.map(Time::micros));
-            let params = params![org, before, actor, action, subject_id, request_id, since, until, count(limit)];
-            all(connection, &sql, params, read)
-        })
-        .await
+        most: usize,
+    ) -> Result<AuditPage> {
+        let search = Search { org, filter: filter.clone(), before: before.unwrap_or(i64::MAX), limit, most };
+        self.read(move |connection| search.run(connection)).await
     }
 
     async fn audit_chain(&self, org: OrgId, after: i64, limit: usize) -> Result<Vec<AuditRow>> {

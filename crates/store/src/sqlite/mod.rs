@@ -53,6 +53,7 @@ use crate::records::{
     AccountKey, AccountRow, Answer, CustomerRow, HeldCounts, InputRow, ItemRow, KeyRow, MessageRow, OrgId,
     Organization, Page, ProductKey, ProductRow,
 };
+use crate::sharing::{self, Sharing};
 use crate::{Audited, Due, LATEST_MOMENT, Loaded, LogSize, Result, Store, Tables, Want, moment_of};
 use async_trait::async_trait;
 use copier::{Copier, Watching};
@@ -80,6 +81,7 @@ pub struct Sqlite {
     writer: Writer,
     identity: Option<Arc<Identity>>,
     watching: Arc<Watching>,
+    sharing: Arc<Sharing>,
     /// The migrations that were run on opening.
     migrated: Vec<i64>,
 }
@@ -120,7 +122,8 @@ impl Sqlite {
                 let connection = connection::open_copier(Path::new(&path))?;
                 Copier::start(connection, has_written, jobs, identity, watching.clone())
             });
-            Ok(Sqlite { _copier: copier.transpose()?, path, readers, writer, identity, watching, migrated })
+            let (copier, sharing) = (copier.transpose()?, Sharing::of(READERS));
+            Ok(Sqlite { _copier: copier, path, readers, writer, identity, watching, sharing, migrated })
         });
         opening.await.map_err(|error| StoreError::Unavailable(format!("opening it was interrupted: {error}")))?
     }
@@ -132,7 +135,10 @@ impl Sqlite {
     {
         match &self.readers {
             Some(readers) => readers.run(read).await,
-            None => self.writer.run(|connection| threads::at_one_moment(connection, read)).await,
+            None => {
+                let _turn = sharing::turn().await?;
+                self.writer.run(|connection| threads::at_one_moment(connection, read)).await
+            }
         }
     }
 
@@ -199,6 +205,10 @@ impl Store for Sqlite {
     /// One thread writes; meanwhile another batch can be folded.
     fn writers(&self) -> usize {
         2
+    }
+
+    fn sharing(&self) -> &Arc<Sharing> {
+        &self.sharing
     }
 
     async fn backup(&self, to: &Path, settings: &[(&str, &[u8])]) -> Result<()> {

@@ -9,6 +9,7 @@ use super::copier::make_room;
 use super::identity::Identity;
 use crate::Result;
 use crate::error::StoreError;
+use crate::sharing;
 use rusqlite::Connection;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -153,6 +154,9 @@ impl Readers {
         F: FnOnce(&Connection) -> Result<T> + Send + 'static,
     {
         let gone = || StoreError::Unavailable("a reader of the database has stopped".to_owned());
+        // The organization's turn comes first: no connection waits for it. Both are returned when the read has ended,
+        // even if the caller has given up.
+        let of_organization = sharing::turn().await?;
         let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(|_| gone())?;
         let readers = Arc::clone(self);
         let reading = tokio::task::spawn_blocking(move || {
@@ -169,7 +173,7 @@ impl Readers {
             // If the file was overwritten, the result belongs to another database.
             let answer = readers.identity.check().and(answer);
             readers.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
-            drop(turn);
+            drop((turn, of_organization));
             answer
         });
         reading.await.map_err(|_| gone())?
@@ -182,4 +186,87 @@ pub(super) fn at_one_moment<T>(connection: &Connection, read: impl FnOnce(&Conne
     let answer = read(&transaction)?;
     transaction.commit().map_err(broken)?;
     Ok(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::records::OrgId;
+    use crate::sharing::{Sharing, within_a_share};
+    use crate::sqlite::READERS;
+    use std::sync::mpsc;
+    use tokio::task::JoinHandle;
+
+    /// Readers of a new file, shared between organizations.
+    struct Shared {
+        readers: Arc<Readers>,
+        sharing: Arc<Sharing>,
+        _folder: tempfile::TempDir,
+    }
+
+    impl Shared {
+        fn new() -> Shared {
+            let folder = tempfile::tempdir().expect("a folder");
+            let path = folder.path().join("daybook.db");
+            let mut connection = super::super::connection::open_writer(&path.display().to_string()).expect("a file");
+            super::super::migrations::migrate(&mut connection).expect("tables");
+            let identity = Arc::new(Identity::of(&connection, &path).expect("an identity"));
+            let readers = Arc::new(Readers::new(path, identity, READERS));
+            Shared { readers, sharing: Sharing::of(READERS), _folder: folder }
+        }
+
+        /// A call of an organization that reads.
+        fn reads<T: Send + 'static>(
+            &self,
+            org: OrgId,
+            read: impl FnOnce() -> T + Send + 'static,
+        ) -> JoinHandle<Result<T>> {
+            let (readers, sharing) = (self.readers.clone(), self.sharing.clone());
+            tokio::spawn(within_a_share(async move {
+                sharing.join(org);
+                readers.run(move |_| Ok(read())).await
+            }))
+        }
+
+        /// A call that reads until the sender sends or is dropped.
+        fn reads_slowly(&self, org: OrgId) -> (mpsc::Sender<()>, JoinHandle<Result<bool>>) {
+            let (let_go, waits) = mpsc::channel();
+            (let_go, self.reads(org, move || waits.recv().is_ok()))
+        }
+
+        async fn until(&self, free: usize, waiting: usize) {
+            while (self.readers.turns.available_permits(), self.sharing.waiting()) != (free, waiting) {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn slow_reads_of_one_organization_leave_readers_for_another() {
+        let shared = Shared::new();
+        let slow: Vec<_> = (0..2 * READERS).map(|_| shared.reads_slowly(1)).collect();
+        shared.until(READERS / 2, 2 * READERS - READERS / 2).await;
+        assert_eq!(shared.reads(2, || 7).await.expect("it ran").expect("it read"), 7);
+        assert_eq!(shared.readers.run(|_| Ok(8)).await.expect("it read"), 8, "authentication finds a reader too");
+        for (let_go, reading) in slow {
+            let_go.send(()).expect("it reads, or waits for its turn");
+            assert!(reading.await.expect("it ran").expect("it read"));
+        }
+        assert_eq!(shared.sharing.organizations(), 0);
+    }
+
+    /// A caller that hangs up does not get its turn back before its read has ended.
+    #[tokio::test]
+    async fn a_read_that_was_given_up_keeps_its_turn() {
+        let shared = Shared::new();
+        let slow: Vec<_> = (0..READERS / 2).map(|_| shared.reads_slowly(1)).collect();
+        shared.until(READERS / 2, 0).await;
+        slow.iter().for_each(|(_, reading)| reading.abort());
+        let next = shared.reads(1, || 7);
+        shared.until(READERS / 2, 1).await;
+        assert_eq!(shared.sharing.organizations(), 1);
+        drop(slow);
+        assert_eq!(next.await.expect("it ran").expect("it read"), 7);
+        shared.until(READERS, 0).await;
+    }
 }

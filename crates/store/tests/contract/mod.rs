@@ -19,6 +19,7 @@
 
 pub mod accounts;
 pub mod answers;
+pub mod audit;
 pub mod concurrency;
 pub mod customers;
 pub mod due;
@@ -251,6 +252,10 @@ macro_rules! contract_tests {
                 releases_under_way_are_summed,
                 room_and_schema_are_told,
                 urls_tell_why_they_are_paused,
+            ]
+            audit: [
+                every_search_finds_what_fits,
+                a_search_without_an_index_examines_so_many_records,
             ]
             concurrency: [
                 one_account_is_written_once_a_version,

@@ -10,14 +10,14 @@ use std::time::Duration;
 use tokio_postgres::{Client, NoTls};
 
 /// A connection that holds locks, or looks which calls wait for them.
-async fn connect(address: &str) -> Client {
+pub async fn connect(address: &str) -> Client {
     let (client, connection) = tokio_postgres::connect(address, NoTls).await.unwrap();
     tokio::spawn(connection);
     client
 }
 
 /// Waits until so many statements of the store wait for a lock.
-async fn until_waiting(watcher: &Client, count: i64) {
+pub async fn until_waiting(watcher: &Client, count: i64) {
     let sql = "SELECT count(*) FROM pg_stat_activity
                WHERE datname = current_database() AND application_name = 'daybook' AND wait_event_type = 'Lock'";
     let mut found = -1;

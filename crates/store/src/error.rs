@@ -5,7 +5,7 @@ use std::fmt;
 /// Why a call to the store failed.
 #[derive(Debug)]
 pub enum StoreError {
-    /// The database is unreachable, overloaded or full: the same call may work later. It is unknown whether a commit
+    /// The database is unreachable or overloaded: the same call may work later. It is unknown whether a commit
     /// took effect.
     Unavailable(String),
     /// The storage of the database's file refused: the disk is full or failing, or became read-only. The same call may

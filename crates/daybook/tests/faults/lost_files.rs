@@ -380,6 +380,9 @@ fn on_a_full_disk_and_with_room_again() {
     }
     assert!(refused > 20, "the disk is full");
     fill_disk(&hog);
+    // A small write fits, a payment does not.
+    let file = fs::OpenOptions::new().write(true).open(&hog).expect("it opens");
+    file.set_len(file.metadata().expect("its length").len() - 24 * 1_024).expect("it can be made shorter");
     let ready = trial.door.get("/readyz");
     assert_eq!(ready.status, 503, "{}", ready.text);
     assert!(ready.text.contains("full"), "{}", ready.text);

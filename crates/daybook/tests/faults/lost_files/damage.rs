@@ -15,11 +15,11 @@ fn its_log_cut_to_half() {
     let mut trial = Trial::new();
     lose(&trial, |trial| {
         let log = fs::OpenOptions::new().write(true).open(trial.path("daybook.db-wal")).expect("it opens");
-        let mut numbers = 0..;
+        let mut number = 0;
         until("a cut through commits", || {
             log.set_len(log.metadata().expect("its length").len() / 2).expect("it can be cut short");
-            let id = format!("cut-{:?}", numbers.next());
-            if trial.pay(&id) == 503 { Ok(()) } else { Err("it was acknowledged".to_owned()) }
+            number += 1;
+            if trial.pay(&format!("cut-{number}")) == 503 { Ok(()) } else { Err("it was acknowledged".to_owned()) }
         });
     });
     let ready = trial.door.get("/readyz").text;
@@ -35,11 +35,12 @@ fn its_pages_overwritten_with_zeros() {
         assert_eq!(trial.pay(&format!("before-{number}")), 200);
     }
     let file = fs::OpenOptions::new().write(true).open(trial.path("daybook.db")).expect("it opens");
-    let mut numbers = 0..;
+    let mut number = 0;
     until("damage", || {
         let length = usize::try_from(file.metadata().expect("its length").len()).expect("a small file");
         file.write_all_at(&vec![0; length - PAGE_BYTES], PAGE_BYTES as u64).expect("it is ours");
-        match trial.pay(&format!("zeros-{:?}", numbers.next())) {
+        number += 1;
+        match trial.pay(&format!("zeros-{number}")) {
             503 => Ok(()),
             200 => Err("it was acknowledged".to_owned()),
             other => panic!("a payment was answered with {other}"),

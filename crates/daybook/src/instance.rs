@@ -4,6 +4,10 @@
 //! `flock` on it, which the system releases when the process ends for any reason; an unlocked file is harmless and
 //! stays. A server that is ready writes its address and a token into the file ([`Held::announce`]). A command that
 //! finds the file locked reads them ([`RunningServer`]) and uses the server; otherwise it does the work itself.
+//!
+//! The lock is found by the database's path. Symbolic links are resolved, but hard links cannot be: through another
+//! hard link, a second server would find another lock, and another write-ahead log. So a database with more than one
+//! hard link is refused.
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -12,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// Larger than any announcement.
@@ -65,6 +69,8 @@ impl fmt::Debug for RunningServer {
 pub enum NotTaken {
     /// Another process holds it; `None` if it has only just been acquired.
     Running(PathBuf, Option<RunningServer>),
+    /// The database has this many hard links.
+    Linked(PathBuf, u64),
     /// The file cannot be used.
     Io(PathBuf, io::Error),
 }
@@ -82,6 +88,12 @@ impl fmt::Display for NotTaken {
             NotTaken::Running(path, None) => {
                 write!(f, "the database is in use by another process (lock {})", path.display())
             }
+            NotTaken::Linked(path, links) => write!(
+                f,
+                "the database {0} has {links} hard links, and a server may be using it under another name: stop that \
+                 server, and remove the other links (`find / -xdev -samefile {0}` lists them)",
+                path.display()
+            ),
             NotTaken::Io(path, error) => write!(f, "the lock file {}: {error}", path.display()),
         }
     }
@@ -100,6 +112,10 @@ pub fn take(database: &Path) -> Result<Held, NotTaken> {
         Err(error) => return Err(failed(error.into())),
     }
     let mut held = Held { file };
+    // Checked under the lock: of two servers that start at the same time under two names, neither gets through.
+    if let Some(links) = fs::metadata(database).ok().map(|found| found.nlink()).filter(|links| *links > 1) {
+        return Err(NotTaken::Linked(database.to_owned(), links));
+    }
     // Clears what an earlier holder wrote. The file may also be older than the rule that only its owner can read it.
     held.file.set_permissions(Permissions::from_mode(0o600)).map_err(failed)?;
     held.write(&RunningServer::silent(std::process::id())).map_err(failed)?;
@@ -237,6 +253,21 @@ mod tests {
         std::os::unix::fs::symlink(&database, &alias).expect("a link");
         let _held = take(&alias).expect("a free lock");
         assert!(holder(&database).is_some());
+    }
+
+    #[test]
+    fn a_second_hard_link_is_refused() {
+        let (folder, database) = database();
+        fs::write(&database, "").expect("the database is there");
+        let alias = folder.path().join("alias.db");
+        let held = take(&database).expect("a free lock");
+        fs::hard_link(&database, &alias).expect("a link");
+        let refused = take(&alias).expect_err("another name of the same file").to_string();
+        assert!(refused.contains("alias.db has 2 hard links"), "{refused}");
+        drop(held);
+        assert!(matches!(take(&database), Err(NotTaken::Linked(_, 2))));
+        fs::remove_file(&alias).expect("it can be removed");
+        take(&database).expect("it has one name again");
     }
 
     #[test]

@@ -175,10 +175,11 @@ impl From<Vec<form::Problem>> for Problem {
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Problem {
-        match error {
-            // Newer tables: a node of the newer build serves the call when it is repeated.
-            StoreError::Unavailable(_) | StoreError::Tables(_) => Problem::unavailable(error.to_string()),
-            _ => Problem::internal(error.to_string()),
+        // Newer tables: a node of the newer build serves the call when it is repeated.
+        if error.is_unavailable() || matches!(error, StoreError::Tables(_)) {
+            Problem::unavailable(error.to_string())
+        } else {
+            Problem::internal(error.to_string())
         }
     }
 }

@@ -175,7 +175,8 @@ pub trait Store:
     /// Fails unless the database responds.
     async fn ping(&self) -> Result<()>;
 
-    /// Fails unless the database accepts a write: rewrites a row unchanged.
+    /// Fails unless the database accepts a write: rewrites a row unchanged, or writes more if that might not show that
+    /// a payment can be written.
     async fn try_write(&self) -> Result<()>;
 
     /// The state of the write-ahead log, if this program manages it.

@@ -181,7 +181,7 @@ fn a_database_of_a_newer_version_is_refused() {
 }
 
 #[test]
-fn what_cannot_be_opened_is_unavailable_and_what_is_no_database_is_broken() {
+fn what_cannot_be_opened_is_unavailable_and_what_is_no_database_is_damaged() {
     let directory = tempfile::tempdir().unwrap();
     runtime().block_on(async {
         let nowhere = directory.path().join("none").join("daybook.db");
@@ -190,7 +190,7 @@ fn what_cannot_be_opened_is_unavailable_and_what_is_no_database_is_broken() {
         let text = directory.path().join("notes.txt");
         std::fs::write(&text, "this is no database, whatever it is called. ".repeat(100)).unwrap();
         let error = open(&format!("sqlite:{}", text.display())).await.unwrap_err();
-        assert!(matches!(error, StoreError::Broken(_)), "{error}");
+        assert!(matches!(error, StoreError::Damaged(_)), "{error}");
     });
 }
 
@@ -312,6 +312,35 @@ fn damage_is_found() {
         std::fs::write(&path, bytes).unwrap();
         let store = open_file(&path).await;
         assert_ne!(store.check().await.unwrap(), Vec::<String>::new());
+    });
+}
+
+/// Damage that a read comes upon: from then on nothing is written, and the store is not ready.
+#[test]
+fn damage_ends_all_writes() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("daybook.db");
+    runtime().block_on(async {
+        let store = open_file(&path).await;
+        let org = organization(&store, "one").await;
+        let all = (0..500).map(|n| (org, message(None, 0, &format!("e{n}")))).collect();
+        written(&store, vec![message_unit(all)]).await;
+        drop(store);
+        let mut bytes = std::fs::read(&path).unwrap();
+        for page in bytes.chunks_mut(4096).filter(|page| page.windows(4).any(|text| text == b"e250")) {
+            page.fill(0);
+        }
+        std::fs::write(&path, bytes).unwrap();
+
+        let store = open_file(&path).await;
+        store.try_write().await.expect("the damage is not known yet");
+        store.put_setting("a", b"1", None).await.unwrap();
+        let error = store.messages(org, 0, 10_000).await.expect_err("it is damaged");
+        assert!(matches!(error, StoreError::Damaged(_)), "{error}");
+        for refused in [store.try_write().await, store.put_setting("a", b"2", None).await] {
+            assert!(matches!(&refused, Err(StoreError::Damaged(why)) if why.contains("daybook.db")), "{refused:?}");
+        }
+        assert_eq!(store.setting("a").await.unwrap(), Some(b"1".to_vec()), "what can be read is still served");
     });
 }
 

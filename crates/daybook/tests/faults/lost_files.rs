@@ -9,6 +9,8 @@
 //!
 //! Two cases need a separate file system. If it cannot be mounted, they print a message and are skipped.
 
+mod damage;
+
 use crate::common::door::{Door, until};
 use crate::common::loans::{loan, make_product, payments_of};
 use crate::common::place::SECRET;
@@ -17,6 +19,7 @@ use rusqlite::Connection;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -271,6 +274,18 @@ fn its_index_removed() {
 }
 
 #[test]
+fn a_second_server_under_another_hard_link_is_refused() {
+    let mut trial = Trial::new();
+    fs::create_dir(trial.folder.join("second")).expect("a folder can be made");
+    fs::hard_link(trial.path("daybook.db"), trial.folder.join("second/other.db")).expect("a file may have two names");
+    let second = trial.daybook.clone().with("DAYBOOK_DATABASE", "sqlite:second/other.db");
+    let said = second.try_serve(&[]).expect_err("the first server uses it").1;
+    assert!(said.contains("second/other.db has 2 hard links"), "{said}");
+    assert_eq!(trial.pay("after"), 200, "the first server is not disturbed");
+    trial.stop();
+}
+
+#[test]
 fn its_folder_renamed() {
     let mut trial = Trial::new();
     let acknowledged = lose(&trial, |trial| {
@@ -327,6 +342,12 @@ fn run(command: &str, args: &[&str]) -> bool {
     Command::new(command).args(args).output().is_ok_and(|output| output.status.success())
 }
 
+/// Appends to a file until the disk is full.
+fn fill_disk(hog: &Path) {
+    let mut hog = fs::OpenOptions::new().create(true).append(true).open(hog).expect("it opens");
+    while hog.write_all(&[7; 4_096]).is_ok() {}
+}
+
 #[test]
 fn on_a_full_disk_and_with_room_again() {
     let temporary = tempfile::tempdir().expect("a folder");
@@ -339,26 +360,39 @@ fn on_a_full_disk_and_with_room_again() {
     }
     // Another file fills the disk.
     let hog = trial.path("hog");
-    let _ = fs::write(&hog, vec![7_u8; 16 << 20]);
+    fill_disk(&hog);
     let mut refused = 0;
     for number in 0..2_000 {
         let id = format!("full-{number}");
         match trial.pay(&id) {
-            200 => acknowledged.push(id),
+            200 => {
+                acknowledged.push(id);
+                refused = 0;
+            }
             503 => refused += 1,
             other => panic!("a payment was answered with {other}"),
         }
         if refused > 20 {
             break;
         }
+        // The log may have freed space.
+        fill_disk(&hog);
     }
     assert!(refused > 20, "the disk is full");
+    fill_disk(&hog);
+    // A small write fits, a payment does not.
+    let file = fs::OpenOptions::new().write(true).open(&hog).expect("it opens");
+    file.set_len(file.metadata().expect("its length").len() - 24 * 1_024).expect("it can be made shorter");
+    let ready = trial.door.get("/readyz");
+    assert_eq!(ready.status, 503, "{}", ready.text);
+    assert!(ready.text.contains("full"), "{}", ready.text);
     fs::remove_file(&hog).expect("it can be removed");
     until("room", || match trial.pay("room-again") {
         200 => Ok(()),
         other => Err(format!("status {other}")),
     });
     acknowledged.push("room-again".to_owned());
+    assert_eq!(trial.door.get("/readyz").status, 200);
     trial.kill();
     all_are_in(&trial.path("daybook.db"), &acknowledged);
     drop(disk);

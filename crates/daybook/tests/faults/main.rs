@@ -8,7 +8,7 @@
 //! | [`hung`] | PostgreSQL hangs and resumes |
 //! | [`kills`] | `kill -9` under load, and during a release |
 //! | [`large_organization`] | an organization with a lot of work, while another one makes payments |
-//! | [`lost_files`] | the database file moved, removed, replaced, truncated, on a full disk |
+//! | [`lost_files`] | the database file moved, removed, replaced, truncated, damaged, on a full disk |
 //! | [`nodes`] | four nodes on one PostgreSQL database compete for due work while they are killed in turn |
 //! | [`outages`] | PostgreSQL stops and starts under load |
 //! | [`silent_names`] | many concurrent subscriptions of names whose name servers never respond |

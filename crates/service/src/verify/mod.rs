@@ -96,20 +96,36 @@ impl Service {
         for sentence in self.store.check().await? {
             verified.differences.push(format!("database: {sentence}"));
         }
-        self.verify_belonging(fixes, &mut verified).await?;
-        self.verify_hours(fixes, &mut verified).await?;
-        self.verify_guards(fixes, &mut verified).await?;
+        let is_damaged = !verified.differences.is_empty();
+        match self.look_at_data(fixes, &mut verified, progress).await {
+            // The damage is reported even if nothing else can be read.
+            Err(problem) if is_damaged => {
+                verified.differences.push(format!("the data cannot be verified: {}", problem.message));
+            }
+            looked => looked?,
+        }
+        Ok(verified)
+    }
+
+    async fn look_at_data(
+        &self,
+        fixes: bool,
+        verified: &mut Verified,
+        progress: &mut (dyn FnMut(u64) + Send),
+    ) -> Result<(), Problem> {
+        self.verify_belonging(fixes, verified).await?;
+        self.verify_hours(fixes, verified).await?;
+        self.verify_guards(fixes, verified).await?;
         for organization in self.store.organizations().await? {
             let org = organization.org;
             let keys = self.catalog.remembered_keys(org).await?;
-            self.verify_organization(org, &keys, fixes, &mut verified, progress).await?;
-            self.verify_signatures(org, &keys, &mut verified).await?;
-            self.verify_log(org, fixes, &mut verified).await?;
-            self.verify_words(org, fixes, &mut verified).await?;
-            self.verify_people(org, fixes, &mut verified).await?;
+            self.verify_organization(org, &keys, fixes, verified, progress).await?;
+            self.verify_signatures(org, &keys, verified).await?;
+            self.verify_log(org, fixes, verified).await?;
+            self.verify_words(org, fixes, verified).await?;
+            self.verify_people(org, fixes, verified).await?;
         }
-        self.verify_audit(false, &mut verified).await?;
-        Ok(verified)
+        self.verify_audit(false, verified).await
     }
 
     async fn verify_organization(

@@ -73,18 +73,17 @@ pub(super) fn open_reader(path: &Path) -> Result<Connection> {
     Ok(connection)
 }
 
-/// Classifies an SQLite error: whether it may go away on its own or not.
+/// Classifies an SQLite error: whether the call may work later, the storage refused, the file is damaged, or the
+/// statement is invalid.
 pub(super) fn broken(error: rusqlite::Error) -> StoreError {
     match error.sqlite_error_code() {
-        Some(
-            ErrorCode::DiskFull
-            | ErrorCode::SystemIoFailure
-            | ErrorCode::DatabaseBusy
-            | ErrorCode::DatabaseLocked
-            | ErrorCode::CannotOpen
-            | ErrorCode::ReadOnly
-            | ErrorCode::OutOfMemory,
-        ) => StoreError::Unavailable(error.to_string()),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::CannotOpen | ErrorCode::OutOfMemory) => {
+            StoreError::Unavailable(error.to_string())
+        }
+        Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure | ErrorCode::ReadOnly) => {
+            StoreError::Storage(error.to_string())
+        }
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreError::Damaged(error.to_string()),
         _ => StoreError::Broken(error.to_string()),
     }
 }

@@ -5,11 +5,12 @@
 //! result ([`Identity::check`]): the path still names the file that was opened; its log and the log's index are still
 //! next to it; it has not become shorter; it is writable; it holds the same database. That takes a few microseconds. If
 //! a check fails, the work is rejected; once the cause is corrected, the check passes again, because the open files are
-//! the same.
+//! the same. Only a log that was truncated ([`LogFile`]) stays lost: the commits in it are gone.
 //!
-//! The database file itself is checked through one handle that is never closed: under POSIX, closing any handle of a
-//! file releases all locks that this process holds on it.
+//! The database file and the log's index are read through handles that are never closed: under POSIX, closing any
+//! handle of a file releases all locks that this process holds on it.
 
+use super::log_file::{Frame, LogFile};
 use crate::Result;
 use crate::error::StoreError;
 use rusqlite::Connection;
@@ -47,6 +48,9 @@ pub(super) struct Identity {
     length: AtomicU64,
     log: Companion,
     index: Companion,
+    log_file: LogFile,
+    /// Whether the log was found truncated.
+    is_log_cut: AtomicBool,
     /// Whether the last check failed.
     is_lost: AtomicBool,
 }
@@ -56,7 +60,6 @@ pub(super) struct Identity {
 struct Companion {
     path: PathBuf,
     id: FileId,
-    file: Option<File>,
 }
 
 fn id_of(file: &Metadata) -> FileId {
@@ -80,20 +83,13 @@ impl Identity {
         let real = fs::canonicalize(path).map_err(failed)?;
         let found = fs::metadata(&absolute).map_err(failed)?;
         let id = id_of(&found);
-        let header = {
-            let mut open = OPEN_FOR_EVER.lock().unwrap_or_else(PoisonError::into_inner);
-            match open.get(&id) {
-                Some(file) => file.clone(),
-                None => {
-                    let file = Arc::new(File::open(&real).map_err(failed)?);
-                    open.insert(id, file.clone());
-                    file
-                }
-            }
-        };
+        let header = opened_for_ever(&real, id).map_err(failed)?;
         let mark = mark_in(&header).filter(|found| *found == mark);
-        let log = Companion::of(&real, "-wal", true).map_err(failed)?;
-        let index = Companion::of(&real, "-shm", false).map_err(failed)?;
+        let log = Companion::of(&real, "-wal").map_err(failed)?;
+        let index = Companion::of(&real, "-shm").map_err(failed)?;
+        // SQLite holds no locks on the log itself, so this handle may be closed.
+        let open_log = File::open(&log.path).map_err(failed)?;
+        let log_file = LogFile::new(open_log, opened_for_ever(&index.path, index.id).map_err(failed)?);
         Ok(Identity {
             path: absolute,
             id,
@@ -102,6 +98,8 @@ impl Identity {
             length: AtomicU64::new(found.len()),
             log,
             index,
+            log_file,
+            is_log_cut: AtomicBool::new(false),
             is_lost: AtomicBool::new(false),
         })
     }
@@ -116,6 +114,33 @@ impl Identity {
     /// The same check before a job. Skipped if the last check passed.
     pub(super) fn check_if_lost(&self) -> Result<()> {
         if self.is_lost.load(Ordering::Relaxed) { self.check() } else { Ok(()) }
+    }
+
+    /// The end of the log before a job. Fails if the log was truncated.
+    pub(super) fn log_end(&self) -> Result<Option<Frame>> {
+        self.check_log()?;
+        Ok(self.log_file.last_frame())
+    }
+
+    /// The check after a job: also finds a log that was truncated during the job.
+    pub(super) fn check_since(&self, log_end: Option<&Frame>) -> Result<()> {
+        if log_end.is_some_and(|frame| !self.log_file.still_has(frame)) {
+            self.is_log_cut.store(true, Ordering::Relaxed);
+        }
+        self.check()
+    }
+
+    fn check_log(&self) -> Result<()> {
+        if !self.log_file.is_whole() {
+            self.is_log_cut.store(true, Ordering::Relaxed);
+        }
+        // After it was copied, the log may be empty.
+        let is_log = self.log_file.magic().is_none_or(|magic| magic & !1 == LOG_MAGIC);
+        if is_log && !self.is_log_cut.load(Ordering::Relaxed) {
+            Ok(())
+        } else {
+            Err(lost(&self.log.path, "was truncated or overwritten"))
+        }
     }
 
     fn look(&self) -> Result<()> {
@@ -139,8 +164,20 @@ impl Identity {
             return Err(lost(&self.path, "was overwritten by another database"));
         }
         self.log.check()?;
-        self.index.check()
+        self.index.check()?;
+        self.check_log()
     }
+}
+
+/// A handle of a file that this process never closes.
+fn opened_for_ever(path: &Path, id: FileId) -> std::io::Result<Arc<File>> {
+    let mut open = OPEN_FOR_EVER.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(file) = open.get(&id) {
+        return Ok(file.clone());
+    }
+    let file = Arc::new(File::open(path)?);
+    open.insert(id, file.clone());
+    Ok(file)
 }
 
 fn mark_in(header: &File) -> Option<u32> {
@@ -150,27 +187,20 @@ fn mark_in(header: &File) -> Option<u32> {
 }
 
 impl Companion {
-    fn of(database: &Path, suffix: &str, is_read: bool) -> std::io::Result<Companion> {
+    fn of(database: &Path, suffix: &str) -> std::io::Result<Companion> {
         let mut name = OsString::from(database);
         name.push(suffix);
         let path = PathBuf::from(name);
         let id = id_of(&fs::metadata(&path)?);
-        // SQLite holds no locks on the log file itself, so this handle may be closed.
-        let file = if is_read { Some(File::open(&path)?) } else { None };
-        Ok(Companion { path, id, file })
+        Ok(Companion { path, id })
     }
 
     fn check(&self) -> Result<()> {
         match fs::metadata(&self.path) {
-            Ok(found) if id_of(&found) == self.id => {}
-            Ok(_) => return Err(lost(&self.path, "was replaced by another file")),
-            Err(error) => return Err(lost(&self.path, &format!("no longer exists ({error})"))),
+            Ok(found) if id_of(&found) == self.id => Ok(()),
+            Ok(_) => Err(lost(&self.path, "was replaced by another file")),
+            Err(error) => Err(lost(&self.path, &format!("no longer exists ({error})"))),
         }
-        let Some(file) = &self.file else { return Ok(()) };
-        let mut magic = [0; 4];
-        // After it was copied, the log may be empty.
-        let is_log = file.read_exact_at(&mut magic, 0).is_err() || u32::from_be_bytes(magic) & !1 == LOG_MAGIC;
-        if is_log { Ok(()) } else { Err(lost(&self.path, "was truncated or overwritten")) }
     }
 }
 
@@ -304,6 +334,61 @@ mod tests {
         log.set_len(0).unwrap();
         book.writer.execute("INSERT INTO t VALUES (zeroblob(20000))", []).unwrap();
         refused(&book, "was truncated or overwritten");
+    }
+
+    fn cut_to_half(book: &Book) {
+        let log = fs::OpenOptions::new().write(true).open(&book.identity.log.path).unwrap();
+        log.set_len(log.metadata().unwrap().len() / 2).unwrap();
+    }
+
+    #[test]
+    fn the_log_cut_to_half() {
+        let book = book();
+        book.writer.execute("INSERT INTO t VALUES (zeroblob(20000))", []).unwrap();
+        book.identity.check().unwrap();
+        cut_to_half(&book);
+        refused(&book, "-wal was truncated or overwritten");
+        assert!(book.identity.log_end().is_err(), "no job may begin");
+    }
+
+    /// SQLite writes on behind the gap, and the log is long enough again.
+    #[test]
+    fn the_log_cut_to_half_during_a_job() {
+        let book = book();
+        book.writer.execute("INSERT INTO t VALUES (zeroblob(20000))", []).unwrap();
+        let before = book.identity.log_end().unwrap();
+        cut_to_half(&book);
+        book.writer.execute("INSERT INTO t VALUES (zeroblob(20000))", []).unwrap();
+        assert!(book.identity.log_file.is_whole(), "its length shows nothing");
+        assert!(book.identity.check_since(before.as_ref()).is_err());
+        refused(&book, "-wal was truncated or overwritten");
+    }
+
+    /// SQLite truncates and restarts the log itself, while other threads check it.
+    #[test]
+    fn a_log_that_sqlite_truncates_is_fine() {
+        let book = book();
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let looking: Vec<_> = (0..2)
+                .map(|_| {
+                    scope.spawn(|| {
+                        while !is_over.load(Ordering::Relaxed) {
+                            book.identity.log_end().unwrap();
+                        }
+                    })
+                })
+                .collect();
+            for number in 0..300 {
+                let before = book.identity.log_end().unwrap();
+                book.writer.execute("INSERT INTO t VALUES (zeroblob(20000))", []).unwrap();
+                let how = ["TRUNCATE", "RESTART", "PASSIVE"][number % 3];
+                book.writer.query_row(&format!("PRAGMA wal_checkpoint({how})"), [], |_| Ok(())).unwrap();
+                book.identity.check_since(before.as_ref()).unwrap();
+            }
+            is_over.store(true, Ordering::Relaxed);
+            looking.into_iter().for_each(|one| one.join().unwrap());
+        });
     }
 
     #[test]

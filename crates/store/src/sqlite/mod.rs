@@ -7,7 +7,8 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`connection`] | opens connections; classifies errors |
-//! | [`identity`] | checks that the file is still the one that was opened |
+//! | [`identity`], [`log_file`] | check that the file is still the one that was opened, and its log is whole |
+//! | [`health`] | remembers that the storage refused a write, or that the file is damaged |
 //! | [`threads`] | runs the SQL |
 //! | [`copier`] | copies the log into the file |
 //! | [`migrations`] | migrates the tables |
@@ -32,8 +33,10 @@ mod copy;
 mod due;
 mod figures;
 mod guards;
+mod health;
 mod identity;
 mod log;
+mod log_file;
 mod migrations;
 mod monitoring;
 mod outbox;
@@ -58,6 +61,7 @@ use crate::{Audited, Due, LATEST_MOMENT, Loaded, LogSize, Result, Store, Tables,
 use async_trait::async_trait;
 use copier::{Copier, Watching};
 use daybook_engine::time::Time;
+use health::Health;
 use identity::Identity;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
@@ -80,6 +84,7 @@ pub struct Sqlite {
     _copier: Option<Copier>,
     writer: Writer,
     identity: Option<Arc<Identity>>,
+    health: Arc<Health>,
     watching: Arc<Watching>,
     sharing: Arc<Sharing>,
     /// The migrations that were run on opening.
@@ -113,9 +118,11 @@ impl Sqlite {
             };
             let identity = if path == MEMORY { None } else { Some(Identity::of(&connection, Path::new(&path))?) };
             let identity = identity.map(Arc::new);
-            let new_readers = |identity| Arc::new(Readers::new(PathBuf::from(&path), identity, READERS));
+            let health = Arc::new(Health::new(PathBuf::from(&path)));
+            let new_readers =
+                |identity| Arc::new(Readers::new(PathBuf::from(&path), identity, health.clone(), READERS));
             let readers = identity.clone().map(new_readers);
-            let writer = Writer::start(connection, identity.clone())?;
+            let writer = Writer::start(connection, identity.clone(), health.clone())?;
             let watched = writer.watched().filter(|_| path != MEMORY);
             let watching = Arc::new(Watching::default());
             let copier = watched.zip(identity.clone()).map(|((jobs, has_written), identity)| {
@@ -123,7 +130,7 @@ impl Sqlite {
                 Copier::start(connection, has_written, jobs, identity, watching.clone())
             });
             let (copier, sharing) = (copier.transpose()?, Sharing::of(READERS));
-            Ok(Sqlite { _copier: copier, path, readers, writer, identity, watching, sharing, migrated })
+            Ok(Sqlite { _copier: copier, path, readers, writer, identity, health, watching, sharing, migrated })
         });
         opening.await.map_err(|error| StoreError::Unavailable(format!("opening it was interrupted: {error}")))?
     }
@@ -186,12 +193,8 @@ impl Store for Sqlite {
     }
 
     async fn try_write(&self) -> Result<()> {
-        self.write(|connection| {
-            // Fails if the file is read-only or the disk is full.
-            let sql = "UPDATE settings SET value = value WHERE name = (SELECT min(name) FROM settings)";
-            connection.execute(sql, []).map(drop).map_err(connection::broken)
-        })
-        .await
+        let health = self.health.clone();
+        self.write(move |connection| health.try_write(connection)).await
     }
 
     fn log_size(&self) -> Option<LogSize> {
@@ -436,6 +439,14 @@ impl Store for Sqlite {
     }
 
     async fn commit(&self, batch: Batch) -> Result<Vec<Claimed>> {
-        self.write(move |connection| commit::commit(connection, &batch)).await
+        let health = self.health.clone();
+        self.write(move |connection| {
+            let claimed = commit::commit(connection, &batch)?;
+            if claimed.contains(&Claimed::Written) {
+                health.note_commit();
+            }
+            Ok(claimed)
+        })
+        .await
     }
 }

@@ -6,6 +6,7 @@
 
 use super::connection::{broken, open_reader};
 use super::copier::make_room;
+use super::health::Health;
 use super::identity::Identity;
 use crate::Result;
 use crate::error::StoreError;
@@ -31,18 +32,23 @@ pub(super) struct Writer {
     thread: Option<JoinHandle<()>>,
     has_written: Arc<AtomicBool>,
     identity: Option<Arc<Identity>>,
+    health: Arc<Health>,
 }
 
 impl Writer {
     /// Starts the thread. Results are returned only while the file is still the one that was opened. `identity` is
     /// `None` for a database in memory.
-    pub(super) fn start(connection: Connection, identity: Option<Arc<Identity>>) -> Result<Writer> {
+    pub(super) fn start(
+        connection: Connection,
+        identity: Option<Arc<Identity>>,
+        health: Arc<Health>,
+    ) -> Result<Writer> {
         let (jobs, received) = std::sync::mpsc::channel();
         let thread = std::thread::Builder::new()
             .name("sqlite-writer".to_owned())
             .spawn(move || work(connection, &received))
             .map_err(|error| StoreError::Unavailable(format!("the writer's thread could not be started: {error}")))?;
-        Ok(Writer { jobs: Some(jobs), thread: Some(thread), has_written: Arc::default(), identity })
+        Ok(Writer { jobs: Some(jobs), thread: Some(thread), has_written: Arc::default(), identity, health })
     }
 
     /// The job queue, and a flag that is set when a job has run.
@@ -58,10 +64,10 @@ impl Writer {
     {
         let stopped = || StoreError::Unavailable("the writer of the database has stopped".to_owned());
         let (answer, answered) = oneshot::channel();
-        let identity = self.identity.clone();
+        let (identity, health) = (self.identity.clone(), self.health.clone());
         let job: Job = Box::new(move |connection| {
             let worked = match &identity {
-                Some(identity) => guarded(connection, identity, work),
+                Some(identity) => guarded(connection, identity, &health, work),
                 None => work(connection),
             };
             // The caller may have given up; the work is done nevertheless.
@@ -74,17 +80,21 @@ impl Writer {
     }
 }
 
-/// Works on a file only while it is still the one that was opened.
+/// Works on a file only while it is still the one that was opened, and neither it nor its log is damaged.
 fn guarded<T>(
     connection: &mut Connection,
     identity: &Identity,
+    health: &Health,
     work: impl FnOnce(&mut Connection) -> Result<T>,
 ) -> Result<T> {
     // A file that is known to be lost is not written to: the path may lead to another database by now.
     identity.check_if_lost()?;
+    health.check()?;
+    let before = identity.log_end()?;
     let worked = work(connection);
-    identity.check()?;
-    if matches!(&worked, Err(StoreError::Unavailable(_))) {
+    identity.check_since(before.as_ref())?;
+    health.note_write(&worked);
+    if matches!(&worked, Err(StoreError::Unavailable(_) | StoreError::Storage(_))) {
         make_room(connection);
     }
     worked
@@ -129,13 +139,14 @@ fn work(mut connection: Connection, jobs: &Receiver<Job>) {
 pub(super) struct Readers {
     path: PathBuf,
     identity: Arc<Identity>,
+    health: Arc<Health>,
     idle: Mutex<Vec<Connection>>,
     turns: Arc<Semaphore>,
 }
 
 impl Readers {
-    pub(super) fn new(path: PathBuf, identity: Arc<Identity>, most: usize) -> Readers {
-        Readers { path, identity, idle: Mutex::new(Vec::new()), turns: Arc::new(Semaphore::new(most)) }
+    pub(super) fn new(path: PathBuf, identity: Arc<Identity>, health: Arc<Health>, most: usize) -> Readers {
+        Readers { path, identity, health, idle: Mutex::new(Vec::new()), turns: Arc::new(Semaphore::new(most)) }
     }
 
     /// Runs a read on one of the connections, in one snapshot.
@@ -172,6 +183,7 @@ impl Readers {
             let answer = read(&connection);
             // If the file was overwritten, the result belongs to another database.
             let answer = readers.identity.check().and(answer);
+            readers.health.note_read(&answer);
             readers.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
             drop((turn, of_organization));
             answer

@@ -166,7 +166,7 @@ async fn waiting(shared: &Shared, of: &Subscription) -> Result<Option<(DeadLette
 async fn record(shared: &Shared, probed: &Probed) -> Result<Recorded, StoreError> {
     loop {
         match shared.outbox.record_probe(probed).await {
-            Err(StoreError::Unavailable(reason)) if !shared.is_stopping() => {
+            Err(reason) if reason.is_unavailable() && !shared.is_stopping() => {
                 tracing::warn!(%reason, "a delivery could not be recorded; recording is retried");
                 tokio::time::sleep(STORE_AWAY).await;
             }

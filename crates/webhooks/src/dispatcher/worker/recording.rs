@@ -43,7 +43,7 @@ impl Worker {
         Box::pin(async move {
             loop {
                 match shared.outbox.record(deliveries.clone()).await {
-                    Err(StoreError::Unavailable(reason)) if !*hurry.borrow() => {
+                    Err(reason) if reason.is_unavailable() && !*hurry.borrow() => {
                         tracing::warn!(%reason, "deliveries could not be recorded; recording is retried");
                         tokio::time::sleep(STORE_AWAY).await;
                     }

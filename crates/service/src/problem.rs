@@ -145,6 +145,11 @@ impl Problem {
         Problem::new("internal_error", message)
     }
 
+    /// Whether the database is unavailable: the same request may succeed later.
+    pub fn is_unavailable(&self) -> bool {
+        self.code == "unavailable"
+    }
+
     /// The database is unavailable.
     pub fn unavailable(message: impl Into<String>) -> Problem {
         Problem::new("unavailable", message)

@@ -170,7 +170,7 @@ impl Service {
         Ok(())
     }
 
-    /// The zones that products name, by name.
+    /// The zones that products name, by name. A product that cannot be read is logged and left out.
     async fn zones_of_products(&self) -> Result<BTreeMap<String, Zone>, Problem> {
         let mut zones = BTreeMap::new();
         for organization in self.store.organizations().await? {
@@ -180,8 +180,16 @@ impl Service {
                 let Some(last) = rows.last() else { break };
                 page.after = Some(last.key.product.clone());
                 for row in rows {
-                    let product = self.catalog.ready(row).await?;
-                    zones.extend(policy::zone(&product.form).map(|zone| (zone.name().to_owned(), zone)));
+                    let (organization, id) = (&organization.name, row.key.product.clone());
+                    match self.catalog.ready(row).await {
+                        Ok(product) => {
+                            zones.extend(policy::zone(&product.form).map(|zone| (zone.name().to_owned(), zone)));
+                        }
+                        Err(problem) if problem.is_unavailable() => return Err(problem),
+                        Err(problem) => {
+                            tracing::error!(organization, product = %id, %problem, "a product cannot be read");
+                        }
+                    }
                 }
             }
         }

@@ -37,6 +37,28 @@ impl fmt::Display for LostGuard {
     }
 }
 
+/// A trigger or a rule on a table of the audit trail that no migration made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignTrigger {
+    /// What it is: a trigger or a rule.
+    pub what: String,
+    /// Its name.
+    pub name: String,
+    /// Its table.
+    pub table: String,
+}
+
+impl fmt::Display for ForeignTrigger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ForeignTrigger { what, name, table } = self;
+        write!(
+            f,
+            "the {what} {name} on table {table} is not Daybook's and may keep records from being written. Find out who \
+             added it, and remove it"
+        )
+    }
+}
+
 /// A required trigger.
 pub(crate) struct Guard {
     pub trigger: &'static str,

@@ -4,7 +4,7 @@
 use crate::Result;
 use crate::error::StoreError;
 use crate::figures::Kind;
-use crate::guards::LostGuard;
+use crate::guards::{ForeignTrigger, LostGuard};
 use crate::outbox::SubscriptionId;
 use crate::records::{AccountKey, OrgId};
 use async_trait::async_trait;
@@ -197,7 +197,11 @@ pub trait Upkeep: Send + Sync {
     /// Triggers of the audit trail that are not there as they should be.
     async fn lost_guards(&self) -> Result<Vec<LostGuard>>;
 
-    /// Puts them back.
+    /// Triggers and rules on the tables of the audit trail that no migration made. They may keep records from being
+    /// written.
+    async fn foreign_triggers(&self) -> Result<Vec<ForeignTrigger>>;
+
+    /// Puts back the triggers that are not there as they should be.
     async fn restore_guards(&self) -> Result<()>;
 
     /// Writes corrections, all or none.
@@ -317,6 +321,12 @@ pub(crate) const ORPHANS: &[Kinds] = &[
         find: "SELECT DISTINCT 0, CAST(f.subscription AS TEXT) FROM failures f
                WHERE NOT EXISTS (SELECT 1 FROM subscriptions s WHERE s.id = f.subscription)",
         remove: Some("DELETE FROM failures WHERE NOT EXISTS (SELECT 1 FROM subscriptions s WHERE s.id = subscription)"),
+    },
+    Kinds {
+        what: "is the number of a webhook URL with a failed message that is neither retried nor dead",
+        find: "SELECT DISTINCT 0, CAST(f.subscription AS TEXT) FROM failures f
+               WHERE f.retry_at IS NULL AND f.dead_at IS NULL",
+        remove: None,
     },
     Kinds {
         what: "has a range of the log but is not the number of a webhook URL",

@@ -124,8 +124,8 @@ impl Book {
 
     fn fold_on(&mut self) {
         if self.by_snapshot {
-            let bytes = snapshot::write(&self.state).expect("a state can be written");
-            self.state = snapshot::read(&bytes).expect("what was written can be read");
+            let bytes = snapshot::write(&self.state, b"").expect("a state can be written");
+            self.state = snapshot::read(&bytes, b"").expect("what was written can be read");
         }
         let folded = self.state.last_folded;
         let ahead: Vec<Entry> =

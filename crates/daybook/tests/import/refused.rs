@@ -180,7 +180,11 @@ fn a_file_that_is_read_is_not_written_over(place: &Place) {
     for flag in ["--differences", "--report"] {
         let ended = import(place, server.url(), &["--product", PRODUCT, flag, "p/../p/loans.csv"]);
         assert_eq!(ended.code, Some(1), "{ended:?}");
-        assert!(ended.stderr.contains(&format!("{flag}: p/../p/loans.csv is to be read")), "{}", ended.stderr);
+        assert!(
+            ended.stderr.contains(&format!("{flag}: p/../p/loans.csv is an input file and must not be overwritten")),
+            "{}",
+            ended.stderr
+        );
     }
     let ended = import(place, server.url(), &["--product", PRODUCT, "--differences", "no/such/folder.csv"]);
     assert!(ended.stderr.contains("--differences: no/such/folder.csv cannot be written"), "{}", ended.stderr);

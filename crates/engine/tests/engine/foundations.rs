@@ -349,29 +349,32 @@ fn only_the_pairs_of_the_table_are_statuses() {
     assert!(!Status::CHARGED_OFF.closed_by_itself() && Status::CHARGED_OFF.is_closed());
 }
 
+/// The owner of the snapshots below.
+const OWNER: &[u8] = b"1:a1";
+
 #[test]
 fn a_snapshot_says_what_it_is() {
-    let bytes = snapshot::write(&State::new()).unwrap();
-    assert_eq!(snapshot::read(&bytes).map(|state| state.balances()), Ok(State::new().balances()));
-    assert_eq!(snapshot::read(&[]), Err(NoSnapshot::Damaged));
-    assert_eq!(snapshot::read(&bytes[..bytes.len() - 1]), Err(NoSnapshot::Damaged));
+    let bytes = snapshot::write(&State::new(), OWNER).unwrap();
+    assert_eq!(snapshot::read(&bytes, OWNER).map(|state| state.balances()), Ok(State::new().balances()));
+    assert_eq!(snapshot::read(&[], OWNER), Err(NoSnapshot::Damaged));
+    assert_eq!(snapshot::read(&bytes[..bytes.len() - 1], OWNER), Err(NoSnapshot::Damaged));
     let longer: Vec<u8> = bytes.iter().copied().chain([0]).collect();
-    assert_eq!(snapshot::read(&longer), Err(NoSnapshot::Damaged), "nothing may follow");
+    assert_eq!(snapshot::read(&longer, OWNER), Err(NoSnapshot::Damaged), "nothing may follow");
     let other: Vec<u8> = [9].into_iter().chain(bytes[1..].iter().copied()).collect();
-    assert_eq!(snapshot::read(&other), Err(NoSnapshot::Version(9)));
-    assert_eq!(NoSnapshot::Version(9).to_string(), "snapshot version 9 is unknown; this build uses version 4");
+    assert_eq!(snapshot::read(&other, OWNER), Err(NoSnapshot::Version(9)));
+    assert_eq!(NoSnapshot::Version(9).to_string(), "snapshot version 9 is unknown; this build uses version 7");
     assert_eq!(NoSnapshot::Damaged.to_string(), "the snapshot is damaged");
 }
 
 /// Bytes that changed since they were written are never read as another state.
 #[test]
 fn a_snapshot_with_a_flipped_bit_is_refused() {
-    let bytes = snapshot::write(&State::new()).unwrap();
+    let bytes = snapshot::write(&State::new(), OWNER).unwrap();
     for index in 0..bytes.len() {
         for bit in 0..8 {
             let mut flipped = bytes.clone();
             flipped[index] ^= 1 << bit;
-            assert!(snapshot::read(&flipped).is_err(), "byte {index}, bit {bit}");
+            assert!(snapshot::read(&flipped, OWNER).is_err(), "byte {index}, bit {bit}");
         }
     }
 }
@@ -379,8 +382,30 @@ fn a_snapshot_with_a_flipped_bit_is_refused() {
 /// A snapshot written before there was a checksum.
 #[test]
 fn a_snapshot_of_version_2_is_read() {
-    let bytes = snapshot::write(&State::new()).unwrap();
+    let bytes = snapshot::write(&State::new(), OWNER).unwrap();
     let earlier: Vec<u8> = [2].into_iter().chain(bytes[9..].iter().copied()).collect();
-    assert_eq!(snapshot::read(&earlier), snapshot::read(&bytes));
-    assert!(snapshot::read(&earlier).is_ok());
+    assert_eq!(snapshot::read(&earlier, OWNER), snapshot::read(&bytes, OWNER));
+    assert!(snapshot::read(&earlier, OWNER).is_ok());
+}
+
+/// A snapshot written before the checksum covered the owner: the bytes that such a build wrote.
+#[test]
+fn a_snapshot_of_version_4_is_read() {
+    let bytes = snapshot::write(&State::new(), OWNER).unwrap();
+    let step = |sum: u64, byte: &u8| (sum ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    let sum = [4].iter().chain(&bytes[9..]).fold(0xcbf2_9ce4_8422_2325, step);
+    let mut earlier: Vec<u8> = [4].into_iter().chain(sum.to_le_bytes()).chain(bytes[9..].iter().copied()).collect();
+    assert_eq!(snapshot::read(&earlier, OWNER), snapshot::read(&bytes, OWNER));
+    assert!(snapshot::read(&earlier, OWNER).is_ok());
+    earlier[1] ^= 1;
+    assert_eq!(snapshot::read(&earlier, OWNER), Err(NoSnapshot::Damaged));
+}
+
+/// A snapshot of another account is refused like a damaged one.
+#[test]
+fn a_snapshot_of_another_owner_is_refused() {
+    let bytes = snapshot::write(&State::new(), OWNER).unwrap();
+    for other in [&b"1:a2"[..], b"2:a1", b"1:a", b"1:a11", b""] {
+        assert_eq!(snapshot::read(&bytes, other), Err(NoSnapshot::Damaged), "{other:?}");
+    }
 }

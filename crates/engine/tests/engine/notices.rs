@@ -296,7 +296,7 @@ fn a_payment_at_the_instant_of_a_notice() {
     pay(&mut book, "p", 130_000, "2025-01-21T12:00:00-05:00");
     assert_eq!(book.state.surplus, Cents(8_800));
     let (state, _) = replay(&book.terms, &book.entries, book.clock).unwrap();
-    assert_eq!(snapshot::write(&book.state), snapshot::write(&state));
+    assert_eq!(snapshot::write(&book.state, b""), snapshot::write(&state, b""));
 }
 
 /// The payoff arrives at the instant of a notice that has fired, and is placed before it; or both are held. Either way
@@ -313,13 +313,13 @@ fn a_closing_at_the_instant_of_a_notice() {
     let mut held = plain().held();
     tell(&mut held);
     held.release(at("2025-01-22T12:00:00-05:00"));
-    assert_eq!(snapshot::write(&live.state), snapshot::write(&held.state));
+    assert_eq!(snapshot::write(&live.state, b""), snapshot::write(&held.state, b""));
     for (book, told) in [(&mut live, 2), (&mut held, 1)] {
         assert_eq!(fired(book, "2025-01-23T18:00:00-05:00").len(), told, "the 21st, and live the 22nd");
         ask(book, "r", "2025-01-23T18:00:00-05:00", reversal("p")).unwrap();
         assert_eq!(fired(book, "2025-01-24T18:00:00-05:00"), ["01-24 12:00:00 account_summary"]);
     }
-    assert_eq!(snapshot::write(&live.state), snapshot::write(&held.state));
+    assert_eq!(snapshot::write(&live.state, b""), snapshot::write(&held.state, b""));
 }
 
 /// A closing and a reopening that are submitted late are placed before notices that have fired. The state equals a fold
@@ -335,7 +335,7 @@ fn a_closing_before_notices_that_have_fired() {
     {
         book.submit(name, at(when), Input::Status(status)).unwrap();
         let (state, _) = replay(&book.terms, &book.entries, book.clock).unwrap();
-        assert_eq!(snapshot::write(&book.state), snapshot::write(&state), "{status}");
+        assert_eq!(snapshot::write(&book.state, b""), snapshot::write(&state, b""), "{status}");
     }
     assert_eq!(fired(&mut book, "2025-01-26T18:00:00-05:00"), ["01-26 12:00:00 account_summary"]);
 }
@@ -354,7 +354,7 @@ fn closed_and_opened_at_the_instant_of_a_notice() {
     tell(&mut live);
     tell(&mut held);
     held.release(at("2025-01-22T12:00:00-05:00"));
-    assert_eq!(snapshot::write(&live.state), snapshot::write(&held.state));
+    assert_eq!(snapshot::write(&live.state, b""), snapshot::write(&held.state, b""));
     for book in [&mut live, &mut held] {
         let told = ["01-21", "01-22", "01-23"].map(|day| format!("{day} 12:00:00 account_summary"));
         assert_eq!(fired(book, "2025-01-23T18:00:00-05:00"), told);

@@ -82,7 +82,7 @@ fn one_roll_is_many_rolls_is_a_fold_from_the_beginning() {
         prop_assert_eq!(&result_of(&once), &beginning, "one roll, and from the beginning");
         prop_assert_eq!(&result_of(&often), &beginning, "many rolls, and from the beginning");
         // The stored bytes are the same too.
-        let bytes = |state: &State| daybook_engine::snapshot::write(state).unwrap();
+        let bytes = |state: &State| daybook_engine::snapshot::write(state, b"1:a").unwrap();
         prop_assert_eq!(bytes(&once.state), bytes(&state), "the snapshot of one roll");
         prop_assert_eq!(bytes(&often.state), bytes(&state), "the snapshot of many rolls");
         Ok(())
@@ -353,8 +353,8 @@ fn a_snapshot_asks_for_the_past_to_undo_a_payment() {
     let lives = history::life_without_reversal_fee(Backdating::AsPosted);
     holds("a snapshot asks for the past", &lives, |life| {
         let Some((book, payment)) = with_a_payment(&life, 0) else { return Ok(()) };
-        let bytes = daybook_engine::snapshot::write(&book.state).unwrap();
-        let state = daybook_engine::snapshot::read(&bytes).unwrap();
+        let bytes = daybook_engine::snapshot::write(&book.state, b"1:a").unwrap();
+        let state = daybook_engine::snapshot::read(&bytes, b"1:a").unwrap();
         let situation = Situation {
             held: false,
             clock: book.clock,

@@ -12,6 +12,7 @@
 
 use super::journal::{JournalEntry, Names, OPEN, Record, named, refers_to};
 use super::message_writer::{About, Timing};
+use super::owner_of;
 use super::profile::Profile;
 use super::slice::Slice;
 use super::writes::Writes;
@@ -222,7 +223,7 @@ impl Book {
             .map_err(|error| Problem::internal(format!("the terms of {account} cannot be read: {error}")))?;
         let state = match loaded.row.now.state.as_slice() {
             [] => State::new(),
-            bytes => snapshot::read(bytes)
+            bytes => snapshot::read(bytes, owner_of(&loaded.row.key).as_bytes())
                 .map_err(|error| Problem::internal(format!("the state of {account} cannot be read: {error}")))?,
         };
         Book::with(loaded, product, complete, terms, state)
@@ -396,7 +397,8 @@ impl Book {
             return Ok(());
         }
         if self.now.processed_through.is_some() {
-            self.now.state = snapshot::write(&self.state).map_err(|error| Problem::internal(error.to_string()))?;
+            let bytes = snapshot::write(&self.state, owner_of(&self.key).as_bytes());
+            self.now.state = bytes.map_err(|error| Problem::internal(error.to_string()))?;
         }
         self.now.updated_at = self.now.updated_at.max(if self.writes.is_empty() { Time::BEGINNING } else { now });
         self.now.status = self.state.status.standing().name().to_owned();

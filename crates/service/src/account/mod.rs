@@ -31,3 +31,10 @@ mod requests;
 pub mod slice;
 pub mod timeline;
 pub mod writes;
+
+use daybook_store::records::AccountKey;
+
+/// Identifies an account in the checksum of its state: its organization and its id.
+pub fn owner_of(key: &AccountKey) -> String {
+    format!("{}:{}", key.org, key.account)
+}

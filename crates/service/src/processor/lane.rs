@@ -113,7 +113,7 @@ async fn round(shared: &Arc<Shared>, queue: &Queue, groups: Vec<Group>, is_long:
     if groups.is_empty() {
         return groups;
     }
-    let ready = match load(shared, groups, now).await {
+    let ready = match load(&round, groups).await {
         Ok(ready) => ready,
         Err((groups, problem)) => {
             groups.into_iter().for_each(|group| round.refuse(group, &problem));
@@ -138,7 +138,9 @@ async fn round(shared: &Arc<Shared>, queue: &Queue, groups: Vec<Group>, is_long:
     round.commit(folded).await
 }
 
-async fn load(shared: &Shared, groups: Vec<Group>, now: Time) -> Result<Vec<Ready>, (Vec<Group>, Problem)> {
+/// Loads accounts. An account whose product cannot be read is refused; the others go on.
+async fn load(round: &Round<'_>, groups: Vec<Group>) -> Result<Vec<Ready>, (Vec<Group>, Problem)> {
+    let (shared, now) = (round.shared, round.now);
     let wanted: Vec<Want> = groups.iter().map(want).collect();
     let loaded = match crate::refold::load(shared.store.as_ref(), &shared.catalog, &wanted, now).await {
         Ok(loaded) => loaded,
@@ -161,6 +163,7 @@ async fn load(shared: &Shared, groups: Vec<Group>, now: Time) -> Result<Vec<Read
         let waiting = waiting_messages(shared, &group, loaded.as_ref(), now).await;
         match (found, waiting) {
             (Ok(product), Ok(waiting_messages)) => ready.push(Ready { group, loaded, product, waiting_messages }),
+            (Err(problem), _) if !problem.is_unavailable() => round.refuse(group, &problem),
             (Err(problem), _) | (_, Err(problem)) => {
                 let mut all: Vec<Group> = ready.into_iter().map(|ready| ready.group).collect();
                 all.push(group);

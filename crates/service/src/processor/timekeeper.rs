@@ -97,7 +97,12 @@ impl Timekeeper {
             settled = self.processor.settle(due, whole).await;
         }
         for product in self.shared.store.releasing_products().await? {
-            self.end_release(&product).await?;
+            match self.end_release(&product).await {
+                Err(problem) if problem.is_unavailable() => return Err(problem),
+                // A product that cannot be read must not block the rest either.
+                Err(problem) => settled = Err(problem),
+                Ok(()) => {}
+            }
         }
         let published = self.shared.store.publish_due(now, STEP_ROWS).await?;
         if published > 0 {
@@ -120,9 +125,11 @@ impl Timekeeper {
             }
             last = Some(product);
             let key = ProductKey { org: product.0, product: product.1.clone() };
-            let info = self.shared.catalog.product(&key).await?;
-            if info.is_some_and(|info| info.mode.releasing || info.mode.holding) {
-                return Ok(true);
+            match self.shared.catalog.product(&key).await {
+                Ok(Some(info)) if info.mode.releasing || info.mode.holding => return Ok(true),
+                Err(problem) if problem.is_unavailable() => return Err(problem),
+                // A product that cannot be read fails its own accounts only, when they are settled.
+                _ => {}
             }
         }
         Ok(false)

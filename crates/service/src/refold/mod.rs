@@ -172,8 +172,15 @@ async fn refold_once(
         // An account that no longer exists is skipped.
         let Some(loaded) = loaded else { continue };
         let key = ProductKey { org: loaded.row.key.org, product: loaded.row.product.clone() };
-        let product = catalog.product(&key).await?.ok_or_else(|| Problem::internal("an account has no product"))?;
-        ready.push((loaded, product, items));
+        let missing = || Problem::internal("an account has no product");
+        match catalog.product(&key).await.and_then(|product| product.ok_or_else(missing)) {
+            Ok(product) => ready.push((loaded, product, items)),
+            Err(problem) if problem.is_unavailable() => return Err(problem),
+            // The account stays listed and is retried at the next start.
+            Err(problem) => {
+                tracing::error!(account = %loaded.row.key.account, %problem, "an account is not folded again")
+            }
+        }
     }
     let how = how.clone();
     let folding = tokio::task::spawn_blocking(move || ready.into_iter().map(|ready| how(ready, now)).collect());

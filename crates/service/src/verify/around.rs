@@ -12,7 +12,7 @@ use crate::search_index::{of_account, of_customer, of_product};
 use daybook_store::batch::{Batch, Unit};
 use daybook_store::figures::Words;
 use daybook_store::guards::LostGuard;
-use daybook_store::records::{OrgId, Page, ProductKey};
+use daybook_store::records::{OrgId, Page};
 use daybook_store::upkeep::Correction;
 
 /// The settings that state that search words have to be written, and that they were.
@@ -24,6 +24,12 @@ const STEP: usize = 200;
 /// The difference that a lost trigger is.
 pub(super) fn of_guard(lost: &LostGuard) -> String {
     format!("audit trail: {lost}")
+}
+
+/// The sentence about a product that cannot be read.
+pub(super) fn unreadable_product(product: &str, problem: &Problem) -> String {
+    let why = problem.message.strip_prefix(&format!("product {product} cannot be read: "));
+    format!("product {product}: cannot be read: {}", why.unwrap_or(&problem.message))
 }
 
 impl Service {
@@ -38,10 +44,12 @@ impl Service {
         Ok(())
     }
 
-    /// Checks that the triggers which protect audit records are there.
+    /// Checks that the triggers which protect audit records are there, and no others.
     pub(super) async fn verify_guards(&self, fixes: bool, verified: &mut Verified) -> Result<(), Problem> {
         let lost = self.store.lost_guards().await?;
         verified.differences.extend(lost.iter().map(of_guard));
+        let foreign = self.store.foreign_triggers().await?;
+        verified.differences.extend(foreign.iter().map(|foreign| format!("audit trail: {foreign}")));
         if fixes && !lost.is_empty() {
             self.store.restore_guards().await?;
         }
@@ -130,9 +138,15 @@ impl Service {
             let Some(last) = rows.last() else { return Ok(()) };
             page.after = Some(last.key.product.clone());
             for row in &rows {
-                let key = ProductKey { org, product: row.key.product.clone() };
-                let Some(product) = self.catalog.product(&key).await? else { continue };
-                let expected = Words { is_new: false, ..of_product(org, &key.product, &product.form) };
+                let product = match self.catalog.ready(row.clone()).await {
+                    Ok(product) => product,
+                    Err(problem) if problem.is_unavailable() => return Err(problem),
+                    Err(problem) => {
+                        verified.differences.push(unreadable_product(&row.key.product, &problem));
+                        continue;
+                    }
+                };
+                let expected = Words { is_new: false, ..of_product(org, &row.key.product, &product.form) };
                 self.compare_words("product", expected, fixes, verified).await?;
             }
         }

@@ -4,6 +4,7 @@ use super::Plan;
 use super::work::Worked;
 use crate::account::book::Book;
 use crate::account::journal::Record;
+use crate::account::owner_of;
 use crate::problem::Problem;
 use crate::refold::earlier;
 use crate::search_index::of_account;
@@ -38,8 +39,10 @@ pub(super) fn expected(row: &AccountRow, worked: &Worked, now: Time) -> Result<A
         expected.next_moment = stored.next_moment;
     }
     // A different encoding of the same state is accepted.
-    let stands_same = |state: &State| snapshot::write(state).is_ok_and(|bytes| bytes == expected.state);
-    if snapshot::read(&stored.state).is_ok_and(|state| stands_same(&state)) {
+    let owner = owner_of(&row.key);
+    let stands_same =
+        |state: &State| snapshot::write(state, owner.as_bytes()).is_ok_and(|bytes| bytes == expected.state);
+    if snapshot::read(&stored.state, owner.as_bytes()).is_ok_and(|state| stands_same(&state)) {
         expected.state.clone_from(&stored.state);
     }
     Ok(expected)

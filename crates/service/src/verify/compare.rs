@@ -1,13 +1,15 @@
 //! Compares the stored line items and messages of an account with those its journal gives.
 
-use super::Plan;
 use super::work::Worked;
+use super::{Plan, is_signed};
 use crate::account::refolding::is_same;
 use crate::view::time::Local;
+use crate::webhooks::event_ids::EventIds;
 use daybook_engine::item::{ItemId, ItemStatus};
 use daybook_engine::time::Time;
 use daybook_store::records::{ItemRow, MessageRow};
 use daybook_store::upkeep::{Correction, MessageFacts};
+use daybook_webhooks::signature::Key;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,22 +45,26 @@ pub(super) fn compare_items(
             plan.corrections.push(Correction::ItemCreated(worked.book.key.clone(), id.clone(), row.created_at));
         }
     }
-    // Items that are no longer valid under earlier or newer rules are kept, with zero amounts.
-    let is_left_over = |row: &ItemRow| {
-        row.status == ItemStatus::Invalid.name()
-            && (row.balance, row.principal, row.interest, row.fees) == (0, 0, 0, 0)
-            && refolded_at.is_some_and(|at| row.created_at <= at)
-    };
-    for (id, row) in stored.iter().filter(|(id, row)| !worked.items.contains_key(**id) && !is_left_over(row)) {
+    let is_surplus =
+        |(id, row): &(&&str, &&ItemRow)| !worked.items.contains_key(**id) && !is_left_over(row, refolded_at);
+    for (id, row) in stored.iter().filter(is_surplus) {
         differ(format!("line item {id} does not follow from the journal"));
         plan.corrections.push(Correction::RemoveItem(worked.book.key.clone(), row.item_id.clone()));
     }
+}
+
+/// Whether a line item is one that is no longer valid under newer rules. Such items are kept, with zero amounts.
+pub(super) fn is_left_over(row: &ItemRow, refolded_at: Option<Time>) -> bool {
+    row.status == ItemStatus::Invalid.name()
+        && (row.balance, row.principal, row.interest, row.fees) == (0, 0, 0, 0)
+        && refolded_at.is_some_and(|at| row.created_at <= at)
 }
 
 /// Compares messages. Retention may have removed old ones, from the beginning of the log.
 pub(super) fn compare_messages(
     stored: &[&MessageRow],
     worked: &Worked,
+    keys: &[Key],
     plan: &mut Plan,
     differ: &mut dyn FnMut(String),
 ) {
@@ -70,7 +76,12 @@ pub(super) fn compare_messages(
     let by_sequence: BTreeMap<i64, &MessageRow> = messages.iter().map(|message| (message.sequence, message)).collect();
     for kept in stored {
         match by_sequence.get(&kept.sequence) {
-            Some(expected) => compare_message(kept, expected, worked, plan, differ),
+            Some(expected) => {
+                let mut wrong = compare_row(kept, expected);
+                let correction = compare_bytes(kept, expected, worked, keys, &mut wrong);
+                wrong.into_iter().for_each(|sentence| differ(format!("message {} {sentence}", kept.sequence)));
+                plan.corrections.extend(correction);
+            }
             None => differ(format!("message {} is stored, but its journal gives none with this number", kept.sequence)),
         }
     }
@@ -84,13 +95,8 @@ pub(super) fn compare_messages(
     }
 }
 
-fn compare_message(
-    kept: &MessageRow,
-    expected: &MessageRow,
-    worked: &Worked,
-    plan: &mut Plan,
-    differ: &mut dyn FnMut(String),
-) {
+/// Compares the columns of a message with those that the journal gives.
+fn compare_row(kept: &MessageRow, expected: &MessageRow) -> Vec<String> {
     let is_waiting = kept.position.is_none();
     let mut wrong = Vec::new();
     if (&kept.event, kept.effective_at, &kept.subject) != (&expected.event, expected.effective_at, &expected.subject) {
@@ -111,33 +117,54 @@ fn compare_message(
     if is_waiting && kept.cancelled_at.is_none() && expected.cancelled_at.is_some() {
         wrong.push("is not cancelled, but its journal cancels it".to_owned());
     }
-    // The fields inside its bytes, which are signed.
+    wrong
+}
+
+/// Compares the columns of a message with its bytes. Returns the correction, if the columns are to be changed. The id
+/// follows from the organization's mark, the account and the message's number. An id that column and bytes agree on
+/// stays. The moment is corrected only from bytes that a stored key signed.
+fn compare_bytes(
+    kept: &MessageRow,
+    expected: &MessageRow,
+    worked: &Worked,
+    keys: &[Key],
+    wrong: &mut Vec<String>,
+) -> Option<Correction> {
     let said: Value = serde_json::from_slice(&kept.data).unwrap_or_default();
-    let event_id = said["event_id"].as_str().unwrap_or(&kept.event_id).to_owned();
+    let account = &worked.book.key.account;
+    // Messages written before organizations had marks keep their ids.
+    let ids = [expected.event_id.clone(), EventIds::of_account_before_marks(account, kept.sequence)];
+    let in_bytes = said["event_id"].as_str();
+    let known = in_bytes.filter(|id| ids.iter().any(|known| known == id));
+    let is_kept = ids.contains(&kept.event_id) || in_bytes == Some(kept.event_id.as_str());
+    let event_id = known.unwrap_or(if is_kept { &kept.event_id } else { &ids[0] });
+    let mut is_corrected = !wrong.is_empty();
     if kept.event_id != event_id {
-        wrong.push(format!("has the id {}, but its bytes contain {event_id}", kept.event_id));
+        wrong.push(format!("has the id {}, but its account and number give {event_id}", kept.event_id));
+        is_corrected = true;
     }
-    let recorded_at = said["changed_at"].as_str().and_then(Time::parse).unwrap_or(kept.recorded_at);
+    if let Some(other) = in_bytes.filter(|_| known.is_none()) {
+        wrong.push(format!("has bytes with the id {other}, but its account and number give {}", ids[0]));
+    }
+    let changed_at = said["changed_at"].as_str().and_then(Time::parse).unwrap_or(kept.recorded_at);
     let zone = &worked.book.terms.zone;
-    let is_recorded_then = Local::new(kept.recorded_at, zone).to_string() == Local::new(recorded_at, zone).to_string();
-    if !is_recorded_then {
-        wrong.push(format!("was recorded at {}, but its bytes contain {recorded_at}", kept.recorded_at));
-    }
-    if wrong.is_empty() {
-        return;
-    }
-    for sentence in wrong {
-        differ(format!("message {} {sentence}", kept.sequence));
+    let mut recorded_at = kept.recorded_at;
+    if Local::new(kept.recorded_at, zone).to_string() != Local::new(changed_at, zone).to_string() {
+        wrong.push(format!("was recorded at {}, but its bytes contain {changed_at}", kept.recorded_at));
+        if known.is_some() && is_signed(kept, keys) {
+            recorded_at = changed_at;
+            is_corrected = true;
+        }
     }
     let facts = MessageFacts {
         sequence: kept.sequence,
         event: expected.event.clone(),
-        event_id,
+        event_id: event_id.to_owned(),
         cause: expected.cause.clone(),
         subject: expected.subject.clone(),
         effective_at: expected.effective_at,
-        recorded_at: if is_recorded_then { kept.recorded_at } else { recorded_at },
-        waits: is_waiting.then_some((expected.effective_at, expected.cancelled_at)),
+        recorded_at,
+        waits: kept.position.is_none().then_some((expected.effective_at, expected.cancelled_at)),
     };
-    plan.corrections.push(Correction::Message(worked.book.key.clone(), Box::new(facts)));
+    is_corrected.then(|| Correction::Message(worked.book.key.clone(), Box::new(facts)))
 }

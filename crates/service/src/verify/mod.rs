@@ -3,13 +3,15 @@
 //! The journal is the source of truth. A new [`Book`] gets record after record, each at the time it was accepted,
 //! through the same code that accepted it. Then every column that follows from the journal must equal the stored one,
 //! and every stored message must carry the signature of its bytes. Each difference is one sentence. An account that
-//! cannot be read is one difference; the others are still verified.
+//! cannot be read is one difference; the others are still verified. An account whose journal lost a record is reported
+//! and not corrected.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `work` | processing a journal again |
 //! | `columns` | the columns of an account, its links and its search words |
 //! | `compare` | line items and messages |
+//! | `lost` | signs that a journal lost a record |
 //! | `around` | other data: the log, attempt counts, search words, addresses of people, orphaned rows |
 //! | `fix` | correcting derived data |
 //! | `watching` | slow verification in the background |
@@ -22,6 +24,7 @@ mod around;
 mod columns;
 mod compare;
 mod fix;
+mod lost;
 mod watching;
 mod work;
 
@@ -29,18 +32,24 @@ pub use fix::Fixed;
 
 use crate::Service;
 use crate::account::book::Book;
+use crate::account::owner_of;
+use crate::catalog::ProductInfo;
 use crate::problem::Problem;
 use crate::refold::earlier;
+use around::unreadable_product;
 use columns::{compare_columns, compare_links, compare_times, expected};
-use compare::{compare_items, compare_messages};
+use compare::{compare_items, compare_messages, is_left_over};
 use daybook_engine::installment::audit::audit;
-use daybook_engine::snapshot;
+use daybook_engine::snapshot::{self, NoSnapshot};
+use daybook_engine::state::State;
 use daybook_engine::terms::Terms;
+use daybook_engine::time::Time;
 use daybook_store::figures::{Kind, Words};
 use daybook_store::records::{AccountKey, AccountNow, AccountRow, ItemRow, MessageRow, OrgId, Page, ProductKey};
 use daybook_store::upkeep::Correction;
 use daybook_store::{Inputs, Loaded, Want};
 use daybook_webhooks::signature::Key;
+use lost::Traces;
 use std::sync::Arc;
 use work::{again, announced_before, refold_of};
 
@@ -83,6 +92,8 @@ struct Stored {
     messages: Vec<MessageRow>,
     links: Vec<(Arc<str>, String)>,
     words: Vec<String>,
+    /// The signing keys of its organization.
+    keys: Vec<Key>,
 }
 
 impl Service {
@@ -163,27 +174,26 @@ impl Service {
             messages: self.all_messages(key).await?,
             links: self.store.account_customers(key).await?,
             words: self.store.words_of(key.org, Kind::Account, &key.account).await?,
+            keys: keys.to_vec(),
             loaded,
         };
         verified.accounts += 1;
         verified.items += stored.items.len() as u64;
         verified.messages += stored.messages.len() as u64;
-        for message in stored.messages.iter().filter(|message| message.due_at.is_some()) {
-            // Published messages are checked in the log. After keys were rotated, a scheduled message may be signed
-            // with a key that is no longer stored.
-            if !is_signed(message, keys) && keys.len() == 1 {
-                verified.differences.push(format!(
-                    "account {}: message {}: its signature does not match its bytes",
-                    key.account, message.event_id
-                ));
-            }
+        for message in forged(&stored.messages, keys) {
+            verified.differences.push(format!(
+                "account {}: message {}: its signature does not match its bytes",
+                key.account, message.event_id
+            ));
         }
         let version = stored.loaded.row.version;
         let product = ProductKey { org: key.org, product: stored.loaded.row.product.clone() };
-        let Some(product) = self.catalog.product(&product).await? else {
-            let product = &product.product;
-            verified.differences.push(format!("account {}: its product {product} does not exist", key.account));
-            return Ok(());
+        let product = match self.readable_product(&product).await? {
+            Ok(product) => product,
+            Err(why) => {
+                verified.differences.push(format!("account {}: cannot be verified: {why}", key.account));
+                return Ok(());
+            }
         };
         let now = self.clock.now();
         let working = move || {
@@ -199,6 +209,16 @@ impl Service {
             self.apply(key, version, plan).await?;
         }
         Ok(())
+    }
+
+    /// A product, or why it cannot be used.
+    async fn readable_product(&self, key: &ProductKey) -> Result<Result<Arc<ProductInfo>, String>, Problem> {
+        match self.catalog.product(key).await {
+            Ok(Some(product)) => Ok(Ok(product)),
+            Ok(None) => Ok(Err(format!("its product {} does not exist", key.product))),
+            Err(problem) if problem.is_unavailable() => Err(problem),
+            Err(problem) => Ok(Err(unreadable_product(&key.product, &problem))),
+        }
     }
 
     async fn all_messages(&self, key: &AccountKey) -> Result<Vec<MessageRow>, Problem> {
@@ -239,15 +259,22 @@ fn is_signed(message: &MessageRow, keys: &[Key]) -> bool {
     keys.iter().any(|key| key.verify(&message.data, &message.signature))
 }
 
+/// Scheduled messages whose signature is wrong; published ones are checked in the log. Only the last two keys are
+/// stored. After rotations, an account's first messages may be signed with an older one, but no message after one that a
+/// stored key signed.
+fn forged<'a>(messages: &'a [MessageRow], keys: &'a [Key]) -> impl Iterator<Item = &'a MessageRow> {
+    let since = match keys {
+        [_] => 0,
+        keys => messages.iter().find(|message| is_signed(message, keys)).map_or(i64::MAX, |first| first.sequence),
+    };
+    let is_checked = move |message: &&MessageRow| message.due_at.is_some() && message.sequence >= since;
+    messages.iter().filter(is_checked).filter(move |message| !is_signed(message, keys))
+}
+
 /// Compares one account with what its journal gives. Returns the corrections and the number of processed records.
-fn compare(
-    stored: Stored,
-    product: &Arc<crate::catalog::ProductInfo>,
-    now: daybook_engine::time::Time,
-    differ: &mut dyn FnMut(String),
-) -> (Plan, u64) {
+fn compare(stored: Stored, product: &Arc<ProductInfo>, now: Time, differ: &mut dyn FnMut(String)) -> (Plan, u64) {
     let mut plan = Plan::default();
-    let Stored { loaded, items, messages, links, words } = stored;
+    let Stored { loaded, items, messages, links, words, keys } = stored;
     let row: AccountRow = loaded.row.clone();
     if earlier::is_outdated(&row) {
         differ(earlier::not_refolded(&row).message);
@@ -260,8 +287,8 @@ fn compare(
             return (plan, 0);
         }
     };
-    let state = (!row.now.state.is_empty()).then(|| snapshot::read(&row.now.state));
-    let through = state.as_ref().and_then(|state| state.as_ref().ok()?.processed_through);
+    let state = (!row.now.state.is_empty()).then(|| snapshot::read(&row.now.state, owner_of(&row.key).as_bytes()));
+    let readable = state.as_ref().and_then(|state| state.as_ref().ok());
     let book = match Book::outdated(loaded, product.clone(), terms) {
         Ok(book) => book,
         Err(problem) => {
@@ -270,14 +297,20 @@ fn compare(
         }
     };
     compare_links(&book, &links, &words, &mut plan, differ);
-    let through = through.or(row.now.processed_through);
-    let worked = match again(&book, product, through) {
+    let worked = match again(&book, product, readable, now) {
         Ok(worked) => worked,
         Err(problem) => {
             differ(format!("its journal cannot be processed again: {}", problem.message));
             return (plan, 0);
         }
     };
+    let refold = refold_of(&book);
+    let refolded_at = refold.map(|(_, record)| record.recorded_at);
+    let kept = items.iter().filter(|row| !is_left_over(row, refolded_at)).collect();
+    let records = book.journal.len();
+    let traces = Traces { row: &row, state: readable, items: kept, messages: &messages, keys: &keys, records };
+    let lost = traces.of_lost_records(&worked);
+    lost.iter().for_each(|sentence| differ(sentence.clone()));
     match expected(&row, &worked, now) {
         Ok(expected) => {
             compare_state(&row, state.as_ref(), &expected, &worked, differ);
@@ -287,17 +320,17 @@ fn compare(
         Err(problem) => differ(format!("its columns cannot be recalculated: {}", problem.message)),
     }
     compare_times(&row, &worked.book, &mut plan, differ);
-    let refold = refold_of(&book);
-    compare_items(&items, &worked, refold.map(|(_, record)| record.recorded_at), &mut plan, differ);
+    compare_items(&items, &worked, refolded_at, &mut plan, differ);
     let since = refold.map_or(0, |(_, record)| announced_before(record));
     let messages: Vec<&MessageRow> = messages.iter().filter(|message| message.sequence > since).collect();
-    compare_messages(&messages, &worked, &mut plan, differ);
-    (plan, worked.records)
+    compare_messages(&messages, &worked, &keys, &mut plan, differ);
+    // A journal that lost a record is no source of corrections.
+    (if lost.is_some() { Plan::default() } else { plan }, worked.records)
 }
 
 fn compare_state(
     row: &AccountRow,
-    state: Option<&Result<daybook_engine::state::State, snapshot::NoSnapshot>>,
+    state: Option<&Result<State, NoSnapshot>>,
     expected: &AccountNow,
     worked: &work::Worked,
     differ: &mut dyn FnMut(String),

@@ -6,6 +6,8 @@ use crate::account::journal::{JournalEntry, Record};
 use crate::account::message_writer::NOTICE;
 use crate::catalog::ProductInfo;
 use crate::problem::Problem;
+use daybook_engine::snapshot;
+use daybook_engine::state::State;
 use daybook_engine::time::Time;
 use daybook_engine::timeline::Input;
 use daybook_store::batch::ItemChange;
@@ -109,9 +111,45 @@ pub(super) fn announced_before(record: &JournalEntry) -> i64 {
     record.record.mark().map_or(0, |mark| mark.message_seq)
 }
 
-/// Processes an account's journal again, in order of arrival, and then up to where the account is processed.
-pub(super) fn again(stored: &Book, product: &Arc<ProductInfo>, through: Option<Time>) -> Result<Worked, Problem> {
-    let opening = stored.journal.first().ok_or_else(|| Problem::internal("its journal is empty"))?;
+/// Processes an account's journal again, up to where the account is processed. State and column both say how far that
+/// is. If they differ, the state is right if the journal gives exactly that state; a state of another account is not
+/// given. Otherwise the column counts, unless it is in the future.
+pub(super) fn again(
+    stored: &Book,
+    product: &Arc<ProductInfo>,
+    state: Option<&State>,
+    now: Time,
+) -> Result<Worked, Problem> {
+    let column = stored.now.processed_through;
+    let Some(state) = state.filter(|state| state.processed_through.is_some() && state.processed_through != column)
+    else {
+        return again_until(stored, product, column);
+    };
+    let by_state = again_until(stored, product, state.processed_through);
+    if by_state.as_ref().is_ok_and(|worked| is_given(state, worked)) {
+        return by_state;
+    }
+    let clock = stored.journal.iter().map(|record| record.clock).max();
+    let latest = now.max(stored.now.rolled_to.unwrap_or(now)).max(clock.unwrap_or(now));
+    if column.is_some_and(|column| column > latest) {
+        return Err(Problem::internal(
+            "neither its state nor its column processed_through says how far it is processed",
+        ));
+    }
+    again_until(stored, product, column)
+}
+
+/// Whether the journal gives exactly this state.
+pub(super) fn is_given(state: &State, worked: &Worked) -> bool {
+    let bytes = |state: &State| snapshot::write(state, b"").ok();
+    bytes(state).is_some_and(|stored| Some(stored) == bytes(&worked.book.state))
+}
+
+fn again_until(stored: &Book, product: &Arc<ProductInfo>, through: Option<Time>) -> Result<Worked, Problem> {
+    let opening = stored.journal.first().filter(|first| matches!(first.record, Record::Input(Input::Open)));
+    let opening = opening.ok_or_else(|| {
+        Problem::internal("the record that opens the account is missing; restore the database from a backup")
+    })?;
     let (mut book, done) = match refold_of(stored) {
         Some((index, _)) => (Book::refolded_at(stored, index)?, index + 1),
         None => {

@@ -39,6 +39,11 @@ impl EventIds {
         format!("{EVENT}{}.{account_id}.{sequence}", self.mark)
     }
 
+    /// The id of a message about an account that was written before organizations had marks.
+    pub fn of_account_before_marks(account_id: &str, sequence: i64) -> String {
+        format!("{EVENT}{account_id}.{sequence}")
+    }
+
     /// The id of a message about a customer, with the customer's version at that time.
     pub fn of_customer(&self, customer_id: &str, version: i64) -> String {
         format!("{EVENT}{}.{customer_id}.c{version}", self.mark)

@@ -15,6 +15,7 @@ on_both!(
     records_written_at_once_are_one_chain,
     the_tables_refuse_changes,
     triggers_that_were_removed_are_found_and_put_back,
+    triggers_that_were_added_are_found,
     an_altered_record_is_found,
     a_removed_record_is_found,
     an_inserted_record_is_found,
@@ -300,6 +301,31 @@ async fn triggers_that_were_removed_are_found_and_put_back(home: Home) {
         assert_eq!(fixed.verified.differences, [""; 0], "{sql}");
     }
     the_tables_refuse(&audited).await;
+}
+
+async fn triggers_that_were_added_are_found(home: Home) {
+    let ways = match home {
+        Home::Sqlite => vec![
+            ("trigger", "audit", "CREATE TRIGGER x BEFORE INSERT ON audit BEGIN SELECT RAISE(IGNORE); END"),
+            ("trigger", "audit_heads", "CREATE TRIGGER x BEFORE UPDATE ON audit_heads BEGIN SELECT RAISE(IGNORE); END"),
+        ],
+        Home::Postgres => vec![
+            ("trigger", "audit", "CREATE TRIGGER x BEFORE INSERT ON audit EXECUTE FUNCTION audit_is_kept()"),
+            ("rule", "audit", "CREATE RULE x AS ON INSERT TO audit DO INSTEAD NOTHING"),
+            ("rule", "audit_heads", "CREATE RULE x AS ON UPDATE TO audit_heads DO INSTEAD NOTHING"),
+        ],
+    };
+    let audited = Audited::lived(home).await;
+    for (what, table, sql) in ways {
+        audited.tamper(sql).await;
+        let found = audited.trial.differences().await;
+        let [sentence] = found.as_slice() else { panic!("{sql}: {found:?}") };
+        let begin = format!("audit trail: the {what} x on table {table} is not Daybook's");
+        assert!(sentence.starts_with(&begin), "{sql}: {sentence}");
+        let on = if home == Home::Sqlite { String::new() } else { format!(" ON {table}") };
+        audited.tamper(&format!("DROP {what} x{on}")).await;
+    }
+    assert_eq!(audited.trial.differences().await, [""; 0]);
 }
 
 async fn an_altered_record_is_found(home: Home) {

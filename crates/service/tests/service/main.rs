@@ -10,6 +10,7 @@ mod clock_guard;
 mod clocks;
 mod columns;
 mod customers;
+mod damage;
 mod earlier_schemas;
 mod figures;
 mod histories;

@@ -1,9 +1,10 @@
 //! The triggers of the audit trail in PostgreSQL: each is a trigger and the function that it calls.
 
+use super::cells::each;
 use super::migrate;
 use super::server::{Server, refused};
 use crate::Result;
-use crate::guards::{Guard, LostGuard, passage};
+use crate::guards::{ForeignTrigger, Guard, LostGuard, passage};
 
 /// A trigger, and when it fires: the bits of `pg_trigger.tgtype`.
 const GUARDS: [(Guard, i16); 2] = [
@@ -60,6 +61,27 @@ pub(super) async fn lost(server: &Server) -> Result<Vec<LostGuard>> {
             found.push(guard.0.lost());
         }
     }
+    Ok(found)
+}
+
+/// Triggers and rules on the tables of the audit trail.
+const ON_AUDIT: &str = "
+    SELECT 'trigger', t.tgname::text, c.relname::text FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+    WHERE t.tgrelid IN (to_regclass('audit'), to_regclass('audit_heads')) AND NOT t.tgisinternal
+    UNION ALL
+    SELECT 'rule', r.rulename::text, c.relname::text FROM pg_rewrite r JOIN pg_class c ON c.oid = r.ev_class
+    WHERE r.ev_class IN (to_regclass('audit'), to_regclass('audit_heads'))
+    ORDER BY 2";
+
+/// Triggers and rules that no migration made.
+pub(super) async fn foreign(server: &Server) -> Result<Vec<ForeignTrigger>> {
+    let mut found = each(&server.query(ON_AUDIT, &[]).await?, |cells| {
+        Ok(ForeignTrigger { what: cells.next()?, name: cells.next()?, table: cells.next()? })
+    })?;
+    let is_guard = |found: &ForeignTrigger, guard: &Guard| {
+        (found.what.as_str(), found.name.as_str(), found.table.as_str()) == ("trigger", guard.trigger, guard.table)
+    };
+    found.retain(|found| !GUARDS.iter().any(|(guard, _)| is_guard(found, guard)));
     Ok(found)
 }
 

@@ -5,7 +5,7 @@ use super::server::refused;
 use super::{Postgres, guards, migrate};
 use crate::Result;
 use crate::figures::Kind;
-use crate::guards::LostGuard;
+use crate::guards::{ForeignTrigger, LostGuard};
 use crate::records::{AccountKey, OrgId};
 use crate::upkeep::{
     Correction, HOURS_OFF, HourOff, Kinds, LogStanding, ORPHANS, Orphan, TablesStanding, Upkeep, in_words,
@@ -127,6 +127,10 @@ impl Upkeep for Postgres {
 
     async fn lost_guards(&self) -> Result<Vec<LostGuard>> {
         guards::lost(&self.server).await
+    }
+
+    async fn foreign_triggers(&self) -> Result<Vec<ForeignTrigger>> {
+        guards::foreign(&self.server).await
     }
 
     async fn restore_guards(&self) -> Result<()> {

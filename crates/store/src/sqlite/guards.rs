@@ -2,9 +2,9 @@
 
 use super::connection::broken;
 use super::migrations;
-use super::read::one;
+use super::read::{all, one};
 use crate::Result;
-use crate::guards::{Guard, LostGuard, passage};
+use crate::guards::{ForeignTrigger, Guard, LostGuard, passage};
 use rusqlite::{Connection, TransactionBehavior, params};
 
 const GUARDS: [Guard; 3] = [
@@ -32,6 +32,17 @@ pub(super) fn lost(connection: &Connection) -> Result<Vec<LostGuard>> {
             found.push(guard.lost());
         }
     }
+    Ok(found)
+}
+
+/// Triggers that no migration made.
+pub(super) fn foreign(connection: &Connection) -> Result<Vec<ForeignTrigger>> {
+    let sql = "SELECT name, tbl_name FROM sqlite_master WHERE type = 'trigger' AND tbl_name IN ('audit', 'audit_heads')
+               ORDER BY name";
+    let mut found = all(connection, sql, [], |row| {
+        Ok(ForeignTrigger { what: "trigger".to_owned(), name: row.get(0)?, table: row.get(1)? })
+    })?;
+    found.retain(|found| !GUARDS.iter().any(|guard| guard.trigger == found.name && guard.table == found.table));
     Ok(found)
 }
 

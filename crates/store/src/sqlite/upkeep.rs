@@ -6,7 +6,7 @@ use super::rows::{LAST_POSITION, place, position, text, time};
 use super::{Sqlite, guards, migrations};
 use crate::Result;
 use crate::figures::Kind;
-use crate::guards::LostGuard;
+use crate::guards::{ForeignTrigger, LostGuard};
 use crate::records::{AccountKey, OrgId};
 use crate::upkeep::{Correction, HOURS_OFF, HourOff, LogStanding, ORPHANS, Orphan, TablesStanding, Upkeep, in_words};
 use async_trait::async_trait;
@@ -94,6 +94,10 @@ impl Upkeep for Sqlite {
 
     async fn lost_guards(&self) -> Result<Vec<LostGuard>> {
         self.read(guards::lost).await
+    }
+
+    async fn foreign_triggers(&self) -> Result<Vec<ForeignTrigger>> {
+        self.read(guards::foreign).await
     }
 
     async fn restore_guards(&self) -> Result<()> {

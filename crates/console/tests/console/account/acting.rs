@@ -212,7 +212,7 @@ async fn what_is_refused_says_why_beside_its_field() {
         ),
         ("payment", vec![("line_item_id", "x")], "Amount is required"),
         ("payment", vec![("original_amount_cents", "1"), ("line_item_id", "dbk_x")], "Line item id must"),
-        ("payment", vec![("original_amount_cents", "1"), ("line_item_id", "p1")], "is taken"),
+        ("payment", vec![("original_amount_cents", "1"), ("line_item_id", "p1")], "is already taken"),
         (
             "payment",
             vec![("original_amount_cents", "1"), ("line_item_id", "x"), ("effective_at", "2024-01-01T00:00")],

@@ -107,7 +107,7 @@ fn a_server_that_is_asked_to_be_muted_stays_so_after_a_restart() {
         assert!(is_muted(&server), "the mark is the database's");
         let said = server.stop();
         assert!(said.contains("WARN") && said.contains("muted: no messages are sent"), "{said}");
-        assert!(daybook.stdout_of(&["unmute"]).starts_with("the database was muted since "));
+        assert!(daybook.stdout_of(&["unmute"]).starts_with("the database had been muted since "));
         let server = daybook.serve(&[]);
         assert!(!is_muted(&server));
         assert!(!server.stop().contains("muted"));

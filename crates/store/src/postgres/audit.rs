@@ -159,7 +159,8 @@ async fn unexamined(
             let sql = "SELECT max(seq) FROM audit WHERE org = $1
                        AND seq <= (SELECT max(seq) FROM audit WHERE org = $1 AND seq < $2) - $3";
             let row = server.query_opt(sql, &[&org, &before, &to_count(most)]).await?;
-            return Ok(row.map(|row| row.try_get(0)).transpose().map_err(refused)?.flatten());
+            let number: Option<Option<i64>> = row.map(|row| row.try_get(0)).transpose().map_err(refused)?;
+            return Ok(number.flatten());
         }
     };
     let others = others(filter.along());

@@ -145,8 +145,8 @@ impl Search {
             Along::Number => {
                 let sql = "SELECT max(seq) FROM audit WHERE org = ?1
                            AND seq <= (SELECT max(seq) FROM audit WHERE org = ?1 AND seq < ?2) - ?3";
-                let number = one(connection, sql, params![self.org, self.before, count(self.most)], |row| row.get(0))?;
-                return Ok(number.flatten());
+                let params = params![self.org, self.before, count(self.most)];
+                return one(connection, sql, params, |row| row.get::<_, Option<i64>>(0)).map(Option::flatten);
             }
         };
         let sql = format!(

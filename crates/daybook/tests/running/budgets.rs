@@ -52,7 +52,8 @@ fn bodies_of_an_organization_leave_room_for_others_and_are_refused_at_once() {
     let made = daybook.json_of(&["org", "create", "Prairie Lending", "--json"]);
     let second = made["client_secret"].as_str().expect("a secret");
     let head = format!("POST /bulk HTTP/1.1\r\nauthorization: Bearer {first}\r\ncontent-type: application/x-ndjson");
-    let mut slow: Vec<TcpStream> = (0..4).map(|_| held_back(&server, &head, 16 << 20)).collect();
+    // Four fit. More are sent, because one may be refused while a small call of the loop below is in progress.
+    let slow: Vec<TcpStream> = (0..8).map(|_| held_back(&server, &head, 16 << 20)).collect();
     let send = |secret: &str| server.post_lines("/bulk", secret, CUSTOMER_LINE);
     let is_refused = |answer: &Answer| answer.status == 503;
     let refused = until("four bodies of 16 MiB take the budget", || send(&first), is_refused);
@@ -77,8 +78,8 @@ fn bodies_of_an_organization_leave_room_for_others_and_are_refused_at_once() {
     assert!(large.starts_with("HTTP/1.1 413 "), "{large}");
     assert_eq!(send(second).status, 200, "another organization");
     assert_eq!(server.get("/products", &first).status, 200, "a call without a body");
-    drop(slow.pop());
-    until("a closed connection gives its bytes back", || send(&first), |answer| answer.status == 200);
+    drop(slow);
+    until("closed connections give their bytes back", || send(&first), |answer| answer.status == 200);
 }
 
 #[test]
@@ -90,7 +91,8 @@ fn bodies_without_a_key_are_counted_by_address() {
     let (slow, other) = (Caller::plain(SLOW, to), Caller::plain(OTHER, to));
     let json = [("content-type", "application/json")];
     let head = "POST /auth/token HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 1048576\r\n";
-    let held: Vec<_> = (0..16).map(|_| slow.begin(&format!("{head}\r\n{{"))).collect();
+    // 16 fit.
+    let held: Vec<_> = (0..32).map(|_| slow.begin(&format!("{head}\r\n{{"))).collect();
     let ask = |caller: &Caller| caller.call("POST", "/auth/token", &json, TOKEN_REQUEST);
     let refused = until("16 bodies of 1 MiB", || ask(&slow), |answer| answer.status() == 503);
     assert_eq!(refused.headers()["retry-after"], "1");

@@ -224,7 +224,8 @@ mod tests {
             let mut connection = super::super::connection::open_writer(&path.display().to_string()).expect("a file");
             super::super::migrations::migrate(&mut connection).expect("tables");
             let identity = Arc::new(Identity::of(&connection, &path).expect("an identity"));
-            let readers = Arc::new(Readers::new(path, identity, READERS));
+            let health = Arc::new(Health::new(path.clone()));
+            let readers = Arc::new(Readers::new(path, identity, health, READERS));
             Shared { readers, sharing: Sharing::of(READERS), _writer: connection, _folder: folder }
         }
 

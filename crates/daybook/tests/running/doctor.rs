@@ -81,15 +81,6 @@ fn a_certificate_that_cannot_be_used() {
     }
 }
 
-/// The verdicts and sentences of a check.
-fn found(daybook: &Daybook, check: &str, flags: &[&str]) -> Vec<(String, String)> {
-    let output = daybook.run(&[&["doctor", "--json"], &FREE[..], flags].concat());
-    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let rows = found.as_array().expect("a list").iter().filter(|row| row["check"] == check);
-    let text = |value: &Value| value.as_str().expect("text").to_owned();
-    rows.map(|row| (text(&row["verdict"]), text(&row["found"]))).collect()
-}
-
 const TLS: [&str; 4] = ["--tls-cert", "cert.pem", "--tls-key", "key.pem"];
 
 #[test]

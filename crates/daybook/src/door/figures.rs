@@ -54,6 +54,8 @@ pub struct Figures {
     accepted: Counter,
     accept_errors: Counter,
     bodies_late: Counter,
+    body_bytes: Gauge,
+    unsent_bytes: Gauge,
     refused: [Counter; Refused::ALL.len()],
     closed: [Counter; Ending::ALL.len()],
     /// Log lines about connections that were closed to make room or refused, and about failures to accept.
@@ -81,6 +83,8 @@ impl Default for Figures {
                 "Connections that the operating system could not accept",
             ),
             bodies_late: counter("daybook_request_bodies_late_total", "Requests whose bodies took too long"),
+            body_bytes: registry.gauge("daybook_request_bodies_bytes", "Bytes of request bodies in memory"),
+            unsent_bytes: registry.gauge("daybook_responses_unsent_bytes", "Bytes of responses that are not sent yet"),
             refused: Refused::ALL.map(|why| refused.of(&[why.label()])),
             closed: Ending::ALL.map(|why| closed.of(&[why.label()])),
             full_lines: Seldom::default(),
@@ -127,6 +131,12 @@ impl Figures {
     /// Records that the body of a request timed out.
     pub fn body_late(&self) {
         self.bodies_late.add(1);
+    }
+
+    /// Sets the memory of request bodies and of unsent responses.
+    pub fn memory(&self, body_bytes: usize, unsent_bytes: usize) {
+        self.body_bytes.set(body_bytes as u64);
+        self.unsent_bytes.set(unsent_bytes as u64);
     }
 
     /// All metrics.

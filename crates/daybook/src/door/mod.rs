@@ -120,6 +120,7 @@ impl Door {
 
     /// Metrics of connections.
     pub fn metrics(&self) -> Families {
+        self.figures.memory(self.bodies.total(), self.responses.total());
         self.figures.families(self.seats.taken(), self.limits.connections)
     }
 

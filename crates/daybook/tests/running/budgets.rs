@@ -2,7 +2,7 @@
 
 use crate::caller::Caller;
 use crate::support::fresh;
-use daybook_testkit::server::{Answer, Server};
+use daybook_testkit::server::Server;
 use serde_json::json;
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -38,10 +38,10 @@ fn held_back(server: &Server, head: &str, bytes: usize) -> TcpStream {
     stream
 }
 
-fn refusals(server: &Server) -> u64 {
+fn metric(server: &Server, name: &str) -> u64 {
     let page = server.get("/metrics", "").text;
-    let name = "daybook_connections_refused_total{reason=\"bodies\"} ";
-    page.lines().find_map(|line| line.strip_prefix(name)).expect("the metric").parse().expect("a number")
+    let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("{name} in {page}")).parse().expect("a number")
 }
 
 #[test]
@@ -52,16 +52,16 @@ fn bodies_of_an_organization_leave_room_for_others_and_are_refused_at_once() {
     let made = daybook.json_of(&["org", "create", "Prairie Lending", "--json"]);
     let second = made["client_secret"].as_str().expect("a secret");
     let head = format!("POST /bulk HTTP/1.1\r\nauthorization: Bearer {first}\r\ncontent-type: application/x-ndjson");
-    // Four fit. More are sent, because one may be refused while a small call of the loop below is in progress.
-    let slow: Vec<TcpStream> = (0..8).map(|_| held_back(&server, &head, 16 << 20)).collect();
+    let slow: Vec<TcpStream> = (0..4).map(|_| held_back(&server, &head, 16 << 20)).collect();
+    until("four bodies are counted", || metric(&server, "daybook_request_bodies_bytes"), |bytes| *bytes == 64 << 20);
     let send = |secret: &str| server.post_lines("/bulk", secret, CUSTOMER_LINE);
-    let is_refused = |answer: &Answer| answer.status == 503;
-    let refused = until("four bodies of 16 MiB take the budget", || send(&first), is_refused);
+    let refused = send(&first);
+    assert_eq!(refused.status, 503, "{}", refused.text);
     let error = &refused.json()["error"];
     assert_eq!(error["code"], "unavailable");
     let message = error["message"].as_str().expect("a message");
     assert!(message.contains("at most 67108864 bytes of memory for this organization"), "{message}");
-    assert!(refusals(&server) >= 1);
+    assert_eq!(metric(&server, "daybook_connections_refused_total{reason=\"bodies\"}"), 1);
     // A body of unknown length is counted piece by piece.
     let caller = Caller::plain(OTHER, address_of(&server));
     let length = CUSTOMER_LINE.len();
@@ -91,10 +91,11 @@ fn bodies_without_a_key_are_counted_by_address() {
     let (slow, other) = (Caller::plain(SLOW, to), Caller::plain(OTHER, to));
     let json = [("content-type", "application/json")];
     let head = "POST /auth/token HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 1048576\r\n";
-    // 16 fit.
-    let held: Vec<_> = (0..32).map(|_| slow.begin(&format!("{head}\r\n{{"))).collect();
+    let held: Vec<_> = (0..16).map(|_| slow.begin(&format!("{head}\r\n{{"))).collect();
     let ask = |caller: &Caller| caller.call("POST", "/auth/token", &json, TOKEN_REQUEST);
-    let refused = until("16 bodies of 1 MiB", || ask(&slow), |answer| answer.status() == 503);
+    until("16 bodies are counted", || metric(&server, "daybook_request_bodies_bytes"), |bytes| *bytes == 16 << 20);
+    let refused = ask(&slow);
+    assert_eq!(refused.status(), 503, "{}", refused.body());
     assert_eq!(refused.headers()["retry-after"], "1");
     assert!(refused.body().contains("at most 16777216 bytes of memory for this address"), "{}", refused.body());
     let form = slow.send_form("/console/sign-in", "a=b", "email=x&password=y");

@@ -27,6 +27,7 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (10, include_str!("../../migrations/postgres/0010_reversed_by.sql")),
     (12, include_str!("../../migrations/postgres/0012_upkeep.sql")),
     (13, AUDIT),
+    (14, include_str!("../../migrations/postgres/0014_bound_states.sql")),
 ];
 
 /// The number of the lock: the letters "daybook" as bytes.

@@ -25,6 +25,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (10, "reversed_by", include_str!("../../migrations/sqlite/0010_reversed_by.sql")),
     (12, "upkeep", include_str!("../../migrations/sqlite/0012_upkeep.sql")),
     (13, "audit", AUDIT),
+    (14, "bound_states", include_str!("../../migrations/sqlite/0014_bound_states.sql")),
 ];
 
 /// The number of the last migration.

@@ -1,0 +1,2 @@
+-- A state's checksum now covers its organization and account. The tables stay as they are; the number keeps builds that
+-- cannot read such a state from working on them.

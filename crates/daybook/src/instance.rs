@@ -68,7 +68,7 @@ impl fmt::Debug for RunningServer {
 #[derive(Debug)]
 pub enum NotTaken {
     /// Another process holds it; `None` if it has only just been acquired.
-    Running(PathBuf, Option<RunningServer>),
+    Running(PathBuf, Option<Box<RunningServer>>),
     /// The database has this many hard links.
     Linked(PathBuf, u64),
     /// The file cannot be used.
@@ -108,7 +108,7 @@ pub fn take(database: &Path) -> Result<Held, NotTaken> {
     let mut file = open(&path).map_err(failed)?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}
-        Err(Errno::WOULDBLOCK) => return Err(NotTaken::Running(path.clone(), announced(&mut file))),
+        Err(Errno::WOULDBLOCK) => return Err(NotTaken::Running(path.clone(), announced(&mut file).map(Box::new))),
         Err(error) => return Err(failed(error.into())),
     }
     let mut held = Held { file };
@@ -190,7 +190,7 @@ mod tests {
 
     fn holder(database: &Path) -> Option<RunningServer> {
         match take(database) {
-            Err(NotTaken::Running(_, holder)) => holder,
+            Err(NotTaken::Running(_, holder)) => holder.map(|holder| *holder),
             other => panic!("the lock is taken, but: {other:?}"),
         }
     }

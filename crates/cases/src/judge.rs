@@ -132,7 +132,7 @@ pub(crate) fn at_path<'a>(shown: &'a Value, path: &[String]) -> Option<&'a Value
 }
 
 /// The names of the fields next to the one that a path names.
-fn beside<'a>(shown: &'a Value, path: &[String]) -> impl Iterator<Item = &'a str> {
+fn neighbours<'a>(shown: &'a Value, path: &[String]) -> impl Iterator<Item = &'a str> {
     let around = path.split_last().and_then(|(_, around)| at_path(shown, around));
     around.and_then(Value::as_object).into_iter().flatten().map(|(name, _)| name.as_str())
 }
@@ -144,7 +144,8 @@ fn differs(field: &Field, shown: &Value, what: impl Fn(&str) -> String) -> Optio
         return None;
     }
     let name = field.path.last().map_or("", String::as_str);
-    let got = got.map_or_else(|| no_such("field", name, beside(shown, &field.path)), |got| describe::value(name, got));
+    let got =
+        got.map_or_else(|| no_such("field", name, neighbours(shown, &field.path)), |got| describe::value(name, got));
     let expected = describe::value(name, &field.value);
     Some(Difference { what: what(&field.path.join(".")), expected, got, line: field.line })
 }

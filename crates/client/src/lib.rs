@@ -294,7 +294,7 @@ mod tests {
     #[test]
     fn a_server_that_is_not_there_is_told() {
         let client = Client::new("http://127.0.0.1:1/", Key::new("a", "b"));
-        let trouble = client.get("/products").expect_err("nobody listens on port 1");
+        let trouble = client.get("/products").expect_err("no server listens on port 1");
         assert!(trouble.to_string().starts_with("the server at http://127.0.0.1:1 cannot be reached: "), "{trouble}");
     }
 }

@@ -120,8 +120,8 @@ impl<S: Send + Sync> FromRequestParts<S> for Visitor {
     type Rejection = PageError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Visitor, PageError> {
-        let nobody = || PageError::new(Problem::new("unauthenticated", "you are not signed in"));
-        parts.extensions.get::<Visitor>().cloned().ok_or_else(nobody)
+        let signed_out = || PageError::new(Problem::new("unauthenticated", "you are not signed in"));
+        parts.extensions.get::<Visitor>().cloned().ok_or_else(signed_out)
     }
 }
 

@@ -128,48 +128,48 @@ mod tests {
 
     #[tokio::test]
     async fn who_comes_later_joins_the_count_that_is_under_way() {
-        let beside: SingleFlight<u8, u32> = SingleFlight::default();
+        let counts: SingleFlight<u8, u32> = SingleFlight::default();
         let (done, told) = oneshot::channel();
-        let first = beside.count(&1, async { told.await.map_err(|_| Problem::internal("untold")) });
-        let second = beside.count(&1, async { Ok(8) });
-        let other = beside.count(&2, async { Ok(9) });
+        let first = counts.count(&1, async { told.await.map_err(|_| Problem::internal("untold")) });
+        let second = counts.count(&1, async { Ok(8) });
+        let other = counts.count(&2, async { Ok(9) });
         assert_eq!(other.until_done().await, Ok(9), "others are not in the way");
-        assert_eq!(beside.count(&1, pending()).within(Duration::ZERO).await, None);
+        assert_eq!(counts.count(&1, pending()).within(Duration::ZERO).await, None);
         done.send(7).expect("somebody listens");
         assert_eq!((first.until_done().await, second.until_done().await), (Ok(7), Ok(7)));
-        assert_eq!(beside.count(&1, async { Ok(10) }).until_done().await, Ok(10), "the next one counts anew");
+        assert_eq!(counts.count(&1, async { Ok(10) }).until_done().await, Ok(10), "the next one counts anew");
     }
 
     #[tokio::test]
     async fn what_nobody_waited_for_is_kept() {
-        let beside: SingleFlight<u8, u32> = SingleFlight::default();
-        beside.count(&1, async { Ok(7) }).unattended();
-        while beside.kept(&1).is_none() {
+        let counts: SingleFlight<u8, u32> = SingleFlight::default();
+        counts.count(&1, async { Ok(7) }).unattended();
+        while counts.kept(&1).is_none() {
             tokio::task::yield_now().await;
         }
-        assert_eq!((beside.kept(&1), beside.failure(&1)), (Some(7), None));
-        beside.forget(|kept| *kept < 7);
-        assert_eq!(beside.kept(&1), Some(7));
-        beside.forget(|kept| *kept < 8);
-        assert_eq!(beside.kept(&1), None);
+        assert_eq!((counts.kept(&1), counts.failure(&1)), (Some(7), None));
+        counts.forget(|kept| *kept < 7);
+        assert_eq!(counts.kept(&1), Some(7));
+        counts.forget(|kept| *kept < 8);
+        assert_eq!(counts.kept(&1), None);
     }
 
     #[tokio::test]
     async fn a_failure_is_told_and_takes_nothing_away() {
-        let beside: SingleFlight<u8, u32> = SingleFlight::default();
+        let counts: SingleFlight<u8, u32> = SingleFlight::default();
         let broken = || Problem::internal("broken");
-        assert_eq!(beside.count(&1, async { Ok(7) }).until_done().await, Ok(7));
-        assert_eq!(beside.count(&1, async move { Err(broken()) }).until_done().await, Err(broken()));
-        assert_eq!((beside.kept(&1), beside.failure(&1)), (Some(7), Some(broken())));
-        assert_eq!(beside.count(&1, async { Ok(8) }).until_done().await, Ok(8));
-        assert_eq!((beside.kept(&1), beside.failure(&1)), (Some(8), None));
+        assert_eq!(counts.count(&1, async { Ok(7) }).until_done().await, Ok(7));
+        assert_eq!(counts.count(&1, async move { Err(broken()) }).until_done().await, Err(broken()));
+        assert_eq!((counts.kept(&1), counts.failure(&1)), (Some(7), Some(broken())));
+        assert_eq!(counts.count(&1, async { Ok(8) }).until_done().await, Ok(8));
+        assert_eq!((counts.kept(&1), counts.failure(&1)), (Some(8), None));
     }
 
     #[tokio::test]
     async fn a_count_that_panicked_is_begun_anew() {
-        let beside: SingleFlight<u8, u32> = SingleFlight::default();
-        let lost = beside.count(&1, async { panic!("on purpose") }).until_done().await;
+        let counts: SingleFlight<u8, u32> = SingleFlight::default();
+        let lost = counts.count(&1, async { panic!("on purpose") }).until_done().await;
         assert!(lost.is_err());
-        assert_eq!(beside.count(&1, async { Ok(7) }).until_done().await, Ok(7));
+        assert_eq!(counts.count(&1, async { Ok(7) }).until_done().await, Ok(7));
     }
 }

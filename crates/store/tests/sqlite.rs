@@ -294,44 +294,39 @@ fn a_database_in_memory_is_backed_up_too() {
     });
 }
 
+/// Makes a database with messages, and overwrites pages that hold one of them. Opening does not read those.
+async fn damaged(path: &Path) -> daybook_store::records::OrgId {
+    let store = open_file(path).await;
+    let org = organization(&store, "one").await;
+    let all = (0..500).map(|n| (org, message(None, 0, &format!("e{n}")))).collect();
+    written(&store, vec![message_unit(all)]).await;
+    drop(store);
+    let mut bytes = std::fs::read(path).unwrap();
+    for page in bytes.chunks_mut(4096).filter(|page| page.windows(4).any(|text| text == b"e250")) {
+        page.fill(0);
+    }
+    std::fs::write(path, bytes).unwrap();
+    org
+}
+
 #[test]
 fn damage_is_found() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("daybook.db");
     runtime().block_on(async {
-        let store = open_file(&path).await;
-        let org = organization(&store, "one").await;
-        let all = (0..500).map(|n| (org, message(None, 0, &format!("e{n}")))).collect();
-        written(&store, vec![message_unit(all)]).await;
-        drop(store);
-        // Overwrite a page that holds messages: opening does not read it.
-        let mut bytes = std::fs::read(&path).unwrap();
-        let held = bytes.windows(4).rposition(|text| text == b"e250").unwrap();
-        let damaged = held / 4096 * 4096;
-        bytes[damaged..damaged + 4096].fill(0x5a);
-        std::fs::write(&path, bytes).unwrap();
+        damaged(&path).await;
         let store = open_file(&path).await;
         assert_ne!(store.check().await.unwrap(), Vec::<String>::new());
     });
 }
 
-/// Damage that a read comes upon: from then on nothing is written, and the store is not ready.
+/// Damage that a read finds: from then on nothing is written, and the store is not ready.
 #[test]
 fn damage_ends_all_writes() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("daybook.db");
     runtime().block_on(async {
-        let store = open_file(&path).await;
-        let org = organization(&store, "one").await;
-        let all = (0..500).map(|n| (org, message(None, 0, &format!("e{n}")))).collect();
-        written(&store, vec![message_unit(all)]).await;
-        drop(store);
-        let mut bytes = std::fs::read(&path).unwrap();
-        for page in bytes.chunks_mut(4096).filter(|page| page.windows(4).any(|text| text == b"e250")) {
-            page.fill(0);
-        }
-        std::fs::write(&path, bytes).unwrap();
-
+        let org = damaged(&path).await;
         let store = open_file(&path).await;
         store.try_write().await.expect("the damage is not known yet");
         store.put_setting("a", b"1", None).await.unwrap();

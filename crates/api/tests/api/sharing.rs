@@ -45,7 +45,7 @@ async fn reads_wait_for_their_organization_only(address: &str) {
         furnish(&server, key).await;
     }
     let org = server.service.operator(Some("first")).await.expect("it is there").org;
-    let held = server.service.hold_reads(org).await.expect("nobody else reads");
+    let held = server.service.hold_reads(org).await.expect("no other call reads");
     let mut waiting = Vec::new();
     for path in ["/accounts", "/accounts/a", "/organization/audit?request_id=nothing"] {
         waiting.push(get(&server, path));

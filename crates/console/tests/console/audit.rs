@@ -245,7 +245,7 @@ async fn a_long_search_goes_on_page_by_page() {
 async fn a_page_uses_the_share_of_its_organization() {
     for address in ["sqlite::memory:".to_owned(), daybook_testkit::postgres::Server::shared().database()] {
         let world = World::on(&address, "TEST").await;
-        let held = world.service.hold_reads(world.who.org).await.expect("nobody else reads");
+        let held = world.service.hold_reads(world.who.org).await.expect("no other call reads");
         let page = tokio::spawn({
             let world = world.clone();
             async move { world.get("/console/audit").await }

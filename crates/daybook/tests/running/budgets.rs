@@ -11,7 +11,7 @@ use std::time::Duration;
 
 const SLOW: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 const OTHER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 3);
-const TOKEN_REQUEST: &str = r#"{"client_id": "nobody", "client_secret": "none"}"#;
+const TOKEN_REQUEST: &str = r#"{"client_id": "unknown", "client_secret": "none"}"#;
 const CUSTOMER_LINE: &str = r#"{"method": "POST", "path": "/customers", "body": {"name_last": "Lovelace"}}"#;
 
 fn address_of(server: &Server) -> SocketAddr {

@@ -262,7 +262,7 @@ async fn an_unreadable_product_holds_nobody_up(home: Home) {
     json_of(good);
     let announced = trial.announced("b1").await.len();
     trial.clock.set(time("2026-08-20T12:00:00-04:00"));
-    assert!(trial.service.settle_due().await.is_err(), "it is told");
+    assert!(trial.service.settle_due().await.is_err(), "the error is returned");
     assert_eq!(trial.announced_after("b1", announced).await[0], "line_item_create", "the first month's interest");
 }
 

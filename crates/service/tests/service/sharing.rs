@@ -34,7 +34,7 @@ async fn slow_reads_of_one_organization_do_not_stop_another(home: Home) {
     let (first, second) = two(&address).await;
     let sharing = Arc::clone(first.store.sharing());
     assert_eq!(sharing.most_each(), if home == Home::Sqlite { 2 } else { 8 });
-    let held = first.service.hold_reads(first.who.org).await.expect("nobody else reads");
+    let held = first.service.hold_reads(first.who.org).await.expect("no other call reads");
     let waits = tokio::spawn(lists(first.clone(), first.who.clone()));
     while first.service.reads_waiting() == 0 {
         assert!(!waits.is_finished(), "the organization reads beyond its share");
@@ -52,7 +52,7 @@ async fn slow_reads_of_one_organization_do_not_stop_another(home: Home) {
 async fn counting_a_portfolio_uses_the_share_of_its_organization(home: Home) {
     let (_folder, address) = home.kept();
     let (first, second) = two(&address).await;
-    let held = first.service.hold_reads(first.who.org).await.expect("nobody else reads");
+    let held = first.service.hold_reads(first.who.org).await.expect("no other call reads");
     let counting = tokio::spawn({
         let first = first.clone();
         async move { first.service.portfolio(&first.who).await.is_ok() }

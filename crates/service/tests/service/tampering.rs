@@ -211,7 +211,7 @@ async fn an_account_that_cannot_be_read_holds_nobody_up(home: Home) {
     trial.migration_mode("auto-12", true).await;
     trial.clock.set(crate::support::time("2026-06-20T12:00:00-04:00"));
     trial.migration_mode("auto-12", false).await;
-    assert!(trial.service.settle_due().await.is_err(), "it is told");
+    assert!(trial.service.settle_due().await.is_err(), "the error is returned");
     // June of the account that was rolled ahead: interest, due date, missed payment, late fee; and the release.
     assert_eq!(trial.log().await.len(), sent + 5);
     assert_eq!(trial.progress("auto-12").await["state"], "NORMAL");

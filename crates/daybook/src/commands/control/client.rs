@@ -95,9 +95,9 @@ mod tests {
     fn a_server_that_is_gone_is_told() {
         let (url, token) = (Some("http://127.0.0.1:1".to_owned()), Some("t".to_owned()));
         let server = RunningServer { pid: 7, url, public_url: None, control_url: None, control_token: token };
-        let failure = ask(&server, &Order::ListOrganizations).expect_err("nobody listens on port 1");
+        let failure = ask(&server, &Order::ListOrganizations).expect_err("no server listens on port 1");
         assert!(failure.to_string().starts_with("the server on http://127.0.0.1:1 (process 7) does not respond: "));
-        let reason = check_ready(&server).expect_err("nobody listens on port 1");
+        let reason = check_ready(&server).expect_err("no server listens on port 1");
         assert!(reason.starts_with("it does not respond: "), "{reason}");
     }
 }

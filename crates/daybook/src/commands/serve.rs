@@ -24,6 +24,7 @@ use crate::door::limits::Limits;
 use crate::door::tls::Tls;
 use crate::instance::{self, Held};
 use crate::logging::{self, Style};
+use crate::memory;
 use crate::secrets_file::mint_secret;
 use axum::Router;
 use base64::Engine;
@@ -118,12 +119,13 @@ async fn serve(settings: &Settings, flags: &ServeFlags, held: Option<&mut Held>)
     Ok(())
 }
 
-/// The metrics of connections, the certificate, the process and the log, for `/metrics`.
+/// The metrics of connections, the certificate, the process, its memory and the log, for `/metrics`.
 fn figures_of(door: &Arc<Door>, tls: Option<Arc<Tls>>) -> MoreFigures {
     let (door, process) = (door.clone(), Process::default());
     MoreFigures(Arc::new(move || {
         let certificate = tls.as_ref().map(|tls| tls.metrics()).unwrap_or_default();
-        [door.metrics(), certificate, process.families(door.now()), logging::metrics()].concat()
+        let process = [process.families(door.now()), memory::metrics()].concat();
+        [door.metrics(), certificate, process, logging::metrics()].concat()
     }))
 }
 

@@ -1,0 +1,42 @@
+//! Memory that the program holds, as counted by its allocator. The process's resident memory is larger: it also has
+//! memory that was freed and not returned to the system yet, SQLite's cache, and the program itself.
+
+use daybook_metrics::{Families, Registry};
+use tikv_jemalloc_ctl::{epoch, stats};
+
+/// The metrics of the allocator; none if it does not count.
+pub fn metrics() -> Families {
+    let registry = Registry::default();
+    // The allocator refreshes its counts when its epoch is advanced.
+    if let Ok(allocated) = epoch::advance().and_then(|_| stats::allocated::read()) {
+        let help = "Memory that the program holds, as counted by its allocator";
+        registry.value("daybook_memory_allocated_bytes", help, allocated as f64);
+    }
+    registry.families()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[global_allocator]
+    static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+    fn allocated() -> f64 {
+        let families = metrics();
+        assert_eq!(families.len(), 1, "{families:?}");
+        families[0].get_metric()[0].get_gauge().value()
+    }
+
+    #[test]
+    fn what_is_held_is_counted() {
+        const BYTES: usize = 256 << 20;
+        let before = allocated();
+        let held = vec![1_u8; BYTES];
+        let with = allocated();
+        assert!(with - before > 0.5 * held.len() as f64, "{before}, then {with}");
+        drop(held);
+        let after = allocated();
+        assert!(with - after > 0.5 * BYTES as f64, "{with}, then {after}");
+    }
+}

@@ -72,8 +72,8 @@ fn python() -> PathBuf {
 /// Runs the procedure on its own server, and compares the result with a loan paid on time.
 fn procedure(run: impl Fn(&str) -> Command) {
     let place = Place::sqlite();
-    let (server, door) = place.open();
-    make_product(&door, "auto", json!({}), json!({}));
+    let (server, client) = place.open();
+    make_product(&client, "auto", json!({}), json!({}));
     let opened = opened_months_ago(MONTHS.into());
     let mut months: Vec<i64> = (1..=i64::from(MONTHS)).collect();
     Chance::of_seed(seed()).shuffle(&mut months);

@@ -1,6 +1,6 @@
 //! Where servers run: a folder, the command in it, and a SQLite file or a PostgreSQL database.
 
-use super::door::Door;
+use super::api_client::ApiClient;
 use daybook_testkit::postgres;
 use daybook_testkit::server::{Daybook, Server};
 use serde_json::Value;
@@ -83,10 +83,10 @@ impl Place {
     }
 
     /// Starts a server and a client of it.
-    pub fn open(&self) -> (Server, Door) {
+    pub fn open(&self) -> (Server, ApiClient) {
         let server = self.serve();
-        let door = Door::to(server.url());
-        (server, door)
+        let client = ApiClient::to(server.url());
+        (server, client)
     }
 
     /// The JSON output of a command on the database.

@@ -8,7 +8,7 @@
 //! idle machine: `DAYBOOK_LARGE=1000,200 cargo test --release --workspace --test faults large_organization --
 //! --nocapture --test-threads 1`.
 
-use crate::common::door::{Door, until};
+use crate::common::api_client::{ApiClient, until};
 use crate::common::loans::{line, loan, make_product, payments_of};
 use crate::common::place::Place;
 use daybook_clock::Stopwatch;
@@ -49,12 +49,12 @@ fn asked() -> Option<(usize, usize)> {
 
 fn check(database: &str, place: &Place) {
     let (monthly, daily) = asked().unwrap_or((MONTHLY, DAILY));
-    let (server, door) = place.open();
-    make_product(&door, "auto", json!({}), json!({}));
+    let (server, client) = place.open();
+    make_product(&client, "auto", json!({}), json!({}));
     let mut paid = loan("auto", "paid", "");
     paid.as_object_mut().expect("an object").remove("effective_at");
     paid["summary"]["initial_principal_cents"] = json!(1_000_000_000_000_i64);
-    door.post("/accounts", &paid).good();
+    client.post("/accounts", &paid).good();
     let made = place.json_of(&["org", "create", "large", "--json"]);
     let secret = made["client_secret"].as_str().expect("a secret").to_owned();
     let large = Large { server: &server, secret, is_over: AtomicBool::new(false) };
@@ -63,7 +63,7 @@ fn check(database: &str, place: &Place) {
     {
         large.make_product(product, cycle);
     }
-    let mut payer = Payer { door: &door, large: &large, number: 0 };
+    let mut payer = Payer { client: &client, large: &large, number: 0 };
     let figures = payer.pay_while("months opened", || large.open("monthly", "m", monthly, "1996-11-17T12:00:00-05:00"));
     figures.print(database);
     if asked().is_none() {
@@ -148,7 +148,7 @@ impl Large<'_> {
 
 /// The other organization, which makes payments.
 struct Payer<'a> {
-    door: &'a Door,
+    client: &'a ApiClient,
     large: &'a Large<'a>,
     number: u64,
 }
@@ -176,7 +176,7 @@ impl Payer<'_> {
                 self.number += 1;
                 let body = json!({ "line_item_id": format!("p{}", self.number), "original_amount_cents": 1 });
                 let stopwatch = Stopwatch::start();
-                self.door.post(&payments_of("paid"), &body).good();
+                self.client.post(&payments_of("paid"), &body).good();
                 took.push(stopwatch.elapsed());
                 most_kib = most_kib.max(self.large.server.resident_kib());
                 if asked().is_none() && what == "months opened" {

@@ -5,7 +5,7 @@
 //! idle machine: `DAYBOOK_SILENT_NAMES=130 cargo test --release --workspace --test faults silent_names -- --nocapture
 //! --test-threads 1`.
 
-use crate::common::door::Door;
+use crate::common::api_client::ApiClient;
 use crate::common::place::Place;
 use daybook_clock::Stopwatch;
 use daybook_testkit::names::NameServer;
@@ -37,7 +37,7 @@ fn check(database: &str, place: &Place) {
     let asked: Option<usize> = std::env::var("DAYBOOK_SILENT_NAMES").ok().map(|text| text.parse().expect("a number"));
     let names = NameServer::silent();
     let server = place.serve_with(&["--name-server", &names.address().to_string()]);
-    let other = Door::to(server.url());
+    let other = ApiClient::to(server.url());
     let made = place.json_of(&["org", "create", "noisy", "--json"]);
     let noisy = made["client_secret"].as_str().expect("a secret").to_owned();
     let is_over = AtomicBool::new(false);

@@ -6,8 +6,8 @@
 //! `DAYBOOK_STOPS` is the number of stops; the default is 3. A campaign: `DAYBOOK_STOPS=200 cargo test -p daybook
 //! --test faults stop -- --nocapture`.
 
+use crate::common::api_client::until;
 use crate::common::chance::{Chance, seed, setting};
-use crate::common::door::until;
 use crate::common::loans::payments_of;
 use crate::common::place::{Place, SECRET};
 use crate::load::{Load, assert_all_there_once, make_accounts};
@@ -63,9 +63,9 @@ impl InFlight {
 
 fn calls_in_flight_are_answered_at_a_stop(database: &str, place: &Place) {
     let stops = setting("DAYBOOK_STOPS", 3);
-    let (mut server, door) = place.open();
-    make_accounts(&door);
-    let load = Load::start(&Chance::of_seed(seed()), |_| door.another());
+    let (mut server, client) = place.open();
+    make_accounts(&client);
+    let load = Load::start(&Chance::of_seed(seed()), |_| client.another());
     let mut ids = Vec::new();
     for stop in 0..stops {
         let before = load.figures.acknowledged();
@@ -74,7 +74,7 @@ fn calls_in_flight_are_answered_at_a_stop(database: &str, place: &Place) {
         let begun: Vec<InFlight> =
             (0..IN_FLIGHT).map(|number| InFlight::begin(&address, format!("in-flight-{stop}-{number}"))).collect();
         server.signal_stop();
-        until("a closed door", || match TcpStream::connect(&address) {
+        until("a closed port", || match TcpStream::connect(&address) {
             Ok(_) => Err("it is open".to_owned()),
             Err(_) => Ok(()),
         });
@@ -83,12 +83,12 @@ fn calls_in_flight_are_answered_at_a_stop(database: &str, place: &Place) {
         let (status, _, stderr) = server.wait();
         assert_eq!(status.code(), Some(0), "{stderr}");
         server = place.serve();
-        door.lead_to(server.url());
+        client.lead_to(server.url());
     }
     let mut acknowledged = load.end();
     let paid = acknowledged.len();
     acknowledged.extend(ids.into_iter().map(|id| (("loan-0".to_owned(), id), 7)));
-    assert_all_there_once(&door, &acknowledged);
+    assert_all_there_once(&client, &acknowledged);
     place.verify();
     server.stop();
     println!(

@@ -15,8 +15,8 @@
 //! waits until the lease of the dead one, 15 seconds, expires. A campaign:
 //! `DAYBOOK_WEBHOOK_KILLS=50 cargo test -p daybook --test faults webhooks_killed -- --nocapture`.
 
+use crate::common::api_client::ApiClient;
 use crate::common::chance::{Chance, seed, setting};
-use crate::common::door::Door;
 use crate::webhooks_office::{
     AT_ONCE, LATER, Office, announced, announcements, compare, log_of, prepare, subscribe, wait_until_sent,
 };
@@ -88,10 +88,10 @@ fn messages_survive_kills(database: &str, office: &Office, kills: u64) {
     let receiver = Receiver::start(gate.before(200));
     let _opened = OpenedInTheEnd(gate.clone());
     let mut server = office.serve(&LATER);
-    let door = Door::to(server.url());
-    prepare(&door);
-    subscribe(&door, &receiver.url(), None);
-    door.bulk(&announcements("first", BACKLOG));
+    let client = ApiClient::to(server.url());
+    prepare(&client);
+    subscribe(&client, &receiver.url(), None);
+    client.bulk(&announcements("first", BACKLOG));
     server.stop();
     assert_eq!(receiver.counts().requests, 0, "nothing is sent before its time");
 
@@ -99,14 +99,14 @@ fn messages_survive_kills(database: &str, office: &Office, kills: u64) {
     let mut at_the_gate = 0;
     server = office.serve(&SENDING);
     for kill in 0..kills {
-        door.lead_to(server.url());
+        client.lead_to(server.url());
         if kill % 4 == 3 {
             // Soon after the start, at any point of the server's work.
             gate.open();
             thread::sleep(Duration::from_millis(chance.below(300)));
         } else {
             gate.let_through(receiver.counts().requests);
-            door.bulk(&announcements(&format!("round-{kill}"), MORE));
+            client.bulk(&announcements(&format!("round-{kill}"), MORE));
             customers += MORE;
             let last = receiver.counts().requests + chance.below(MORE) as usize;
             gate.let_through(last);
@@ -119,8 +119,8 @@ fn messages_survive_kills(database: &str, office: &Office, kills: u64) {
         server = office.serve(&SENDING);
     }
     gate.open();
-    door.lead_to(server.url());
-    wait_until_sent(&door, &[receiver.url()], || {});
+    client.lead_to(server.url());
+    wait_until_sent(&client, &[receiver.url()], || {});
     server.stop();
 
     let requests = receiver.requests();

@@ -4,8 +4,8 @@
 //! number of messages for each receiver; the default is 3,000. The policy itself is tested with a simulated clock in
 //! `pace`.
 
+use crate::common::api_client::ApiClient;
 use crate::common::chance::setting;
-use crate::common::door::Door;
 use crate::common::loans::line;
 use crate::webhooks_office::{AT_ONCE, LATER, Office, subscribe};
 use daybook_clock::Stopwatch;
@@ -86,18 +86,18 @@ fn limited_receivers_get_what_they_take(database: &str, office: &Office) {
     let receivers: Vec<Receiver> =
         RECEIVERS.iter().zip(&seen).map(|((limit, ms, says), seen)| limited(*limit, *ms, *says, seen)).collect();
     let server = office.serve(&LATER);
-    let door = Door::to(server.url());
+    let client = ApiClient::to(server.url());
     for receiver in &receivers {
-        subscribe(&door, &receiver.url(), Some(&["customer_create"]));
+        subscribe(&client, &receiver.url(), Some(&["customer_create"]));
     }
     let customer = |number| line("/customers", &json!({ "customer_id": format!("c{number}"), "name_last": "Zoë" }));
-    door.bulk(&(0..messages).map(customer).collect::<Vec<_>>());
+    client.bulk(&(0..messages).map(customer).collect::<Vec<_>>());
     server.stop();
     let server = office.serve(&AT_ONCE);
-    door.lead_to(server.url());
+    client.lead_to(server.url());
     // The slowest accepts ten per second: five minutes, and at least a minute for retries.
     loop {
-        let all = door.get("/organization/subscriptions").good();
+        let all = client.get("/organization/subscriptions").good();
         let all: Vec<Value> = all["results"].as_array().expect("a list").clone();
         for one in &all {
             assert_eq!((&one["status"], &one["dead_letters"]), (&json!("ACTIVE"), &json!(0)), "{one}");

@@ -1,7 +1,7 @@
 //! Shared parts of the webhook tests under faults: a database whose servers send to loopback, a backlog, and the log in
 //! the database, to compare with what receivers got.
 
-use crate::common::door::{Door, until};
+use crate::common::api_client::{ApiClient, until};
 use crate::common::loans::{line, loan, make_product, payments_of};
 use crate::common::place::SECRET;
 use daybook_store::records::MessageRow;
@@ -58,12 +58,12 @@ impl Office {
 }
 
 /// Subscribes a URL to some events or to all. Returns the id of the subscription.
-pub fn subscribe(door: &Door, url: &str, events: Option<&[&str]>) -> String {
+pub fn subscribe(client: &ApiClient, url: &str, events: Option<&[&str]>) -> String {
     let mut form = json!({ "webhook_url": url });
     if let Some(events) = events {
         form["filter_events"] = json!(events);
     }
-    let reply = door.put("/organization/subscribe", &form);
+    let reply = client.put("/organization/subscribe", &form);
     assert_eq!(reply.status, 201, "{}", reply.text);
     text(&reply.json()["webhook_uuid"])
 }
@@ -73,8 +73,8 @@ pub fn text(value: &Value) -> String {
 }
 
 /// Creates the product of the accounts in [`announcements`].
-pub fn prepare(door: &Door) {
-    make_product(door, "auto", json!({}), json!({}));
+pub fn prepare(client: &ApiClient) {
+    make_product(client, "auto", json!({}), json!({}));
 }
 
 /// Calls that cause events: customers, of which every fourth has an account with a payment.
@@ -97,10 +97,10 @@ pub fn announcements(name: &str, customers: u64) -> Vec<Value> {
 
 /// Waits until these URLs have received everything: they are active, with no pending messages or dead letters. Calls
 /// `look` at each check.
-pub fn wait_until_sent(door: &Door, urls: &[String], mut look: impl FnMut()) {
+pub fn wait_until_sent(client: &ApiClient, urls: &[String], mut look: impl FnMut()) {
     until("that everything is sent", || {
         look();
-        let page = door.get("/organization/subscriptions").good();
+        let page = client.get("/organization/subscriptions").good();
         let all = page["results"].as_array().expect("a list");
         let mine: Vec<_> = all.iter().filter(|one| urls.iter().any(|url| one["webhook_url"] == *url)).collect();
         assert_eq!(mine.len(), urls.len(), "{page}");

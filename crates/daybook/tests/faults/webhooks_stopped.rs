@@ -4,8 +4,8 @@
 //! `DAYBOOK_WEBHOOK_STOPS` is the number of stops; the default is 3. A campaign: `DAYBOOK_WEBHOOK_STOPS=20 cargo test
 //! -p daybook --test faults webhooks_stopped -- --nocapture`.
 
+use crate::common::api_client::ApiClient;
 use crate::common::chance::{Chance, seed, setting};
-use crate::common::door::Door;
 use crate::webhooks_office::{
     AT_ONCE, LATER, Office, announcements, compare, log_of, prepare, subscribe, wait_until_sent,
 };
@@ -49,25 +49,25 @@ fn a_stop_sends_nothing_twice(database: &str, office: &Office) {
     let receivers = ANSWERS_WITHIN_MS.map(within);
     let urls: Vec<String> = receivers.iter().map(Receiver::url).collect();
     let mut server = office.serve(&LATER);
-    let door = Door::to(server.url());
-    prepare(&door);
+    let client = ApiClient::to(server.url());
+    prepare(&client);
     for url in &urls {
-        subscribe(&door, url, None);
+        subscribe(&client, url, None);
     }
-    door.bulk(&announcements("first", BACKLOG));
+    client.bulk(&announcements("first", BACKLOG));
     server.stop();
     server = office.serve(&AT_ONCE);
     for stop in 0..stops {
-        door.lead_to(server.url());
+        client.lead_to(server.url());
         let before = receivers[0].counts().requests;
-        door.bulk(&announcements(&format!("round-{stop}"), MORE));
+        client.bulk(&announcements(&format!("round-{stop}"), MORE));
         receivers[0].wait_until(|counts| counts.requests > before);
         thread::sleep(Duration::from_millis(chance.below(500)));
         server.stop();
         server = office.serve(&AT_ONCE);
     }
-    door.lead_to(server.url());
-    wait_until_sent(&door, &urls, || {});
+    client.lead_to(server.url());
+    wait_until_sent(&client, &urls, || {});
     server.stop();
     let log = log_of(&office.database);
     for (receiver, within_ms) in receivers.iter().zip(ANSWERS_WITHIN_MS) {
@@ -88,10 +88,10 @@ fn a_url_that_hangs_does_not_hold_up_a_stop() {
     let office = Office::sqlite();
     let hanging = Receiver::start(Behaviour::Silent);
     let server = office.serve(&[AT_ONCE[0], AT_ONCE[1], "--webhook-timeout", "1m"]);
-    let door = Door::to(server.url());
-    prepare(&door);
-    subscribe(&door, &hanging.url(), None);
-    door.bulk(&announcements("first", 3));
+    let client = ApiClient::to(server.url());
+    prepare(&client);
+    subscribe(&client, &hanging.url(), None);
+    client.bulk(&announcements("first", 3));
     hanging.wait_until(|counts| counts.requests > 0);
     let stopwatch = Stopwatch::start();
     server.stop();

@@ -1,6 +1,6 @@
 //! Imports that are killed and run again: the result is the same, whenever the kill happens.
 
-use crate::common::door::until;
+use crate::common::api_client::until;
 use crate::common::loans::progress;
 use crate::common::place::Place;
 use crate::gate::Gate;
@@ -28,52 +28,52 @@ fn kill_at(place: &Place, url: &str, (call, number): (&'static str, u32), come: 
 }
 
 fn an_import_goes_on_where_it_was_killed(place: &Place) {
-    let (server, door) = place.open();
+    let (server, client) = place.open();
     make_portfolio(place, &[]);
-    make_product(place, &door);
+    make_product(place, &client);
     let payments = rows(place, "p/payments.csv").len();
     // 3 calls for the customers, 3 for the accounts, more for the payments: a kill within each group.
     for (number, accounts, some_payments) in [(2, 0, false), (5, 1, false), (12, LOANS as usize, true)] {
         kill_at(place, server.url(), ("POST /bulk", number), || ());
-        let [there, _, paid] = counts(&door);
+        let [there, _, paid] = counts(&client);
         assert!((accounts..=LOANS as usize).contains(&there), "{there} accounts after call {number}");
         assert_eq!(paid > 0, some_payments, "{paid} payments after call {number}");
         assert!(paid < payments, "{paid} payments after call {number}");
-        assert_eq!(progress(&door, PRODUCT)["state"], "HOLDING");
+        assert_eq!(progress(&client, PRODUCT)["state"], "HOLDING");
     }
     let ended = import(place, server.url(), &["--product", PRODUCT]);
     let told = ended.good();
     assert_eq!((&told["loaded_now"], &told["agreeing"]), (&json!(true), &json!(LOANS)));
     assert!(ended.stderr.contains("continuing an earlier import"), "{}", ended.stderr);
-    assert_eq!(counts(&door), [LOANS as usize, LOANS as usize, payments]);
-    assert_eq!(progress(&door, PRODUCT)["state"], "NORMAL");
+    assert_eq!(counts(&client), [LOANS as usize, LOANS as usize, payments]);
+    assert_eq!(progress(&client, PRODUCT)["state"], "NORMAL");
     assert_eq!(place.verify(), LOANS);
     server.stop();
 }
 
 fn an_import_that_was_killed_in_the_release_only_compares(place: &Place) {
-    let (server, door) = place.open();
+    let (server, client) = place.open();
     make_portfolio(place, &[]);
-    make_product(place, &door);
+    make_product(place, &client);
     // The first call turns migration mode on, the second one off.
     kill_at(place, server.url(), ("PUT /products/auto-36/migration_mode", 2), || {
         until("the beginning of the release", || {
-            let progress = progress(&door, PRODUCT);
+            let progress = progress(&client, PRODUCT);
             if progress["state"] == "HOLDING" { Err(progress.to_string()) } else { Ok(()) }
         });
     });
     let told = import(place, server.url(), &["--product", PRODUCT]).good();
     assert_eq!((&told["loaded_now"], &told["agreeing"]), (&json!(false), &json!(LOANS)));
-    assert_eq!(counts(&door), [LOANS as usize, LOANS as usize, rows(place, "p/payments.csv").len()]);
+    assert_eq!(counts(&client), [LOANS as usize, LOANS as usize, rows(place, "p/payments.csv").len()]);
     assert_eq!(place.verify(), LOANS);
     server.stop();
 }
 
 fn files_that_were_changed_after_the_import_are_told(place: &Place) {
-    let (server, door) = place.open();
+    let (server, client) = place.open();
     make_portfolio(place, &[]);
     import(place, server.url(), &["--product-file", "p/product.json"]).good();
-    let before = counts(&door);
+    let before = counts(&client);
     for (file, column) in [("p/payments.csv", "original_amount_cents"), ("p/loans.csv", "initial_principal_cents")] {
         let path = place.folder().join(file);
         let text = fs::read_to_string(&path).expect("the file is there");
@@ -96,6 +96,6 @@ fn files_that_were_changed_after_the_import_are_told(place: &Place) {
         assert_eq!((&broken["file"], &broken["line"]), (&json!(file), &json!(5)));
         assert!(broken["rule"].as_str().expect("a rule").contains("already exists with different content"), "{broken}");
     }
-    assert_eq!(counts(&door), before);
+    assert_eq!(counts(&client), before);
     server.stop();
 }

@@ -1,6 +1,6 @@
 //! A portfolio in a folder, and the command that imports it.
 
-use crate::common::door::Door;
+use crate::common::api_client::ApiClient;
 use crate::common::place::{Place, SECRET};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -102,9 +102,9 @@ pub fn write_portfolio(place: &Place, loans: &str, payments: &str) {
 }
 
 /// Creates the product of the portfolio.
-pub fn make_product(place: &Place, door: &Door) {
+pub fn make_product(place: &Place, client: &ApiClient) {
     let body = fs::read_to_string(place.folder().join("p/product.json")).expect("the product is there");
-    door.post("/products", &serde_json::from_str(&body).expect("the product is JSON")).good();
+    client.post("/products", &serde_json::from_str(&body).expect("the product is JSON")).good();
 }
 
 /// The rows of a file, without its header.
@@ -121,11 +121,11 @@ pub fn lines(place: &Place, file: &str) -> BTreeSet<String> {
 }
 
 /// The numbers of accounts, customers and payments on the server.
-pub fn counts(door: &Door) -> [usize; 3] {
-    let accounts = door.all("/accounts");
+pub fn counts(client: &ApiClient) -> [usize; 3] {
+    let accounts = client.all("/accounts");
     let payments = accounts.iter().map(|account| {
         let id = account["account_id"].as_str().expect("an id");
-        door.all(&format!("/accounts/{id}/line_items?line_item_type=PAYMENT")).len()
+        client.all(&format!("/accounts/{id}/line_items?line_item_type=PAYMENT")).len()
     });
-    [accounts.len(), door.all("/customers").len(), payments.sum()]
+    [accounts.len(), client.all("/customers").len(), payments.sum()]
 }

@@ -1,6 +1,6 @@
 //! Imports that run to completion.
 
-use crate::common::door::Door;
+use crate::common::api_client::ApiClient;
 use crate::common::loans::progress;
 use crate::common::place::Place;
 use crate::support::{
@@ -24,7 +24,7 @@ fn payments_in_file(place: &Place) -> usize {
 }
 
 fn a_portfolio_agrees_to_the_cent_and_a_second_run_only_compares(place: &Place) {
-    let (server, door) = place.open();
+    let (server, client) = place.open();
     make_portfolio(place, &[]);
     let told = import(place, server.url(), &["--product-file", "p/product.json"]).good();
     let payments = payments_in_file(place);
@@ -32,24 +32,24 @@ fn a_portfolio_agrees_to_the_cent_and_a_second_run_only_compares(place: &Place) 
     assert_eq!(figures, [json!(LOANS), json!(payments), json!(LOANS), json!(LOANS), json!(0)]);
     assert_eq!(told["loaded_now"], true);
     assert_eq!(rows(place, "differences.csv"), Vec::<Vec<String>>::new());
-    assert_eq!(counts(&door), [LOANS as usize, LOANS as usize, payments]);
-    the_borrower_is_as_the_file_says(place, &door);
+    assert_eq!(counts(&client), [LOANS as usize, LOANS as usize, payments]);
+    the_borrower_is_as_the_file_says(place, &client);
 
-    let before = progress(&door, PRODUCT);
+    let before = progress(&client, PRODUCT);
     assert_eq!(before["state"], "NORMAL");
     let told = import(place, server.url(), &["--product", PRODUCT]).good();
     assert_eq!((&told["loaded_now"], &told["agreeing"]), (&json!(false), &json!(LOANS)));
-    assert_eq!(progress(&door, PRODUCT), before, "migration mode was not turned on again");
+    assert_eq!(progress(&client, PRODUCT), before, "migration mode was not turned on again");
     assert_eq!(place.verify(), LOANS);
     server.stop();
 }
 
-fn the_borrower_is_as_the_file_says(place: &Place, door: &Door) {
+fn the_borrower_is_as_the_file_says(place: &Place, client: &ApiClient) {
     for row in rows(place, "p/loans.csv").iter().step_by(20) {
-        let account = door.get(&format!("/accounts/{}", row[0])).good();
+        let account = client.get(&format!("/accounts/{}", row[0])).good();
         assert_eq!(account["external_fields"], json!([{ "key": "branch", "value": row[7] }]));
         let customer_id = account["customers"][0]["customer_id"].as_str().expect("a customer");
-        let customer = door.get(&format!("/customers/{customer_id}")).good();
+        let customer = client.get(&format!("/customers/{customer_id}")).good();
         let said = ["name_first", "name_last", "email"].map(|field| customer[field].as_str().expect("text"));
         assert_eq!(said, [&*row[1], &*row[2], &*row[3]]);
     }
@@ -88,18 +88,18 @@ fn what_is_wrong_is_found_and_nothing_else(place: &Place) {
 }
 
 fn a_dry_run_leaves_the_server_untouched(place: &Place) {
-    let (server, door) = place.open();
+    let (server, client) = place.open();
     make_portfolio(place, &["--wrong", "3"]);
-    make_product(place, &door);
-    let before = progress(&door, PRODUCT);
+    make_product(place, &client);
+    let before = progress(&client, PRODUCT);
     let ended = import(place, server.url(), &["--product", PRODUCT, "--dry-run"]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
     let told = ended.json();
     assert_eq!((&told["dry_run"], &told["agreeing"], &told["differing"]), (&json!(true), &json!(LOANS - 3), &json!(3)));
     let accounts: BTreeSet<String> = rows(place, "differences.csv").iter().map(|row| row[0].clone()).collect();
     assert_eq!(accounts, lines(place, "p/wrong.txt"));
-    assert_eq!(counts(&door), [0, 0, 0]);
-    assert_eq!(progress(&door, PRODUCT), before);
+    assert_eq!(counts(&client), [0, 0, 0]);
+    assert_eq!(progress(&client, PRODUCT), before);
     server.stop();
     // With the product in a file, no server is needed.
     let files = ["--product-file", "p/product.json", "p/loans.csv", "p/payments.csv"];
@@ -108,10 +108,10 @@ fn a_dry_run_leaves_the_server_untouched(place: &Place) {
 }
 
 fn payments_without_ids_are_the_same_in_every_run(place: &Place) {
-    let (server, door) = place.open();
+    let (server, client) = place.open();
     make_portfolio(place, &[]);
-    make_product(place, &door);
-    door.post("/customers", &json!({ "customer_id": "ada", "name_last": "Lovelace" })).good();
+    make_product(place, &client);
+    client.post("/customers", &json!({ "customer_id": "ada", "name_last": "Lovelace" })).good();
     // Expected as of now: the total paid does not depend on today's date.
     let loans = "account_id,effective_at,initial_principal_cents,customer_id,expected_total_paid_to_date_cents\n\
                  hand-1,2025-01-15T09:00:00-05:00,120000,ada,3000\n\
@@ -125,36 +125,36 @@ fn payments_without_ids_are_the_same_in_every_run(place: &Place) {
         let told = import(place, server.url(), &["--product", PRODUCT, "--allow-no-customer"]).good();
         let figures = ["loaded_now", "loans", "compared", "agreeing"].map(|name| told[name].clone());
         assert_eq!(figures, [json!(is_first), json!(2), json!(1), json!(1)]);
-        let ids = door.all("/accounts/hand-1/line_items?line_item_type=PAYMENT");
+        let ids = client.all("/accounts/hand-1/line_items?line_item_type=PAYMENT");
         let ids: BTreeSet<&str> = ids.iter().map(|item| item["line_item_id"].as_str().expect("an id")).collect();
         let made = ["-2025-02-15T05:00:00Z-1000", "-2025-02-15T05:00:00Z-1000-2", "-2025-03-15T12:00:00Z-1000"];
         assert_eq!(ids, made.map(|end| format!("payment{end}")).iter().map(String::as_str).collect());
         // A date means midnight in the product's zone.
-        let two = door.get("/accounts/hand-2").good();
+        let two = client.get("/accounts/hand-2").good();
         assert_eq!((&two["effective_at"], &two["customers"]), (&json!("2025-01-15T00:00:00-05:00"), &json!([])));
-        let one: Value = door.get("/accounts/hand-1").good();
+        let one: Value = client.get("/accounts/hand-1").good();
         assert_eq!(one["customers"][0]["customer_id"], "ada");
     }
     server.stop();
 }
 
 /// The number of messages about the loans, sent or not.
-fn announced(door: &Door) -> u64 {
-    let accounts = door.all("/accounts");
-    let events = accounts
-        .iter()
-        .flat_map(|account| door.all(&format!("/accounts/{}/events", account["account_id"].as_str().expect("an id"))));
+fn announced(client: &ApiClient) -> u64 {
+    let accounts = client.all("/accounts");
+    let events = accounts.iter().flat_map(|account| {
+        client.all(&format!("/accounts/{}/events", account["account_id"].as_str().expect("an id")))
+    });
     events.map(|event| event["webhooks"].as_array().expect("a list").len() as u64).sum()
 }
 
 fn webhooks_of_the_past_are_withheld_unless_asked_for(place: &Place) {
-    let (server, door) = place.open();
+    let (server, client) = place.open();
     make_portfolio(place, &[]);
     let told = import(place, server.url(), &["--product-file", "p/product.json"]).good();
     let withheld = told["webhooks_withheld"].as_u64().expect("a count");
     // Each loan was opened, and each of its payments was recorded.
     assert!(withheld > LOANS + payments_in_file(place) as u64, "{told}");
-    assert_eq!(announced(&door), 0);
+    assert_eq!(announced(&client), 0);
     // Loaded again under other ids, with historical webhooks: as many as were suppressed.
     let text = std::fs::read_to_string(place.folder().join("p/loans.csv")).expect("the loans");
     let loans = text.replace("\nloan-", "\nsent-").replace(",cust-", ",sent-");
@@ -162,7 +162,7 @@ fn webhooks_of_the_past_are_withheld_unless_asked_for(place: &Place) {
     write_portfolio(place, &loans, &text.replace("\nloan-", "\nsent-"));
     let told = import(place, server.url(), &["--product", PRODUCT, "--send-historical-webhooks"]).good();
     assert_eq!((&told["webhooks_withheld"], &told["loans"]), (&json!(0), &json!(LOANS)));
-    assert_eq!(announced(&door), withheld);
+    assert_eq!(announced(&client), withheld);
     let files = ["p/loans.csv", "p/payments.csv", "--product-file", "p/product.json", "--dry-run"];
     let args: Vec<&str> = ["import"].into_iter().chain(files).collect();
     let said = run(place, &args);
@@ -173,9 +173,9 @@ fn webhooks_of_the_past_are_withheld_unless_asked_for(place: &Place) {
 }
 
 fn a_crashed_import_keeps_its_choice_about_webhooks(place: &Place) {
-    let (server, door) = place.open();
+    let (server, client) = place.open();
     make_portfolio(place, &[]);
-    make_product(place, &door);
+    make_product(place, &client);
     for (flag, is_sent) in [("--suppress-webhooks", false), ("--send-historical-webhooks", true)] {
         let mut begun = start_import(place, server.url(), &["--product", PRODUCT, "--rows-per-call", "1", flag]);
         first_line_with(&mut begun, "loading");
@@ -183,7 +183,7 @@ fn a_crashed_import_keeps_its_choice_about_webhooks(place: &Place) {
         begun.wait().expect("it ends");
         let told = import(place, server.url(), &["--product", PRODUCT, flag]).good();
         assert_eq!(told["agreeing"], json!(LOANS), "{told}");
-        assert_eq!(announced(&door) > 0, is_sent, "{flag}");
+        assert_eq!(announced(&client) > 0, is_sent, "{flag}");
         let text = std::fs::read_to_string(place.folder().join("p/loans.csv")).expect("the loans");
         let loans = text.replace("\nloan-", "\nsent-").replace(",cust-", ",sent-");
         let text = std::fs::read_to_string(place.folder().join("p/payments.csv")).expect("the payments");

@@ -15,9 +15,9 @@ const ACCOUNTS: u64 = 50;
 const MONTHS: u32 = 8;
 
 fn fifty_accounts_with_eight_payments_each_are_loaded_in_one_call(place: &Place) {
-    let (server, door) = place.open();
-    make_product(&door, "auto", json!({}), json!({}));
-    set_migration_mode(&door, "auto", true);
+    let (server, client) = place.open();
+    make_product(&client, "auto", json!({}), json!({}));
+    set_migration_mode(&client, "auto", true);
     let opened = opened_months_ago(MONTHS.into());
     let name = |number: u64| format!("loan-{number}");
     let mut accounts: Vec<Value> =
@@ -31,16 +31,16 @@ fn fifty_accounts_with_eight_payments_each_are_loaded_in_one_call(place: &Place)
     }
     Chance::of_seed(seed()).shuffle(&mut payments);
     accounts.extend(payments);
-    door.bulk(&accounts);
+    client.bulk(&accounts);
 
-    let done = release(&door, "auto");
+    let done = release(&client, "auto");
     let events = ACCOUNTS * (1 + u64::from(MONTHS));
     assert_eq!((&done["accounts_done"], &done["events_done"]), (&json!(ACCOUNTS), &json!(events)));
     for number in 0..ACCOUNTS {
-        let account = door.get(&format!("/accounts/{}", name(number))).good();
+        let account = client.get(&format!("/accounts/{}", name(number))).good();
         assert_eq!(balances(&account), [paid_on_time(MONTHS).0, 0, 0, 0], "{}", name(number));
         assert_eq!(standing(&account), ("ACTIVE", None));
-        assert_eq!(items(&door, &name(number), "LATE_FEE"), Vec::<Value>::new());
+        assert_eq!(items(&client, &name(number), "LATE_FEE"), Vec::<Value>::new());
     }
     assert_eq!(place.verify(), ACCOUNTS);
     server.stop();

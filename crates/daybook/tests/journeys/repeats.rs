@@ -1,7 +1,7 @@
 //! The same payment sent many times concurrently counts once.
 
+use crate::common::api_client::Reply;
 use crate::common::dates::{ZONE, moment, now_in};
-use crate::common::door::Reply;
 use crate::common::loans::{items, loan, make_product, payment, payments_of};
 use crate::common::place::Place;
 use serde_json::json;
@@ -13,19 +13,19 @@ const CALLERS: i64 = 50;
 
 /// Sends a payment of each amount under one id, all concurrently.
 fn at_once(place: &Place, amounts: impl Iterator<Item = i64>) -> (Vec<Reply>, Vec<serde_json::Value>, i64) {
-    let (server, door) = place.open();
-    make_product(&door, "auto", json!({}), json!({}));
+    let (server, client) = place.open();
+    make_product(&client, "auto", json!({}), json!({}));
     let opened = moment(&now_in(ZONE));
-    door.post("/accounts", &loan("auto", "loan", &opened)).good();
+    client.post("/accounts", &loan("auto", "loan", &opened)).good();
     let callers: Vec<_> = amounts
         .map(|cents| {
-            let (door, body) = (door.another(), payment("p1", cents, &opened));
-            thread::spawn(move || door.post(&payments_of("loan"), &body))
+            let (client, body) = (client.another(), payment("p1", cents, &opened));
+            thread::spawn(move || client.post(&payments_of("loan"), &body))
         })
         .collect();
     let replies = callers.into_iter().map(|caller| caller.join().expect("the caller gets an answer")).collect();
-    let paid = door.get("/accounts/loan").good()["summary"]["total_paid_to_date_cents"].as_i64().expect("an amount");
-    let items = items(&door, "loan", "PAYMENT");
+    let paid = client.get("/accounts/loan").good()["summary"]["total_paid_to_date_cents"].as_i64().expect("an amount");
+    let items = items(&client, "loan", "PAYMENT");
     assert_eq!(place.verify(), 1);
     server.stop();
     (replies, items, paid)

@@ -1,6 +1,6 @@
 //! `daybook listen`.
 
-use crate::common::door::until;
+use crate::common::api_client::until;
 use crate::common::place::SECRET;
 use crate::support::Desk;
 use daybook_testkit::receiver::{Behaviour, Receiver};
@@ -47,7 +47,7 @@ fn killed_it_leaves_no_key_behind_and_its_subscription_goes_with_the_next() {
     let keys = desk.working_keys();
     let other = Receiver::start(Behaviour::status(200));
     let form = json!({ "webhook_url": format!("http://{}/daybook-listen", other.address()) });
-    let living = desk.door.put("/organization/subscribe", &form).json()["webhook_url"].clone();
+    let living = desk.client.put("/organization/subscribe", &form).json()["webhook_url"].clone();
     let mut killed = desk.listen(&[]);
     let url = desk.subscriptions()[1]["webhook_url"].clone();
     killed.signal(Signal::KILL);
@@ -74,7 +74,7 @@ fn neither_key_is_in_what_it_says() {
     listening.wait_for_talk("The subscription is removed.");
     let said = [listening.lines(), listening.talk()].concat().join("\n");
     assert!(said.contains("customer_create") && said.contains("Listening on "), "{said}");
-    let signing = desk.door.get("/organization/hmac_key").json()["hmac_secret_key"].clone();
+    let signing = desk.client.get("/organization/hmac_key").json()["hmac_secret_key"].clone();
     let signing = signing.as_str().filter(|key| key.len() >= 16).expect("a key");
     assert!(!said.contains(signing) && !said.contains("dbk_"), "{said}");
 }
@@ -118,7 +118,7 @@ fn what_is_passed_on_can_be_verified_there_and_its_status_is_the_answer() {
 
     let requests = other.requests();
     assert_eq!(requests.len(), 2);
-    let key = desk.door.get("/organization/hmac_key").good()["hmac_secret_key"].as_str().expect("a text").to_owned();
+    let key = desk.client.get("/organization/hmac_key").good()["hmac_secret_key"].as_str().expect("a text").to_owned();
     let library = standardwebhooks::Webhook::new(&key).expect("a key");
     for request in &requests {
         let mut headers = ureq::http::HeaderMap::new();
@@ -146,7 +146,7 @@ fn nobody_to_pass_on_to_is_told_and_counts_as_a_failure() {
 fn another_key_is_learned_on_the_way() {
     let desk = Desk::open();
     let listening = desk.listen(&[]);
-    desk.door.post("/organization/hmac_key/rotate", &json!({})).good();
+    desk.client.post("/organization/hmac_key/rotate", &json!({})).good();
     desk.make_customer("ana");
     let lines = listening.wait_for_lines(1);
     assert!(lines[0].contains("  signature ok  "), "{lines:?}");
@@ -210,9 +210,9 @@ fn a_port_that_was_paused_receives_again() {
         free.local_addr().expect("an address").port().to_string()
     };
     let form = json!({ "webhook_url": format!("http://127.0.0.1:{port}/daybook-listen") });
-    let reply = desk.door.put("/organization/subscribe", &form);
+    let reply = desk.client.put("/organization/subscribe", &form);
     let id = reply.json()["webhook_uuid"].as_str().expect("a text").to_owned();
-    desk.door.put(&format!("/organization/subscriptions/{id}/unsubscribe"), &json!({})).good();
+    desk.client.put(&format!("/organization/subscriptions/{id}/unsubscribe"), &json!({})).good();
     let listening = desk.listen(&["--port", &port]);
     desk.make_customer("ana");
     listening.wait_for_lines(1);

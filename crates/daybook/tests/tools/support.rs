@@ -1,6 +1,6 @@
 //! A server that sends at once, and a command that runs until it is stopped.
 
-use crate::common::door::{Door, until};
+use crate::common::api_client::{ApiClient, until};
 use crate::common::place::SECRET;
 use daybook_testkit::server::{Daybook, Server};
 use rustix::process::{Pid, Signal, kill_process};
@@ -19,7 +19,7 @@ const AT_ONCE: [&str; 4] = ["--webhook-batch-interval", "0s", "--webhook-retry-f
 #[derive(Debug)]
 pub struct Desk {
     pub daybook: Daybook,
-    pub door: Door,
+    pub client: ApiClient,
     pub server: Server,
     /// Dropped last.
     folder: TempDir,
@@ -45,7 +45,7 @@ impl Desk {
             .with("DAYBOOK_BOOTSTRAP_CLIENT_SECRET", SECRET)
             .with("DAYBOOK_LOG_LEVEL", "warn");
         let server = daybook.serve(flags);
-        Desk { daybook, door: Door::to(server.url()), server, folder }
+        Desk { daybook, client: ApiClient::to(server.url()), server, folder }
     }
 
     /// Starts a command that keeps running.
@@ -62,12 +62,12 @@ impl Desk {
 
     /// All subscriptions.
     pub fn subscriptions(&self) -> Vec<Value> {
-        self.door.get("/organization/subscriptions").good()["results"].as_array().expect("a list").clone()
+        self.client.get("/organization/subscriptions").good()["results"].as_array().expect("a list").clone()
     }
 
     /// Creates a customer, which causes one message.
     pub fn make_customer(&self, id: &str) {
-        self.door.post("/customers", &json!({ "customer_id": id, "name_last": "Torres" })).good();
+        self.client.post("/customers", &json!({ "customer_id": id, "name_last": "Torres" })).good();
     }
 
     /// The active keys.

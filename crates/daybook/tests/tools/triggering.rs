@@ -1,6 +1,6 @@
 //! `daybook trigger`: the whole catalogue, one event after the other.
 
-use crate::common::door::until;
+use crate::common::api_client::until;
 use crate::support::Desk;
 use daybook_testkit::receiver::{Behaviour, Receiver};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use std::process::Command;
 const NOT_TRIGGERED: [(&str, &str); 0] = [];
 
 fn names(desk: &Desk) -> Vec<String> {
-    let catalogue = desk.door.get("/organization/event_types").good();
+    let catalogue = desk.client.get("/organization/event_types").good();
     let all = catalogue["results"].as_array().expect("a list").iter();
     all.map(|event| event["name"].as_str().expect("a name").to_owned()).collect()
 }
@@ -19,7 +19,7 @@ fn names(desk: &Desk) -> Vec<String> {
 fn subscribe(desk: &Desk, event: &str) -> (Receiver, String) {
     let receiver = Receiver::start(Behaviour::status(200));
     let form = json!({ "webhook_url": receiver.url(), "filter_events": [event] });
-    let reply = desk.door.put("/organization/subscribe", &form);
+    let reply = desk.client.put("/organization/subscribe", &form);
     assert_eq!(reply.status, 201, "{}", reply.text);
     (receiver, reply.json()["webhook_uuid"].as_str().expect("an id").to_owned())
 }
@@ -46,7 +46,7 @@ fn every_event_of_the_catalogue_is_made_to_happen() {
             if got.is_empty() { Err(said.clone()) } else { Ok(()) }
         });
         assert!(events_at(&receiver).iter().all(|got| got == event), "{event}: {:?}", events_at(&receiver));
-        let removed = desk.door.try_call("DELETE", &format!("/organization/subscriptions/{id}"), "", String::new());
+        let removed = desk.client.try_call("DELETE", &format!("/organization/subscriptions/{id}"), "", String::new());
         removed.expect("an answer").good();
         // The recipe's own subscriptions are removed too.
         assert_eq!(desk.subscriptions(), [] as [Value; 0], "{event}");
@@ -101,7 +101,7 @@ fn a_live_organization_is_left_alone() {
     let (code, stderr) = desk.daybook.failure_of(&["trigger", "payment_missed"]);
     assert_eq!(code, 1);
     assert!(stderr.contains("only in a TEST organization, and this one is LIVE"), "{stderr}");
-    assert_eq!(desk.door.all("/products"), [] as [Value; 0]);
+    assert_eq!(desk.client.all("/products"), [] as [Value; 0]);
 }
 
 #[test]

@@ -1,13 +1,13 @@
 //! `daybook webhooks`.
 
-use crate::common::door::until;
+use crate::common::api_client::until;
 use crate::common::loans::{loan, make_product};
 use crate::support::Desk;
 use daybook_testkit::receiver::{Answer, Behaviour, Receiver};
 use serde_json::{Value, json};
 
 fn subscribed(desk: &Desk, receiver: &Receiver) -> String {
-    let made = desk.door.put("/organization/subscribe", &json!({ "webhook_url": receiver.url() })).json();
+    let made = desk.client.put("/organization/subscribe", &json!({ "webhook_url": receiver.url() })).json();
     made["webhook_uuid"].as_str().expect("a name").to_owned()
 }
 
@@ -66,11 +66,11 @@ fn messages_are_searched_and_replayed_by_account_event_and_time() {
         Answer::status(if String::from_utf8_lossy(body).contains("account_create") { 404 } else { 200 })
     }));
     let form = json!({ "webhook_url": receiver.url(), "filter_events": ["account_create", "customer_create"] });
-    let made = desk.door.put("/organization/subscribe", &form).json();
+    let made = desk.client.put("/organization/subscribe", &form).json();
     let uuid = made["webhook_uuid"].as_str().expect("a name");
-    make_product(&desk.door, "p", json!({}), json!({}));
+    make_product(&desk.client, "p", json!({}), json!({}));
     for account in ["a1", "a2"] {
-        desk.door.post("/accounts", &loan("p", account, "2025-01-15T12:00:00-05:00")).good();
+        desk.client.post("/accounts", &loan("p", account, "2025-01-15T12:00:00-05:00")).good();
     }
     desk.make_customer("ana");
     let settled = |dead: u64| {
@@ -104,7 +104,7 @@ fn messages_are_searched_and_replayed_by_account_event_and_time() {
     assert!(String::from_utf8_lossy(&requests[4].body).contains("\"account_id\":\"a1\""), "the account's own");
     // Two were refused at first; the customer's message, and the account's message twice, were accepted.
     until("the figures of the URL", || {
-        let text = desk.door.get("/metrics").text;
+        let text = desk.client.get("/metrics").text;
         let is_there = |(name, value): &(&str, u32)| {
             let line = format!("daybook_webhook_url_{name}{{organization=\"1\",webhook_uuid=\"{uuid}\"}} {value}");
             text.lines().any(|given| given == line)

@@ -1,6 +1,6 @@
 //! A server that sends at once, also to loopback.
 
-use crate::common::door::{Door, until};
+use crate::common::api_client::{ApiClient, until};
 use crate::common::place::SECRET;
 use daybook_testkit::postgres;
 use daybook_testkit::server::{Daybook, Server};
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 /// A folder, a database, and a running server.
 #[derive(Debug)]
 pub struct Office {
-    pub door: Door,
+    pub client: ApiClient,
     server: Server,
     /// Dropped last.
     _folder: TempDir,
@@ -35,34 +35,34 @@ impl Office {
             .with("DAYBOOK_LOG_LEVEL", "warn");
         let flags = ["--dev", "--webhook-batch-interval", "0s", "--webhook-retry-first", "1s", "--database", database];
         let server = daybook.serve(&flags);
-        Office { door: Door::to(server.url()), server, _folder: folder }
+        Office { client: ApiClient::to(server.url()), server, _folder: folder }
     }
 
     /// The signing key.
     pub fn key(&self) -> String {
-        text(&self.door.get("/organization/hmac_key").good()["hmac_secret_key"])
+        text(&self.client.get("/organization/hmac_key").good()["hmac_secret_key"])
     }
 
     /// Replaces the signing key.
     pub fn rotate_key(&self) -> String {
-        text(&self.door.post("/organization/hmac_key/rotate", &json!({})).good()["hmac_secret_key"])
+        text(&self.client.post("/organization/hmac_key/rotate", &json!({})).good()["hmac_secret_key"])
     }
 
     /// Subscribes a URL to all events.
     pub fn subscribe(&self, url: &str) {
-        let reply = self.door.put("/organization/subscribe", &json!({ "webhook_url": url }));
+        let reply = self.client.put("/organization/subscribe", &json!({ "webhook_url": url }));
         assert_eq!(reply.status, 201, "{}", reply.text);
     }
 
     /// Sends a test event to every URL. Returns its id.
     pub fn send_test(&self) -> String {
-        text(&self.door.get("/organization/subscribe/test").good()["event_id"])
+        text(&self.client.get("/organization/subscribe/test").good()["event_id"])
     }
 
     /// Waits until every URL has received everything; there must be no dead letters or paused URLs.
     pub fn wait_until_sent(&self) {
         until("that everything is sent", || {
-            let page = self.door.get("/organization/subscriptions").good();
+            let page = self.client.get("/organization/subscriptions").good();
             let all = page["results"].as_array().expect("a list").clone();
             assert!(all.iter().all(|one| one["status"] == "ACTIVE" && one["dead_letters"] == 0), "{page}");
             if all.iter().all(|one| one["pending"] == 0) { Ok(()) } else { Err(page.to_string()) }
@@ -71,7 +71,7 @@ impl Office {
 
     /// The ids of the events that a URL accepted.
     pub fn taken_by(&self, url: &str) -> Vec<String> {
-        let all = self.door.all("/organization/deliveries");
+        let all = self.client.all("/organization/deliveries");
         let taken = all.iter().filter(|one| one["webhook_url"] == url && one["outcome"] == "DELIVERED");
         taken.map(|one| text(&one["event_id"])).collect()
     }

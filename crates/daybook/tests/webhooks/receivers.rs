@@ -7,8 +7,8 @@
 //!
 //! A language that is not installed is skipped, with a message.
 
+use crate::common::api_client::until;
 use crate::common::chance::{Chance, seed};
-use crate::common::door::until;
 use crate::oddities;
 use crate::office::Office;
 use daybook_testkit::receiver::{Behaviour, Receiver, Request};
@@ -117,9 +117,9 @@ fn check(language: &str, mut command: Command) {
     office.subscribe(&program.url);
     office.subscribe(&beside.url());
     let mut chance = Chance::of_seed(seed());
-    let products = oddities::make_products(&office.door, &mut chance);
-    oddities::make_escaped_customer(&office.door);
-    oddities::make_events(&office.door, &products, &mut chance, 100, products.len());
+    let products = oddities::make_products(&office.client, &mut chance);
+    oddities::make_escaped_customer(&office.client);
+    oddities::make_events(&office.client, &products, &mut chance, 100, products.len());
     office.send_test();
     office.wait_until_sent();
 

@@ -40,11 +40,11 @@ fn every_message_is_verified(office: Office, database: &str) {
     office.subscribe(&receiver.url());
     let key = office.key();
     let mut chance = Chance::of_seed(seed());
-    let products = oddities::make_products(&office.door, &mut chance);
-    oddities::make_escaped_customer(&office.door);
+    let products = oddities::make_products(&office.client, &mut chance);
+    oddities::make_escaped_customer(&office.client);
     let (mut verified, mut by) = (0, Vec::new());
     while verified < wanted {
-        oddities::make_events(&office.door, &products, &mut chance, CUSTOMERS, ACCOUNTS);
+        oddities::make_events(&office.client, &products, &mut chance, CUSTOMERS, ACCOUNTS);
         office.wait_until_sent();
         let requests = receiver.requests();
         let new = requests[verified..].iter().map(|request| Evidence::new(request, &key, &[&key], &mut chance));
@@ -97,7 +97,7 @@ fn a_repeat_is_the_same_to_the_byte(office: Office) {
     office.subscribe(&receiver.url());
     let mut chance = Chance::of_seed(seed());
     for _ in 0..MESSAGES {
-        office.door.post("/customers", &oddities::customer(&mut chance)).good();
+        office.client.post("/customers", &oddities::customer(&mut chance)).good();
     }
     let requests = receiver.wait_for(2 * MESSAGES);
     office.wait_until_sent();
@@ -132,7 +132,7 @@ fn while_keys_change_both_are_good(office: Office) {
     let receiver = Receiver::start(Behaviour::status(500));
     office.subscribe(&receiver.url());
     let mut chance = Chance::of_seed(seed());
-    office.door.post("/customers", &json!({ "name_last": "before \u{1F511}" })).good();
+    office.client.post("/customers", &json!({ "name_last": "before \u{1F511}" })).good();
     let before = receiver.wait_for(1)[0].clone();
     let old = office.key();
     let new = office.rotate_key();
@@ -145,7 +145,7 @@ fn while_keys_change_both_are_good(office: Office) {
     let again = receiver.requests().last().expect("it was sent again").clone();
     assert_eq!(again.body, before.body, "a message keeps the signature it was recorded with");
     let tried = receiver.requests().len();
-    office.door.post("/customers", &json!({ "name_last": "after \u{1F5DD}" })).good();
+    office.client.post("/customers", &json!({ "name_last": "after \u{1F5DD}" })).good();
     let after = receiver.wait_for(tried + 1)[tried].clone();
     office.wait_until_sent();
 

@@ -1,7 +1,7 @@
 //! A client for a server that may stop and restart at another address.
 //!
 //! A call ends in one of three ways: a response; no response, so that it is unknown whether the call was executed; or a
-//! failed test, if the caller insists on success. Clones share the address: [`Door::lead_to`] redirects all of them.
+//! failed test, if the caller insists on success. Clones share the address: [`ApiClient::lead_to`] redirects all of them.
 
 use super::place::SECRET;
 use serde_json::Value;
@@ -17,7 +17,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 /// A client.
 #[derive(Clone, Debug)]
-pub struct Door {
+pub struct ApiClient {
     url: Arc<RwLock<String>>,
     agent: ureq::Agent,
 }
@@ -48,15 +48,15 @@ impl Reply {
     }
 }
 
-impl Door {
-    pub fn to(url: &str) -> Door {
+impl ApiClient {
+    pub fn to(url: &str) -> ApiClient {
         let config = ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(LONGEST_CALL));
-        Door { url: Arc::new(RwLock::new(url.to_owned())), agent: config.build().new_agent() }
+        ApiClient { url: Arc::new(RwLock::new(url.to_owned())), agent: config.build().new_agent() }
     }
 
     /// The same client with its own connections.
-    pub fn another(&self) -> Door {
-        Door { url: self.url.clone(), ..Door::to("") }
+    pub fn another(&self) -> ApiClient {
+        ApiClient { url: self.url.clone(), ..ApiClient::to("") }
     }
 
     /// Redirects to another server.

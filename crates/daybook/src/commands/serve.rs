@@ -8,7 +8,8 @@
 //!
 //! It binds its port before it creates anything: if the port is in use, a secret shown only once is not lost. Early
 //! requests wait; the lock file and the ready line announce when they no longer do. What a first start shows only once
-//! ([`super::first_start_secrets`]) is shown last, below the log of the demo data; a start that fails or is stopped shows it too.
+//! ([`super::first_start_secrets`]) is shown last, below the log of the demo data; a start that fails or is stopped
+//! shows it too.
 
 use super::control::{public_url, welcome_link};
 use super::first_start_secrets::FirstStartSecrets;
@@ -18,11 +19,11 @@ use super::{Failure, control, demo, print, say, sending, settings, variables, wa
 use crate::cli::ServeFlags;
 use crate::config::Settings;
 use crate::config::values::{Environment, LogFormat};
-use crate::door::Door;
-use crate::door::front::Front;
-use crate::door::limits::Limits;
-use crate::door::tls::Tls;
 use crate::instance::{self, Held};
+use crate::listener::HttpServer;
+use crate::listener::front::Front;
+use crate::listener::limits::Limits;
+use crate::listener::tls::Tls;
 use crate::logging::{self, Style};
 use crate::secrets_file::mint_secret;
 use axum::Router;
@@ -91,10 +92,10 @@ async fn serve(settings: &Settings, flags: &ServeFlags, held: Option<&mut Held>)
     }
     service.run_webhooks(sending::settings(settings))?;
 
-    let door = Door::new(Limits::of(settings), Front::of(settings));
+    let http_server = HttpServer::new(Limits::of(settings), Front::of(settings));
     let api = ApiSettings {
         rate_limit_per_second: settings.rate_limit,
-        more_figures: Some(figures_of(&door, listeners.tls())),
+        more_figures: Some(figures_of(&http_server, listeners.tls())),
         ..ApiSettings::default()
     };
     let mut router = daybook_api::router(service.clone(), api);
@@ -112,18 +113,18 @@ async fn serve(settings: &Settings, flags: &ServeFlags, held: Option<&mut Held>)
         tracing::info!(url = listeners.url(), "ready");
     }
     print(&format!("daybook ready on {}\n", listeners.url()))?;
-    answer_until_stopped(&door, listeners, router, stop).await?;
+    answer_until_stopped(&http_server, listeners, router, stop).await?;
     service.stop().await;
     tracing::info!("stopped");
     Ok(())
 }
 
 /// The metrics of connections, the certificate, the process and the log, for `/metrics`.
-fn figures_of(door: &Arc<Door>, tls: Option<Arc<Tls>>) -> MoreFigures {
-    let (door, process) = (door.clone(), Process::default());
+fn figures_of(http_server: &Arc<HttpServer>, tls: Option<Arc<Tls>>) -> MoreFigures {
+    let (http_server, process) = (http_server.clone(), Process::default());
     MoreFigures(Arc::new(move || {
         let certificate = tls.as_ref().map(|tls| tls.metrics()).unwrap_or_default();
-        [door.metrics(), certificate, process.families(door.now()), logging::metrics()].concat()
+        [http_server.metrics(), certificate, process.families(http_server.now()), logging::metrics()].concat()
     }))
 }
 
@@ -265,24 +266,24 @@ fn is_hangup_ignored() -> bool {
 /// Serves requests. After a stop signal, accepts no more and finishes those in progress; after a second one, or the
 /// time limit, stops at once.
 async fn answer_until_stopped(
-    door: &Arc<Door>,
+    http_server: &Arc<HttpServer>,
     listeners: Listeners,
     router: Router,
     mut stop: Stop,
 ) -> Result<(), Failure> {
     let (closing, closed) = tokio::sync::watch::channel(false);
-    let mut serving = tokio::spawn(listeners.serve(door.clone(), router, closed));
+    let mut serving = tokio::spawn(listeners.serve(http_server.clone(), router, closed));
     let failed = |error| Failure::Failed(format!("the server failed: {error}"));
     tokio::select! {
         ended = &mut serving => return ended.map_err(failed),
-        () = door.close_overdue() => {}
+        () = http_server.close_overdue() => {}
         () = stop.told() => {}
     }
     tracing::info!("stopping: finishing the requests in flight");
     closing.send_replace(true);
     tokio::select! {
         ended = &mut serving => ended.map_err(failed),
-        () = door.close_overdue() => Ok(()),
+        () = http_server.close_overdue() => Ok(()),
         () = stop.told() => Ok(()),
         () = tokio::time::sleep(FAREWELL) => {
             tracing::warn!("some requests did not finish in time; their connections are closed");

@@ -211,7 +211,7 @@ fn a_server_with_few_descriptors_serves_beside_a_crowd() {
 /// clients block it.
 #[test]
 #[ignore = "needs a machine that does little else: who makes room depends on who waits longest"]
-fn a_server_without_such_a_door_is_shut_by_the_same_crowd() {
+fn a_server_without_such_a_listener_is_blocked_by_the_same_crowd() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let at = listener.local_addr().expect("an address");
     let shared = Arc::new(listener);

@@ -103,7 +103,7 @@ fn an_account_is_rolled_with_a_server_and_without() {
 }
 
 #[test]
-fn the_door_opens_for_the_token_only() {
+fn control_is_for_the_token_only() {
     let (folder, daybook) = fresh();
     let server = daybook.serve(&[]);
     let secret = server.first_secret();

@@ -5,10 +5,10 @@ use crate::caller::{Caller, SITE};
 use axum::Router;
 use axum::body::Bytes;
 use axum::routing::{get, post};
-use daybook::door::front::Front;
-use daybook::door::limits::{BODY_BYTES, Limits, RESPONSE_BYTES};
-use daybook::door::tls::Tls;
-use daybook::door::{Door, Site, listen};
+use daybook::listener::front::Front;
+use daybook::listener::limits::{BODY_BYTES, Limits, RESPONSE_BYTES};
+use daybook::listener::tls::Tls;
+use daybook::listener::{HttpServer, Site, listen};
 use daybook_api::budget::Most;
 use daybook_testkit::authority::Authority;
 use hyper::Response;
@@ -43,7 +43,7 @@ fn limits() -> Limits {
 
 /// A listener in plain HTTP and one with TLS.
 struct House {
-    door: Arc<Door>,
+    http_server: Arc<HttpServer>,
     plain: SocketAddr,
     encrypted: SocketAddr,
     authority: Vec<u8>,
@@ -73,24 +73,24 @@ fn open(limits: Limits) -> House {
         .route("/page", get(async || vec![b'x'; PAGE_BYTES]))
         .route("/change", post(async |_: Bytes| vec![b'x'; PAGE_BYTES]))
         .route("/work", get(working));
-    let door = Door::new(limits, Front::default());
+    let http_server = HttpServer::new(limits, Front::default());
     let (closing, closed) = watch::channel(false);
     let mut tasks = JoinSet::new();
     let tls = Arc::new(Tls::load(&cert, &key).expect("a certificate"));
     let [plain, encrypted] = [None, Some(tls)].map(|tls| {
         let (listener, address) = listen("127.0.0.1:0".parse().expect("an address")).expect("a free port");
-        tasks.spawn(door.clone().serve(listener, Site { router: router.clone(), tls }, closed.clone()));
+        tasks.spawn(http_server.clone().serve(listener, Site { router: router.clone(), tls }, closed.clone()));
         address
     });
-    let looked_through = door.clone();
+    let looked_through = http_server.clone();
     tasks.spawn(async move { looked_through.close_overdue().await });
     let authority = authority.der();
-    House { door, plain, encrypted, authority, begun, work, _closing: closing, _tasks: tasks }
+    House { http_server, plain, encrypted, authority, begun, work, _closing: closing, _tasks: tasks }
 }
 
 impl House {
     fn metric(&self, name: &str) -> u64 {
-        let text = daybook_metrics::text(&self.door.metrics());
+        let text = daybook_metrics::text(&self.http_server.metrics());
         let line = text.lines().find_map(|line| line.strip_prefix(&format!("{name} ")));
         line.unwrap_or_else(|| panic!("{name} in {text}")).parse().expect("a number")
     }
@@ -102,7 +102,7 @@ impl House {
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        panic!("it has not come about: {what}: {}", daybook_metrics::text(&self.door.metrics()));
+        panic!("it has not come about: {what}: {}", daybook_metrics::text(&self.http_server.metrics()));
     }
 
     async fn until_unread(&self, count: u64) {
@@ -115,7 +115,7 @@ impl House {
     }
 
     async fn send(&self, text: &str) -> TcpStream {
-        let mut stream = TcpStream::connect(self.plain).await.expect("the door is there");
+        let mut stream = TcpStream::connect(self.plain).await.expect("the server listens");
         stream.write_all(text.as_bytes()).await.expect("it is sent");
         stream
     }

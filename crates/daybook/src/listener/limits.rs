@@ -1,7 +1,7 @@
-//! The caps and timeouts of the door.
+//! The caps and timeouts of the listener.
 //!
 //! The caps are settings, but they must fit the process's limit of file descriptors: each connection uses one, and the
-//! database, files and webhooks need some too. So the door first raises that limit as far as the system allows.
+//! database, files and webhooks need some too. So the listener first raises that limit as far as the system allows.
 
 use crate::config::Settings;
 use daybook_api::budget::Most;
@@ -21,7 +21,7 @@ pub const BODY_BYTES: Most = Most { organization: 64 << 20, address: 16 << 20, a
 pub const RESPONSE_BYTES: Most =
     Most { organization: 64 << 20, address: 64 << 20, addresses: 256 << 20, total: 256 << 20 };
 
-/// The caps and timeouts of the door.
+/// The caps and timeouts of the listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The most connections.

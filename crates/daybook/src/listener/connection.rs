@@ -5,8 +5,8 @@
 //!             └── waits for its client ──┘                    └─ if unread ─┘  └─ waits for its client
 //! ```
 //!
-//! The door closes only connections that are waiting for their client. The check and the start of a request share one
-//! lock: a request that has begun is processed and answered, and one that has not begun has changed nothing.
+//! The listener closes only connections that are waiting for their client. The check and the start of a request share
+//! one lock: a request that has begun is processed and answered, and one that has not begun has changed nothing.
 
 use super::limits::Limits;
 use super::sending::Sending;
@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 /// How long a response may have made no progress before its connection counts as waiting for its client.
 const READING_PAUSE: Duration = Duration::from_secs(1);
 
-/// Why the door closed a connection.
+/// Why the listener closed a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// The head of a request timed out.
@@ -201,7 +201,7 @@ impl Connection {
         true
     }
 
-    /// Waits until the door closes it.
+    /// Waits until the listener closes it.
     pub async fn ended(&self) {
         self.ending.notified().await;
     }
@@ -256,7 +256,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::door::limits::{BODY_BYTES, RESPONSE_BYTES};
+    use crate::listener::limits::{BODY_BYTES, RESPONSE_BYTES};
     use daybook_api::budget::{Budget, Held, Holder};
 
     fn s(seconds: u64) -> Duration {

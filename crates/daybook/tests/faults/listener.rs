@@ -1,11 +1,11 @@
-//! The door on a real port, in front of a router whose responses wait for the test.
+//! The listener on a real port, in front of a router whose responses wait for the test.
 
 use axum::Router;
 use axum::body::Bytes;
 use axum::routing::{get, post};
-use daybook::door::front::Front;
-use daybook::door::limits::{BODY_BYTES, Limits, RESPONSE_BYTES};
-use daybook::door::{Door, Site, listen};
+use daybook::listener::front::Front;
+use daybook::listener::limits::{BODY_BYTES, Limits, RESPONSE_BYTES};
+use daybook::listener::{HttpServer, Site, listen};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 
 struct House {
-    door: Arc<Door>,
+    http_server: Arc<HttpServer>,
     address: SocketAddr,
     /// The number of `/work` calls that have begun.
     begun: Arc<AtomicUsize>,
@@ -51,7 +51,7 @@ fn limits() -> Limits {
 }
 
 fn open(limits: Limits) -> House {
-    let door = Door::new(limits, Front::default());
+    let http_server = HttpServer::new(limits, Front::default());
     let (listener, address) = listen("127.0.0.1:0".parse().expect("an address")).expect("a free port");
     let (begun, work) = (Arc::new(AtomicUsize::new(0)), Arc::new(Semaphore::new(0)));
     let (counted, waited) = (begun.clone(), work.clone());
@@ -69,15 +69,15 @@ fn open(limits: Limits) -> House {
             }),
         );
     let (closing, closed) = watch::channel(false);
-    let serving = tokio::spawn(door.clone().serve(listener, Site { router, tls: None }, closed));
-    let looked_through = door.clone();
+    let serving = tokio::spawn(http_server.clone().serve(listener, Site { router, tls: None }, closed));
+    let looked_through = http_server.clone();
     let looking = tokio::spawn(async move { looked_through.close_overdue().await });
-    House { door, address, begun, work, closing, serving, looking }
+    House { http_server, address, begun, work, closing, serving, looking }
 }
 
 impl House {
     async fn send(&self, text: &str) -> TcpStream {
-        let mut stream = TcpStream::connect(self.address).await.expect("the door is there");
+        let mut stream = TcpStream::connect(self.address).await.expect("the server listens");
         stream.write_all(text.as_bytes()).await.expect("it is sent");
         stream
     }
@@ -95,7 +95,7 @@ impl House {
     }
 
     fn metric(&self, name: &str) -> u64 {
-        let text = daybook_metrics::text(&self.door.metrics());
+        let text = daybook_metrics::text(&self.http_server.metrics());
         let line = text.lines().find_map(|line| line.strip_prefix(&format!("{name} ")));
         line.unwrap_or_else(|| panic!("{name} in {text}")).parse().expect("a number")
     }
@@ -168,7 +168,7 @@ async fn calls_that_are_worked_on_are_not_cut_off_and_the_reserve_answers_health
 #[tokio::test]
 async fn a_head_that_takes_too_long_is_closed() {
     let house = open(Limits { header_timeout: Duration::from_millis(200), ..limits() });
-    let nothing = TcpStream::connect(house.address).await.expect("the door is there");
+    let nothing = TcpStream::connect(house.address).await.expect("the server listens");
     let slow = house.send(SLOW_HEAD).await;
     let (mut reading, mut writing) = house.send("").await.into_split();
     let dripping = tokio::spawn(async move {
@@ -219,7 +219,7 @@ async fn an_answer_that_is_not_read_is_closed() {
 }
 
 #[tokio::test]
-async fn a_door_that_closes_lets_calls_finish_and_idle_connections_go() {
+async fn a_server_that_closes_lets_calls_finish_and_idle_connections_go() {
     let mut house = open(limits());
     let working = house.send(WORK).await;
     house.until("the call", |house| house.begun.load(Ordering::SeqCst) == 1).await;
@@ -230,6 +230,6 @@ async fn a_door_that_closes_lets_calls_finish_and_idle_connections_go() {
     assert!(!house.serving.is_finished(), "a call is being worked on");
     house.work.add_permits(1);
     assert!(read(working).await.ends_with("worked"));
-    (&mut house.serving).await.expect("the door is closed");
+    (&mut house.serving).await.expect("the server has stopped");
     assert!(TcpStream::connect(house.address).await.is_err());
 }

@@ -21,7 +21,7 @@ use std::time::Duration;
 pub struct Sending {
     /// Bytes handed over for sending and not written yet.
     unsent: AtomicUsize,
-    /// When bytes were last handed over or written, in nanoseconds of the door's clock.
+    /// When bytes were last handed over or written, in nanoseconds of the listener's clock.
     moved_at: AtomicU64,
     /// Whether the body is handed over completely.
     is_handed_over: AtomicBool,

@@ -2,7 +2,7 @@
 //!
 //! A proxy writes the client's address into headers, but so can anyone. They are trusted only from the proxies in the
 //! settings, and removed from all other requests. The rest of the server sees the client's address and one header,
-//! `X-Forwarded-Proto`, which the door sets.
+//! `X-Forwarded-Proto`, which the listener sets.
 
 use crate::config::Settings;
 use crate::config::values::Network;
@@ -103,8 +103,8 @@ impl Front {
     }
 }
 
-/// The elements of a header that lists values, in all its lines. Bytes that are not text make an element unreadable; they
-/// do not hide it.
+/// The elements of a header that lists values, in all its lines. Bytes that are not text make an element unreadable;
+/// they do not hide it.
 fn elements(headers: &HeaderMap, name: &HeaderName) -> Vec<String> {
     let lines = headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
     lines.flat_map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>()).collect()

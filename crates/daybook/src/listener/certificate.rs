@@ -4,8 +4,8 @@
 //! refuse the connection. So that an operator knows before the clients do, the dates are a metric, and a certificate
 //! that needs attention is logged ([`super::tls`]) and found by `daybook doctor`.
 //!
-//! All of this is about the first certificate of the file. An intermediate one may have expired on purpose: clients find
-//! other paths.
+//! All of this is about the first certificate of the file. An intermediate one may have expired on purpose: clients
+//! find other paths.
 
 use daybook_engine::time::Time;
 use std::fmt;

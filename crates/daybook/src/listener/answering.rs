@@ -1,6 +1,6 @@
 //! Handles one request of a connection, from the parser to the router and back.
 
-use super::Door;
+use super::HttpServer;
 use super::bodies::{Arriving, Fate, Missing};
 use super::connection::Connection;
 use super::figures::Refused;
@@ -35,8 +35,8 @@ const TOO_MANY: &str = "the server has reached its maximum number of connections
 /// Handles the requests of one connection.
 #[derive(Clone, Debug)]
 pub struct Answering {
-    /// The door that accepted it.
-    pub door: Arc<Door>,
+    /// The listener that accepted it.
+    pub http_server: Arc<HttpServer>,
     /// The connection.
     pub connection: Arc<Connection>,
     /// Whether the connection is within the caps or in the reserve.
@@ -67,19 +67,19 @@ impl Answering {
     /// Handles a request.
     pub async fn answer(self, request: Request<Incoming>) -> Result<Response<Leaving>, Closed> {
         let has_body = !request.body().is_end_stream();
-        if !self.connection.begin(has_body, self.door.now()) {
+        if !self.connection.begin(has_body, self.http_server.now()) {
             return Err(Closed);
         }
         let (mut parts, body) = request.into_parts();
         let (version, is_read) = (parts.version, parts.method.is_safe());
-        let arrival = self.door.front.receive(self.peer, self.is_tls, &mut parts.headers);
+        let arrival = self.http_server.front.receive(self.peer, self.is_tls, &mut parts.headers);
         let holder = Holder::Address(Place::of(arrival.client.ip()).address());
-        let held = Arc::new(Held::new(self.door.bodies.clone(), holder));
+        let held = Arc::new(Held::new(self.http_server.bodies.clone(), holder));
         if has_body {
             // The API counts an authenticated call for its organization.
             parts.extensions.insert(held.clone());
         }
-        let (fate, patience) = (Fate::default(), self.door.limits.body_timeout);
+        let (fate, patience) = (Fate::default(), self.http_server.limits.body_timeout);
         let body = Arriving::new(body, self.connection.clone(), patience, fate.clone(), held.clone());
         let request = Request::from_parts(parts, body);
         let is_ambiguous = self.is_ambiguous.load(Relaxed);
@@ -94,7 +94,7 @@ impl Answering {
         };
         match fate.missing() {
             Some(Missing::Late) => {
-                self.door.figures.body_late();
+                self.http_server.figures.body_late();
                 response = late(patience);
             }
             // If the response reaches the caller, it tells the caller to retry.
@@ -104,15 +104,15 @@ impl Answering {
         }
         // The call's work with its body is done.
         drop(held);
-        let unsent = Held::new(self.door.responses.clone(), holder);
+        let unsent = Held::new(self.http_server.responses.clone(), holder);
         let mut response = self.count(response, &unsent, is_read && !is_health_check);
-        self.door.front.send(response.headers_mut());
+        self.http_server.front.send(response.headers_mut());
         let is_cut_off = matches!(fate.missing(), Some(Missing::Late | Missing::Closed));
         let is_last = self.row != Row::House || is_ambiguous || is_cut_off;
         if is_last && version < Version::HTTP_2 {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
-        let clock = self.door.clock;
+        let clock = self.http_server.clock;
         Ok(response.map(|body| Leaving::new(body, self.connection, unsent, clock)))
     }
 
@@ -120,7 +120,7 @@ impl Answering {
         let mut request = request.map(Body::new);
         let mut _counted = None;
         if arrival.is_by_proxy {
-            match self.door.clients.admit(arrival.client.ip()) {
+            match self.http_server.clients.admit(arrival.client.ip()) {
                 Some(counted) => _counted = Some(counted),
                 None => return self.too_many(Refused::Address, TOO_MANY_OF_ADDRESS),
             }
@@ -142,7 +142,7 @@ impl Answering {
             Row::Reserve(Refused::Address) => Some((Refused::Address, TOO_MANY_OF_ADDRESS.to_owned())),
             Row::Reserve(refused) => Some((refused, TOO_MANY.to_owned())),
             Row::House => {
-                let full: Full = self.door.responses.is_used_up_by(holder)?;
+                let full: Full = self.http_server.responses.is_used_up_by(holder)?;
                 Some((Refused::Responses, full.sentence(RESPONSES)))
             }
         }
@@ -157,13 +157,13 @@ impl Answering {
     }
 
     fn too_many(&self, refused: Refused, sentence: &str) -> Response<Body> {
-        self.door.figures.refused(refused, self.door.now());
+        self.http_server.figures.refused(refused, self.http_server.now());
         come_again(sentence)
     }
 
     /// The response to a call whose body does not fit into the budget: the API's own, or one in its place.
     fn without_room(&self, response: Response<Body>, held: &Held) -> Response<Body> {
-        self.door.figures.refused(Refused::Bodies, self.door.now());
+        self.http_server.figures.refused(Refused::Bodies, self.http_server.now());
         match held.refused() {
             Some(full) if response.status() != StatusCode::SERVICE_UNAVAILABLE => come_again(&full.sentence(BODIES)),
             _ => response,

@@ -108,7 +108,7 @@ impl Figures {
         }
     }
 
-    /// Records that the door closed a connection.
+    /// Records that the listener closed a connection.
     pub fn closed(&self, ending: Ending) {
         self.closed[ending as usize].add(1);
     }

@@ -1,7 +1,7 @@
 //! Finds HTTP/1 requests that state their length in two ways.
 //!
 //! A request with both `Content-Length` and `Transfer-Encoding` can smuggle another request past a proxy that trusts
-//! the other header. The HTTP parser uses the second header and ignores the first; the door refuses such a request.
+//! the other header. The HTTP parser uses the second header and ignores the first; the listener refuses such a request.
 //! This module follows the bytes of a connection, and gives up where the parser would refuse them anyway.
 
 use std::sync::Arc;

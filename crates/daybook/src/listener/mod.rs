@@ -1,4 +1,4 @@
-//! The door: accepts connections, and protects the server from slow, idle or too many clients.
+//! The listener: accepts connections, and protects the server from slow, idle or too many clients.
 //!
 //! ```text
 //! accept ─► seat ─► HTTP, over a watched stream ─► answering ─► router
@@ -22,7 +22,8 @@
 //! | [`tls`], [`certificate`] | certificates, reloaded when they change; their dates and names |
 //! | [`figures`] | metrics, and rate-limited log lines |
 //!
-//! The door never interrupts a request that has begun; it closes only connections that are waiting for their client.
+//! The listener never interrupts a request that has begun; it closes only connections that are waiting for their
+//! client.
 
 mod answering;
 mod bodies;
@@ -79,9 +80,9 @@ const STREAMS: u32 = 32;
 const REST: Duration = Duration::from_millis(50);
 const THINNED_OUT: usize = 16;
 
-/// The door of a server. All listeners share its caps.
+/// The HTTP server: all addresses that it listens on share its caps.
 #[derive(Debug)]
-pub struct Door {
+pub struct HttpServer {
     limits: Limits,
     seats: Arc<Seats>,
     figures: Arc<Figures>,
@@ -94,7 +95,7 @@ pub struct Door {
     clock: Stopwatch,
 }
 
-/// What a listener serves.
+/// What is served at an address.
 #[derive(Clone, Debug)]
 pub struct Site {
     /// The router.
@@ -103,17 +104,17 @@ pub struct Site {
     pub tls: Option<Arc<Tls>>,
 }
 
-impl Door {
-    /// A door with these limits and proxies.
-    pub fn new(limits: Limits, front: Front) -> Arc<Door> {
+impl HttpServer {
+    /// A server with these limits and proxies.
+    pub fn new(limits: Limits, front: Front) -> Arc<HttpServer> {
         let figures = Arc::new(Figures::default());
         let seats = Arc::new(Seats::new(limits, figures.clone()));
         let clients = Arc::new(Clients::new(limits.per_address));
         let [bodies, responses] = [limits.body_bytes, limits.response_bytes].map(|most| Arc::new(Budget::new(most)));
-        Arc::new(Door { limits, seats, figures, clients, bodies, responses, front, clock: Stopwatch::start() })
+        Arc::new(HttpServer { limits, seats, figures, clients, bodies, responses, front, clock: Stopwatch::start() })
     }
 
-    /// The time since the door was created.
+    /// The time since the server was created.
     pub fn now(&self) -> Duration {
         self.clock.elapsed()
     }
@@ -134,7 +135,7 @@ impl Door {
 
     /// Accepts and serves connections. When `closing` is set, it accepts no more, lets each connection finish its
     /// requests in progress, and returns after the last.
-    pub async fn serve(self: Arc<Door>, listener: TcpListener, site: Site, mut closing: watch::Receiver<bool>) {
+    pub async fn serve(self: Arc<HttpServer>, listener: TcpListener, site: Site, mut closing: watch::Receiver<bool>) {
         // Each connection holds a sender. When the last one is dropped, the receiver returns.
         let (open, mut all_gone) = mpsc::channel::<()>(1);
         loop {
@@ -158,7 +159,7 @@ impl Door {
     }
 
     fn let_in(
-        self: &Arc<Door>,
+        self: &Arc<HttpServer>,
         stream: TcpStream,
         peer: SocketAddr,
         site: &Site,
@@ -175,7 +176,7 @@ impl Door {
             tracing::debug!(%error, "TCP_NODELAY cannot be set; small responses may be slow");
         }
         let answering = Answering {
-            door: self.clone(),
+            http_server: self.clone(),
             connection: seat.connection().clone(),
             row: seat.row(),
             peer,
@@ -223,7 +224,7 @@ async fn serve_tls(
     }
 }
 
-/// Drives a connection until it ends or the door closes it.
+/// Drives a connection until it ends or the listener closes it.
 macro_rules! drive {
     ($served:expr, $connection:expr, $closing:expr) => {{
         let (mut served, mut is_closing) = (pin!($served), false);
@@ -251,10 +252,10 @@ where
 {
     let connection = answering.connection.clone();
     let framing = Framing::new(answering.is_ambiguous.clone());
-    let stream = Watched::new(stream, connection.clone(), answering.door.clock, Some(framing));
+    let stream = Watched::new(stream, connection.clone(), answering.http_server.clock, Some(framing));
     let service = service_fn(move |request: Request<Incoming>| answering.clone().answer(request));
     let mut builder = http1::Builder::new();
-    // The door enforces timeouts itself, because the limit between requests differs from the limit of a head.
+    // The listener enforces timeouts itself, because the limit between requests differs from the limit of a head.
     builder.header_read_timeout(None).max_buf_size(BUFFER_BYTES);
     // A client may close its sending side after its request and still read the response.
     builder.half_close(true);
@@ -266,15 +267,15 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let connection = answering.connection.clone();
-    connection.share(answering.door.now());
-    let stream = Watched::new(stream, connection.clone(), answering.door.clock, None);
+    connection.share(answering.http_server.now());
+    let stream = Watched::new(stream, connection.clone(), answering.http_server.clock, None);
     let service = service_fn(move |request: Request<Incoming>| answering.clone().answer(request));
     let mut builder = http2::Builder::new(TokioExecutor::new());
     builder.max_concurrent_streams(STREAMS).max_header_list_size(BUFFER_BYTES as u32);
     drive!(builder.serve_connection(TokioIo::new(stream), service), connection, closing)
 }
 
-/// Waits until the door is closing.
+/// Waits until the listener is closing.
 async fn told(closing: &mut watch::Receiver<bool>) {
     // An error means that the sender is gone, and with it the server.
     let _ = closing.wait_for(|closing| *closing).await;

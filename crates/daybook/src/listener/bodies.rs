@@ -22,7 +22,7 @@ type AnyError = Box<dyn std::error::Error + Send + Sync>;
 pub enum Missing {
     /// It timed out.
     Late,
-    /// The door closed the connection in the meantime.
+    /// The listener closed the connection in the meantime.
     Closed,
     /// It does not fit into the budget.
     Full,

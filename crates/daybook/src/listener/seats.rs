@@ -1,9 +1,9 @@
 //! Every open connection, counted by address, and which one is closed to make room.
 //!
-//! If a new connection arrives when its address is at its cap, or the server is full, the door closes the connection
-//! that has waited longest for its client: of the same address, or of the address with the most connections. So slow
-//! and idle connections cannot keep callers out. If all connections have requests in progress, the new one gets one of
-//! a few reserve seats, which serve health checks; all other requests are refused with the advice to retry.
+//! If a new connection arrives when its address is at its cap, or the server is full, the listener closes the
+//! connection that has waited longest for its client: of the same address, or of the address with the most connections.
+//! So slow and idle connections cannot keep callers out. If all connections have requests in progress, the new one gets
+//! one of a few reserve seats, which serve health checks; all other requests are refused with the advice to retry.
 
 use super::connection::{Connection, Ending};
 use super::figures::{Figures, Refused};
@@ -242,7 +242,7 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::door::limits::{BODY_BYTES, RESPONSE_BYTES};
+    use crate::listener::limits::{BODY_BYTES, RESPONSE_BYTES};
 
     fn s(seconds: u64) -> Duration {
         Duration::from_secs(seconds)

@@ -3,9 +3,9 @@
 use super::HttpServer;
 use super::bodies::{Arriving, Fate, Missing};
 use super::connection::Connection;
+use super::connection_slots::{Place, Row};
 use super::figures::Refused;
 use super::front::Arrival;
-use super::seats::{Place, Row};
 use super::sending::Leaving;
 use axum::Router;
 use axum::body::Body;

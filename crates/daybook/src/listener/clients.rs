@@ -1,6 +1,6 @@
 //! Counts the concurrent requests of each client behind proxies, where connections do not identify clients.
 
-use super::seats::Place;
+use super::connection_slots::Place;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

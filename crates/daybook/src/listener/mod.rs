@@ -1,7 +1,7 @@
 //! The listener: accepts connections, and protects the server from slow, idle or too many clients.
 //!
 //! ```text
-//! accept ─► seat ─► HTTP, over a watched stream ─► answering ─► router
+//! accept ─► slot ─► HTTP, over a watched stream ─► answering ─► router
 //!            │              │
 //!            │              └─► connection: is it waiting for its client, and since when
 //!            │                        ▲
@@ -12,7 +12,7 @@
 //! | file | contents |
 //! |---|---|
 //! | [`limits`] | caps and timeouts, and the descriptors they must fit into |
-//! | [`seats`] | every open connection, by address; which one is closed to make room |
+//! | [`connection_slots`] | every open connection, by address; which one is closed to make room |
 //! | [`connection`] | the state of a connection |
 //! | [`watched`], [`bodies`], [`sending`] | track that state by the connection's bytes, request bodies and responses |
 //! | [`answering`] | one request, to the router and back |
@@ -30,11 +30,11 @@ mod bodies;
 pub mod certificate;
 mod clients;
 mod connection;
+mod connection_slots;
 mod figures;
 mod framing;
 pub mod front;
 pub mod limits;
-mod seats;
 mod sending;
 pub mod tls;
 mod watched;
@@ -45,6 +45,7 @@ use answering::Answering;
 use axum::Router;
 use axum::http::Request;
 use clients::Clients;
+use connection_slots::{ConnectionSlot, ConnectionSlots};
 use daybook_api::budget::Budget;
 use daybook_clock::Stopwatch;
 use daybook_metrics::Families;
@@ -56,7 +57,6 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use limits::Limits;
-use seats::{Seat, Seats};
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -84,7 +84,7 @@ const THINNED_OUT: usize = 16;
 #[derive(Debug)]
 pub struct HttpServer {
     limits: Limits,
-    seats: Arc<Seats>,
+    slots: Arc<ConnectionSlots>,
     figures: Arc<Figures>,
     clients: Arc<Clients>,
     /// The memory of request bodies.
@@ -108,10 +108,10 @@ impl HttpServer {
     /// A server with these limits and proxies.
     pub fn new(limits: Limits, front: Front) -> Arc<HttpServer> {
         let figures = Arc::new(Figures::default());
-        let seats = Arc::new(Seats::new(limits, figures.clone()));
+        let slots = Arc::new(ConnectionSlots::new(limits, figures.clone()));
         let clients = Arc::new(Clients::new(limits.per_address));
         let [bodies, responses] = [limits.body_bytes, limits.response_bytes].map(|most| Arc::new(Budget::new(most)));
-        Arc::new(HttpServer { limits, seats, figures, clients, bodies, responses, front, clock: Stopwatch::start() })
+        Arc::new(HttpServer { limits, slots, figures, clients, bodies, responses, front, clock: Stopwatch::start() })
     }
 
     /// The time since the server was created.
@@ -122,14 +122,14 @@ impl HttpServer {
     /// Metrics of connections.
     pub fn metrics(&self) -> Families {
         self.figures.memory(self.bodies.total(), self.responses.total());
-        self.figures.families(self.seats.taken(), self.limits.connections)
+        self.figures.families(self.slots.taken(), self.limits.connections)
     }
 
     /// Closes overdue connections, until it is cancelled.
     pub async fn close_overdue(&self) {
         loop {
             tokio::time::sleep(self.limits.between_looks()).await;
-            self.seats.close_overdue(self.now());
+            self.slots.close_overdue(self.now());
         }
     }
 
@@ -148,7 +148,7 @@ impl HttpServer {
                 Err(error) if is_of_one_connection(&error) => {}
                 Err(error) => {
                     self.figures.not_accepted(&error, self.now());
-                    self.seats.thin_out(THINNED_OUT, self.now());
+                    self.slots.thin_out(THINNED_OUT, self.now());
                     tokio::time::sleep(REST).await;
                 }
             }
@@ -167,8 +167,8 @@ impl HttpServer {
         open: &mpsc::Sender<()>,
     ) {
         self.figures.accepted();
-        let seat = match self.seats.admit(peer.ip(), self.front.is_proxy(peer.ip()), self.now()) {
-            Ok(seat) => seat,
+        let slot = match self.slots.admit(peer.ip(), self.front.is_proxy(peer.ip()), self.now()) {
+            Ok(slot) => slot,
             // Even the reserve is full: the connection is closed without a response.
             Err(refused) => return self.figures.refused(refused, self.now()),
         };
@@ -177,8 +177,8 @@ impl HttpServer {
         }
         let answering = Answering {
             http_server: self.clone(),
-            connection: seat.connection().clone(),
-            row: seat.row(),
+            connection: slot.connection().clone(),
+            row: slot.row(),
             peer,
             is_tls: site.tls.is_some(),
             is_ambiguous: Arc::default(),
@@ -191,14 +191,14 @@ impl HttpServer {
                 None => serve_http_1(stream, answering, closing).await,
                 Some(config) => serve_tls(stream, config, answering, closing).await,
             }
-            leave(seat, open);
+            leave(slot, open);
         });
     }
 }
 
-/// Drops both at the end of a connection, the seat first.
-fn leave(seat: Seat, open: mpsc::Sender<()>) {
-    drop(seat);
+/// Drops both at the end of a connection, the slot first.
+fn leave(slot: ConnectionSlot, open: mpsc::Sender<()>) {
+    drop(slot);
     drop(open);
 }
 

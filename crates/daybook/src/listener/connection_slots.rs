@@ -3,7 +3,7 @@
 //! If a new connection arrives when its address is at its cap, or the server is full, the listener closes the
 //! connection that has waited longest for its client: of the same address, or of the address with the most connections.
 //! So slow and idle connections cannot keep callers out. If all connections have requests in progress, the new one gets
-//! one of a few reserve seats, which serve health checks; all other requests are refused with the advice to retry.
+//! one of a few reserve slots, which serve health checks; all other requests are refused with the advice to retry.
 
 use super::connection::{Connection, Ending};
 use super::figures::{Figures, Refused};
@@ -33,9 +33,9 @@ impl Place {
     }
 }
 
-/// All seats.
+/// All slots for connections.
 #[derive(Debug)]
-pub struct Seats {
+pub struct ConnectionSlots {
     limits: Limits,
     figures: Arc<Figures>,
     table: Mutex<Table>,
@@ -49,7 +49,7 @@ struct Table {
     last_number: u64,
 }
 
-/// The kind of a seat.
+/// The kind of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Row {
     /// Within the caps: every request is served.
@@ -58,17 +58,17 @@ pub enum Row {
     Reserve(Refused),
 }
 
-/// An occupied seat. Dropping it frees it.
+/// An occupied slot. Dropping it frees it.
 #[derive(Debug)]
-pub struct Seat {
-    seats: Arc<Seats>,
+pub struct ConnectionSlot {
+    slots: Arc<ConnectionSlots>,
     place: Place,
     number: u64,
     row: Row,
     connection: Arc<Connection>,
 }
 
-impl Seat {
+impl ConnectionSlot {
     /// Its kind.
     pub fn row(&self) -> Row {
         self.row
@@ -80,30 +80,35 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        self.seats.table().leave(self.place, self.number, self.row);
+        self.slots.table().leave(self.place, self.number, self.row);
     }
 }
 
-impl Seats {
-    /// Seats for these limits.
-    pub fn new(limits: Limits, figures: Arc<Figures>) -> Seats {
-        Seats { limits, figures, table: Mutex::default() }
+impl ConnectionSlots {
+    /// Slots for these limits.
+    pub fn new(limits: Limits, figures: Arc<Figures>) -> ConnectionSlots {
+        ConnectionSlots { limits, figures, table: Mutex::default() }
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The number of occupied seats.
+    /// The number of occupied slots.
     pub fn taken(&self) -> usize {
         self.table().taken
     }
 
-    /// Gives a new connection a seat, or returns why there is none. Proxies have no cap per address, because a proxy
+    /// Gives a new connection a slot, or returns why there is none. Proxies have no cap per address, because a proxy
     /// serves many clients.
-    pub fn admit(self: &Arc<Seats>, address: IpAddr, is_proxy: bool, now: Duration) -> Result<Seat, Refused> {
+    pub fn admit(
+        self: &Arc<ConnectionSlots>,
+        address: IpAddr,
+        is_proxy: bool,
+        now: Duration,
+    ) -> Result<ConnectionSlot, Refused> {
         let place = Place::of(address);
         let mut table = self.table();
         let row = match self.make_room(&mut table, place, is_proxy, now) {
@@ -113,7 +118,7 @@ impl Seats {
         };
         let connection = Arc::new(Connection::new(now));
         let number = table.enter(place, row, connection.clone());
-        Ok(Seat { seats: self.clone(), place, number, row, connection })
+        Ok(ConnectionSlot { slots: self.clone(), place, number, row, connection })
     }
 
     fn make_room(&self, table: &mut Table, place: Place, is_proxy: bool, now: Duration) -> Result<(), Refused> {
@@ -248,7 +253,7 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    fn seats(connections: usize, per_address: usize) -> Arc<Seats> {
+    fn slots(connections: usize, per_address: usize) -> Arc<ConnectionSlots> {
         let limits = Limits {
             connections,
             per_address,
@@ -260,7 +265,7 @@ mod tests {
             body_bytes: BODY_BYTES,
             response_bytes: RESPONSE_BYTES,
         };
-        Arc::new(Seats::new(limits, Arc::default()))
+        Arc::new(ConnectionSlots::new(limits, Arc::default()))
     }
 
     fn from(text: &str) -> IpAddr {
@@ -268,93 +273,94 @@ mod tests {
     }
 
     /// A connection with a request in progress.
-    fn busy(seats: &Arc<Seats>, address: &str) -> Seat {
-        let seat = seats.admit(from(address), false, s(0)).expect("a seat");
-        assert!(seat.connection().begin(false, s(0)));
-        seat
+    fn busy(slots: &Arc<ConnectionSlots>, address: &str) -> ConnectionSlot {
+        let slot = slots.admit(from(address), false, s(0)).expect("a slot");
+        assert!(slot.connection().begin(false, s(0)));
+        slot
     }
 
-    fn is_open(seat: &Seat) -> bool {
-        seat.connection().begin(false, s(100))
+    fn is_open(slot: &ConnectionSlot) -> bool {
+        slot.connection().begin(false, s(100))
     }
 
     #[test]
     fn an_address_at_its_cap_makes_room_for_itself_only() {
-        let seats = seats(10, 2);
-        let other = seats.admit(from("10.0.0.9"), false, s(0)).expect("a seat");
-        let oldest = seats.admit(from("10.0.0.1"), false, s(1)).expect("a seat");
-        let older = seats.admit(from("10.0.0.1"), false, s(2)).expect("a seat");
-        let newest = seats.admit(from("10.0.0.1"), false, s(3)).expect("a seat");
+        let slots = slots(10, 2);
+        let other = slots.admit(from("10.0.0.9"), false, s(0)).expect("a slot");
+        let oldest = slots.admit(from("10.0.0.1"), false, s(1)).expect("a slot");
+        let older = slots.admit(from("10.0.0.1"), false, s(2)).expect("a slot");
+        let newest = slots.admit(from("10.0.0.1"), false, s(3)).expect("a slot");
         assert_eq!(newest.row(), Row::House);
-        assert_eq!(seats.taken(), 3);
+        assert_eq!(slots.taken(), 3);
         assert!(!is_open(&oldest) && is_open(&older) && is_open(&newest) && is_open(&other));
         drop((oldest, older, newest, other));
-        assert_eq!(seats.taken(), 0, "one that was closed is not counted twice");
+        assert_eq!(slots.taken(), 0, "one that was closed is not counted twice");
     }
 
     #[test]
     fn a_full_house_takes_from_the_address_that_has_the_most() {
-        let seats = seats(3, 3);
-        let alone = seats.admit(from("10.0.0.9"), false, s(0)).expect("a seat");
-        let first = seats.admit(from("10.0.0.1"), false, s(1)).expect("a seat");
-        let second = seats.admit(from("10.0.0.1"), false, s(2)).expect("a seat");
-        let new = seats.admit(from("10.0.0.2"), false, s(3)).expect("a seat");
-        assert_eq!((new.row(), seats.taken()), (Row::House, 3));
+        let slots = slots(3, 3);
+        let alone = slots.admit(from("10.0.0.9"), false, s(0)).expect("a slot");
+        let first = slots.admit(from("10.0.0.1"), false, s(1)).expect("a slot");
+        let second = slots.admit(from("10.0.0.1"), false, s(2)).expect("a slot");
+        let new = slots.admit(from("10.0.0.2"), false, s(3)).expect("a slot");
+        assert_eq!((new.row(), slots.taken()), (Row::House, 3));
         assert!(is_open(&alone) && !is_open(&first) && is_open(&second) && is_open(&new));
     }
 
     #[test]
     fn where_all_are_worked_on_the_reserve_is_left_and_then_nothing() {
-        let seats = seats(4, 2);
-        let _busy: Vec<Seat> = ["10.0.0.1", "10.0.0.1", "10.0.0.2", "10.0.0.2"].map(|one| busy(&seats, one)).into();
-        let reserve = seats.admit(from("10.0.0.1"), false, s(1)).expect("a seat of the reserve");
+        let slots = slots(4, 2);
+        let _busy: Vec<ConnectionSlot> =
+            ["10.0.0.1", "10.0.0.1", "10.0.0.2", "10.0.0.2"].map(|one| busy(&slots, one)).into();
+        let reserve = slots.admit(from("10.0.0.1"), false, s(1)).expect("a slot of the reserve");
         assert_eq!(reserve.row(), Row::Reserve(Refused::Address));
-        assert_eq!(seats.admit(from("10.0.0.3"), false, s(1)).err(), Some(Refused::Full));
+        assert_eq!(slots.admit(from("10.0.0.3"), false, s(1)).err(), Some(Refused::Full));
         drop(reserve);
-        let reserve = seats.admit(from("10.0.0.3"), false, s(1)).expect("the reserve is free again");
+        let reserve = slots.admit(from("10.0.0.3"), false, s(1)).expect("the reserve is free again");
         assert_eq!(reserve.row(), Row::Reserve(Refused::Full));
     }
 
-    fn proven(seats: &Arc<Seats>, address: &str, second: u64) -> Seat {
-        let seat = seats.admit(from(address), false, s(second)).expect("a seat");
-        assert!(seat.connection().begin(false, s(second)));
-        seat.connection().leaving();
-        seat.connection().flushed(s(second));
-        seat
+    fn proven(slots: &Arc<ConnectionSlots>, address: &str, second: u64) -> ConnectionSlot {
+        let slot = slots.admit(from(address), false, s(second)).expect("a slot");
+        assert!(slot.connection().begin(false, s(second)));
+        slot.connection().leaving();
+        slot.connection().flushed(s(second));
+        slot
     }
 
     #[test]
     fn a_crowd_that_sends_nothing_does_not_push_out_who_was_answered() {
-        let seats = seats(20, 4);
-        let callers = [proven(&seats, "10.0.0.1", 0), proven(&seats, "10.0.0.1", 1)];
-        let _crowd: Vec<Seat> =
-            (2..50).map(|second| seats.admit(from("10.0.0.1"), false, s(second)).expect("a seat")).collect();
+        let slots = slots(20, 4);
+        let callers = [proven(&slots, "10.0.0.1", 0), proven(&slots, "10.0.0.1", 1)];
+        let _crowd: Vec<ConnectionSlot> =
+            (2..50).map(|second| slots.admit(from("10.0.0.1"), false, s(second)).expect("a slot")).collect();
         assert!(callers.iter().all(is_open));
     }
 
     #[test]
     fn a_crowd_that_was_answered_does_not_keep_out_who_comes() {
-        let seats = seats(20, 4);
-        let _crowd: Vec<Seat> = (0..4).map(|second| proven(&seats, "10.0.0.1", second)).collect();
+        let slots = slots(20, 4);
+        let _crowd: Vec<ConnectionSlot> = (0..4).map(|second| proven(&slots, "10.0.0.1", second)).collect();
         let (one, other) = (5, 6);
-        let newcomers = [one, other].map(|second| seats.admit(from("10.0.0.1"), false, s(second)).expect("a seat"));
+        let newcomers = [one, other].map(|second| slots.admit(from("10.0.0.1"), false, s(second)).expect("a slot"));
         assert!(newcomers.iter().all(is_open));
     }
 
     #[test]
     fn many_addresses_with_few_each_go_by_the_same_rule() {
-        let seats = seats(4, 4);
-        let caller = proven(&seats, "10.0.0.9", 0);
-        let crowd: Vec<Seat> = (1..50)
-            .map(|second| seats.admit(IpAddr::from([10, 0, 1, second as u8]), false, s(second)).expect("a seat"))
+        let slots = slots(4, 4);
+        let caller = proven(&slots, "10.0.0.9", 0);
+        let crowd: Vec<ConnectionSlot> = (1..50)
+            .map(|second| slots.admit(IpAddr::from([10, 0, 1, second as u8]), false, s(second)).expect("a slot"))
             .collect();
         assert!(is_open(&caller) && is_open(&crowd[48]) && !is_open(&crowd[0]));
     }
 
     #[test]
     fn a_proxy_has_no_cap_of_its_own() {
-        let seats = seats(4, 1);
-        let both = [1, 2].map(|second| seats.admit(from("10.0.0.1"), true, s(second)).expect("a seat"));
+        let slots = slots(4, 1);
+        let both = [1, 2].map(|second| slots.admit(from("10.0.0.1"), true, s(second)).expect("a slot"));
         assert!(both.iter().all(is_open));
     }
 
@@ -368,12 +374,12 @@ mod tests {
 
     #[test]
     fn the_overdue_are_closed_and_counted() {
-        let seats = seats(4, 4);
-        let slow = seats.admit(from("10.0.0.1"), false, s(0)).expect("a seat");
-        let quick = seats.admit(from("10.0.0.1"), false, s(9)).expect("a seat");
-        seats.close_overdue(s(11));
+        let slots = slots(4, 4);
+        let slow = slots.admit(from("10.0.0.1"), false, s(0)).expect("a slot");
+        let quick = slots.admit(from("10.0.0.1"), false, s(9)).expect("a slot");
+        slots.close_overdue(s(11));
         assert!(!is_open(&slow) && is_open(&quick));
-        let text = daybook_metrics::text(&seats.figures.families(0, 4));
+        let text = daybook_metrics::text(&slots.figures.families(0, 4));
         assert!(text.contains("daybook_connections_closed_total{reason=\"headers\"} 1\n"), "{text}");
     }
 }

@@ -3,7 +3,7 @@
 use super::HttpServer;
 use super::bodies::{Arriving, Fate, Missing};
 use super::connection::Connection;
-use super::connection_slots::{Place, Row};
+use super::connection_slots::{Place, SlotKind};
 use super::figures::Refused;
 use super::front::Arrival;
 use super::sending::Leaving;
@@ -40,7 +40,7 @@ pub struct Answering {
     /// The connection.
     pub connection: Arc<Connection>,
     /// Whether the connection is within the caps or in the reserve.
-    pub row: Row,
+    pub kind: SlotKind,
     /// The other end of the connection.
     pub peer: SocketAddr,
     /// Whether the connection is encrypted.
@@ -108,7 +108,7 @@ impl Answering {
         let mut response = self.count(response, &unsent, is_read && !is_health_check);
         self.http_server.front.send(response.headers_mut());
         let is_cut_off = matches!(fate.missing(), Some(Missing::Late | Missing::Closed));
-        let is_last = self.row != Row::House || is_ambiguous || is_cut_off;
+        let is_last = self.kind != SlotKind::Regular || is_ambiguous || is_cut_off;
         if is_last && version < Version::HTTP_2 {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
@@ -138,10 +138,10 @@ impl Answering {
         if is_health_check {
             return None;
         }
-        match self.row {
-            Row::Reserve(Refused::Address) => Some((Refused::Address, TOO_MANY_OF_ADDRESS.to_owned())),
-            Row::Reserve(refused) => Some((refused, TOO_MANY.to_owned())),
-            Row::House => {
+        match self.kind {
+            SlotKind::Reserve(Refused::Address) => Some((Refused::Address, TOO_MANY_OF_ADDRESS.to_owned())),
+            SlotKind::Reserve(refused) => Some((refused, TOO_MANY.to_owned())),
+            SlotKind::Regular => {
                 let full: Full = self.http_server.responses.is_used_up_by(holder)?;
                 Some((Refused::Responses, full.sentence(RESPONSES)))
             }

@@ -51,9 +51,9 @@ struct Table {
 
 /// The kind of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Row {
+pub enum SlotKind {
     /// Within the caps: every request is served.
-    House,
+    Regular,
     /// In the reserve: only health checks are served.
     Reserve(Refused),
 }
@@ -64,14 +64,14 @@ pub struct ConnectionSlot {
     slots: Arc<ConnectionSlots>,
     place: Place,
     number: u64,
-    row: Row,
+    kind: SlotKind,
     connection: Arc<Connection>,
 }
 
 impl ConnectionSlot {
     /// Its kind.
-    pub fn row(&self) -> Row {
-        self.row
+    pub fn kind(&self) -> SlotKind {
+        self.kind
     }
 
     /// Its connection.
@@ -82,7 +82,7 @@ impl ConnectionSlot {
 
 impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        self.slots.table().leave(self.place, self.number, self.row);
+        self.slots.table().leave(self.place, self.number, self.kind);
     }
 }
 
@@ -111,14 +111,14 @@ impl ConnectionSlots {
     ) -> Result<ConnectionSlot, Refused> {
         let place = Place::of(address);
         let mut table = self.table();
-        let row = match self.make_room(&mut table, place, is_proxy, now) {
-            Ok(()) => Row::House,
-            Err(refused) if table.reserve_taken < self.limits.reserve => Row::Reserve(refused),
+        let kind = match self.make_room(&mut table, place, is_proxy, now) {
+            Ok(()) => SlotKind::Regular,
+            Err(refused) if table.reserve_taken < self.limits.reserve => SlotKind::Reserve(refused),
             Err(refused) => return Err(refused),
         };
         let connection = Arc::new(Connection::new(now));
-        let number = table.enter(place, row, connection.clone());
-        Ok(ConnectionSlot { slots: self.clone(), place, number, row, connection })
+        let number = table.enter(place, kind, connection.clone());
+        Ok(ConnectionSlot { slots: self.clone(), place, number, kind, connection })
     }
 
     fn make_room(&self, table: &mut Table, place: Place, is_proxy: bool, now: Duration) -> Result<(), Refused> {
@@ -166,21 +166,21 @@ impl Table {
         self.by_place.get(&place).map_or(0, HashMap::len)
     }
 
-    fn enter(&mut self, place: Place, row: Row, connection: Arc<Connection>) -> u64 {
+    fn enter(&mut self, place: Place, kind: SlotKind, connection: Arc<Connection>) -> u64 {
         self.last_number += 1;
-        match row {
-            Row::House => {
+        match kind {
+            SlotKind::Regular => {
                 self.taken += 1;
                 self.by_place.entry(place).or_default().insert(self.last_number, connection);
             }
-            Row::Reserve(_) => self.reserve_taken += 1,
+            SlotKind::Reserve(_) => self.reserve_taken += 1,
         }
         self.last_number
     }
 
     /// A connection that was closed to make room has already left.
-    fn leave(&mut self, place: Place, number: u64, row: Row) {
-        if row != Row::House {
+    fn leave(&mut self, place: Place, number: u64, kind: SlotKind) {
+        if kind != SlotKind::Regular {
             self.reserve_taken -= 1;
             return;
         }
@@ -239,7 +239,7 @@ impl Table {
         if !connection.is_some_and(|connection| connection.end_to_make_room(ending, now)) {
             return false;
         }
-        self.leave(place, number, Row::House);
+        self.leave(place, number, SlotKind::Regular);
         true
     }
 }
@@ -290,7 +290,7 @@ mod tests {
         let oldest = slots.admit(from("10.0.0.1"), false, s(1)).expect("a slot");
         let older = slots.admit(from("10.0.0.1"), false, s(2)).expect("a slot");
         let newest = slots.admit(from("10.0.0.1"), false, s(3)).expect("a slot");
-        assert_eq!(newest.row(), Row::House);
+        assert_eq!(newest.kind(), SlotKind::Regular);
         assert_eq!(slots.taken(), 3);
         assert!(!is_open(&oldest) && is_open(&older) && is_open(&newest) && is_open(&other));
         drop((oldest, older, newest, other));
@@ -304,7 +304,7 @@ mod tests {
         let first = slots.admit(from("10.0.0.1"), false, s(1)).expect("a slot");
         let second = slots.admit(from("10.0.0.1"), false, s(2)).expect("a slot");
         let new = slots.admit(from("10.0.0.2"), false, s(3)).expect("a slot");
-        assert_eq!((new.row(), slots.taken()), (Row::House, 3));
+        assert_eq!((new.kind(), slots.taken()), (SlotKind::Regular, 3));
         assert!(is_open(&alone) && !is_open(&first) && is_open(&second) && is_open(&new));
     }
 
@@ -314,11 +314,11 @@ mod tests {
         let _busy: Vec<ConnectionSlot> =
             ["10.0.0.1", "10.0.0.1", "10.0.0.2", "10.0.0.2"].map(|one| busy(&slots, one)).into();
         let reserve = slots.admit(from("10.0.0.1"), false, s(1)).expect("a slot of the reserve");
-        assert_eq!(reserve.row(), Row::Reserve(Refused::Address));
+        assert_eq!(reserve.kind(), SlotKind::Reserve(Refused::Address));
         assert_eq!(slots.admit(from("10.0.0.3"), false, s(1)).err(), Some(Refused::Full));
         drop(reserve);
         let reserve = slots.admit(from("10.0.0.3"), false, s(1)).expect("the reserve is free again");
-        assert_eq!(reserve.row(), Row::Reserve(Refused::Full));
+        assert_eq!(reserve.kind(), SlotKind::Reserve(Refused::Full));
     }
 
     fn proven(slots: &Arc<ConnectionSlots>, address: &str, second: u64) -> ConnectionSlot {

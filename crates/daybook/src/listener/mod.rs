@@ -178,7 +178,7 @@ impl HttpServer {
         let answering = Answering {
             http_server: self.clone(),
             connection: slot.connection().clone(),
-            row: slot.row(),
+            kind: slot.kind(),
             peer,
             is_tls: site.tls.is_some(),
             is_ambiguous: Arc::default(),

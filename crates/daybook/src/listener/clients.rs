@@ -1,6 +1,6 @@
 //! Counts the concurrent requests of each client behind proxies, where connections do not identify clients.
 
-use super::connection_slots::Place;
+use super::connection_slots::ClientNetwork;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,14 +9,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Debug)]
 pub struct Clients {
     most: usize,
-    counts: Mutex<HashMap<Place, usize>>,
+    counts: Mutex<HashMap<ClientNetwork, usize>>,
 }
 
 /// A counted request. Dropping it removes it from the count.
 #[derive(Debug)]
 pub struct Counted {
     clients: Arc<Clients>,
-    place: Place,
+    network: ClientNetwork,
 }
 
 impl Clients {
@@ -25,30 +25,30 @@ impl Clients {
         Clients { most, counts: Mutex::default() }
     }
 
-    fn counts(&self) -> MutexGuard<'_, HashMap<Place, usize>> {
+    fn counts(&self) -> MutexGuard<'_, HashMap<ClientNetwork, usize>> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts a request of a client, or returns `None` if the client is at its limit.
     pub fn admit(self: &Arc<Clients>, client: IpAddr) -> Option<Counted> {
-        let place = Place::of(client);
+        let network = ClientNetwork::of(client);
         let mut counts = self.counts();
-        let count = counts.entry(place).or_default();
+        let count = counts.entry(network).or_default();
         if *count >= self.most {
             return None;
         }
         *count += 1;
-        Some(Counted { clients: self.clone(), place })
+        Some(Counted { clients: self.clone(), network })
     }
 }
 
 impl Drop for Counted {
     fn drop(&mut self) {
         let mut counts = self.clients.counts();
-        if let Some(count) = counts.get_mut(&self.place) {
+        if let Some(count) = counts.get_mut(&self.network) {
             *count -= 1;
             if *count == 0 {
-                counts.remove(&self.place);
+                counts.remove(&self.network);
             }
         }
     }

@@ -16,14 +16,14 @@ use std::time::Duration;
 
 /// What counts as one address: an IPv4 address, or the /64 network of an IPv6 address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Place(IpAddr);
+pub struct ClientNetwork(IpAddr);
 
-impl Place {
-    /// The place of an address.
-    pub fn of(address: IpAddr) -> Place {
+impl ClientNetwork {
+    /// The network of an address.
+    pub fn of(address: IpAddr) -> ClientNetwork {
         match address.to_canonical() {
-            IpAddr::V6(address) => Place(IpAddr::V6((address.to_bits() & !u128::from(u64::MAX)).into())),
-            old => Place(old),
+            IpAddr::V6(address) => ClientNetwork(IpAddr::V6((address.to_bits() & !u128::from(u64::MAX)).into())),
+            old => ClientNetwork(old),
         }
     }
 
@@ -38,12 +38,12 @@ impl Place {
 pub struct ConnectionSlots {
     limits: Limits,
     figures: Arc<Figures>,
-    table: Mutex<Table>,
+    table: Mutex<SlotTable>,
 }
 
 #[derive(Debug, Default)]
-struct Table {
-    by_place: HashMap<Place, HashMap<u64, Arc<Connection>>>,
+struct SlotTable {
+    by_network: HashMap<ClientNetwork, HashMap<u64, Arc<Connection>>>,
     taken: usize,
     reserve_taken: usize,
     last_number: u64,
@@ -62,7 +62,7 @@ pub enum SlotKind {
 #[derive(Debug)]
 pub struct ConnectionSlot {
     slots: Arc<ConnectionSlots>,
-    place: Place,
+    network: ClientNetwork,
     number: u64,
     kind: SlotKind,
     connection: Arc<Connection>,
@@ -82,7 +82,7 @@ impl ConnectionSlot {
 
 impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        self.slots.table().leave(self.place, self.number, self.kind);
+        self.slots.table().leave(self.network, self.number, self.kind);
     }
 }
 
@@ -92,7 +92,7 @@ impl ConnectionSlots {
         ConnectionSlots { limits, figures, table: Mutex::default() }
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, SlotTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -109,21 +109,27 @@ impl ConnectionSlots {
         is_proxy: bool,
         now: Duration,
     ) -> Result<ConnectionSlot, Refused> {
-        let place = Place::of(address);
+        let network = ClientNetwork::of(address);
         let mut table = self.table();
-        let kind = match self.make_room(&mut table, place, is_proxy, now) {
+        let kind = match self.make_room(&mut table, network, is_proxy, now) {
             Ok(()) => SlotKind::Regular,
             Err(refused) if table.reserve_taken < self.limits.reserve => SlotKind::Reserve(refused),
             Err(refused) => return Err(refused),
         };
         let connection = Arc::new(Connection::new(now));
-        let number = table.enter(place, kind, connection.clone());
-        Ok(ConnectionSlot { slots: self.clone(), place, number, kind, connection })
+        let number = table.enter(network, kind, connection.clone());
+        Ok(ConnectionSlot { slots: self.clone(), network, number, kind, connection })
     }
 
-    fn make_room(&self, table: &mut Table, place: Place, is_proxy: bool, now: Duration) -> Result<(), Refused> {
-        if !is_proxy && table.count(place) >= self.limits.per_address {
-            if !table.make_room_in(place, Ending::Address, now) {
+    fn make_room(
+        &self,
+        table: &mut SlotTable,
+        network: ClientNetwork,
+        is_proxy: bool,
+        now: Duration,
+    ) -> Result<(), Refused> {
+        if !is_proxy && table.count(network) >= self.limits.per_address {
+            if !table.make_room_in(network, Ending::Address, now) {
                 return Err(Refused::Address);
             }
             self.figures.closed(Ending::Address);
@@ -153,7 +159,7 @@ impl ConnectionSlots {
     /// Closes every connection that is overdue.
     pub fn close_overdue(&self, now: Duration) {
         let table = self.table();
-        for connection in table.by_place.values().flat_map(HashMap::values) {
+        for connection in table.by_network.values().flat_map(HashMap::values) {
             if let Some(ending) = connection.end_if_overdue(now, &self.limits) {
                 self.figures.closed(ending);
             }
@@ -161,17 +167,17 @@ impl ConnectionSlots {
     }
 }
 
-impl Table {
-    fn count(&self, place: Place) -> usize {
-        self.by_place.get(&place).map_or(0, HashMap::len)
+impl SlotTable {
+    fn count(&self, network: ClientNetwork) -> usize {
+        self.by_network.get(&network).map_or(0, HashMap::len)
     }
 
-    fn enter(&mut self, place: Place, kind: SlotKind, connection: Arc<Connection>) -> u64 {
+    fn enter(&mut self, network: ClientNetwork, kind: SlotKind, connection: Arc<Connection>) -> u64 {
         self.last_number += 1;
         match kind {
             SlotKind::Regular => {
                 self.taken += 1;
-                self.by_place.entry(place).or_default().insert(self.last_number, connection);
+                self.by_network.entry(network).or_default().insert(self.last_number, connection);
             }
             SlotKind::Reserve(_) => self.reserve_taken += 1,
         }
@@ -179,49 +185,49 @@ impl Table {
     }
 
     /// A connection that was closed to make room has already left.
-    fn leave(&mut self, place: Place, number: u64, kind: SlotKind) {
+    fn leave(&mut self, network: ClientNetwork, number: u64, kind: SlotKind) {
         if kind != SlotKind::Regular {
             self.reserve_taken -= 1;
             return;
         }
-        let Some(there) = self.by_place.get_mut(&place) else { return };
+        let Some(there) = self.by_network.get_mut(&network) else { return };
         if there.remove(&number).is_some() {
             self.taken -= 1;
         }
         if there.is_empty() {
-            self.by_place.remove(&place);
+            self.by_network.remove(&network);
         }
     }
 
     /// Closes one connection of an address.
-    fn make_room_in(&mut self, place: Place, ending: Ending, now: Duration) -> bool {
-        let victim = self.victim_of(&[place], now);
+    fn make_room_in(&mut self, network: ClientNetwork, ending: Ending, now: Duration) -> bool {
+        let victim = self.victim_of(&[network], now);
         self.close(victim, ending, now)
     }
 
     /// Closes one connection of the addresses with the most connections, or else of those with the next most.
     fn make_room_anywhere(&mut self, now: Duration) -> bool {
-        let mut by_count: BTreeMap<usize, Vec<Place>> = BTreeMap::new();
-        for (place, all) in &self.by_place {
-            by_count.entry(all.len()).or_default().push(*place);
+        let mut by_count: BTreeMap<usize, Vec<ClientNetwork>> = BTreeMap::new();
+        for (network, all) in &self.by_network {
+            by_count.entry(all.len()).or_default().push(*network);
         }
-        let victim = by_count.values().rev().find_map(|places| self.victim_of(places, now));
+        let victim = by_count.values().rev().find_map(|networks| self.victim_of(networks, now));
         self.close(victim, Ending::Full, now)
     }
 
     /// The connection to close. Connections that have never received a response are closed first if they are half or
     /// more of all: so idle newcomers do not push out active callers, and connections that got one response do not keep
     /// newcomers out. Among equals, the one that has waited longest for its client is closed.
-    fn victim_of(&self, places: &[Place], now: Duration) -> Option<(Place, u64)> {
+    fn victim_of(&self, networks: &[ClientNetwork], now: Duration) -> Option<(ClientNetwork, u64)> {
         let (mut count, mut unproven) = (0, 0);
         let (mut of_unproven, mut of_proven) = (None, None);
-        for place in places {
-            for (number, connection) in self.by_place.get(place).into_iter().flatten() {
+        for network in networks {
+            for (number, connection) in self.by_network.get(network).into_iter().flatten() {
                 let (is_proven, waited) = connection.standing(now);
                 count += 1;
                 unproven += usize::from(!is_proven);
                 let longest = if is_proven { &mut of_proven } else { &mut of_unproven };
-                let candidate = waited.map(|waited| (waited, Reverse(*number), *place));
+                let candidate = waited.map(|waited| (waited, Reverse(*number), *network));
                 if candidate.map(|(waited, number, _)| (waited, number))
                     > longest.map(|(waited, number, _)| (waited, number))
                 {
@@ -230,16 +236,16 @@ impl Table {
             }
         }
         let chosen = if unproven * 2 >= count { of_unproven.or(of_proven) } else { of_proven.or(of_unproven) };
-        chosen.map(|(_, Reverse(number), place)| (place, number))
+        chosen.map(|(_, Reverse(number), network)| (network, number))
     }
 
-    fn close(&mut self, victim: Option<(Place, u64)>, ending: Ending, now: Duration) -> bool {
-        let Some((place, number)) = victim else { return false };
-        let connection = self.by_place.get(&place).and_then(|there| there.get(&number));
+    fn close(&mut self, victim: Option<(ClientNetwork, u64)>, ending: Ending, now: Duration) -> bool {
+        let Some((network, number)) = victim else { return false };
+        let connection = self.by_network.get(&network).and_then(|there| there.get(&number));
         if !connection.is_some_and(|connection| connection.end_to_make_room(ending, now)) {
             return false;
         }
-        self.leave(place, number, SlotKind::Regular);
+        self.leave(network, number, SlotKind::Regular);
         true
     }
 }
@@ -366,10 +372,10 @@ mod tests {
 
     #[test]
     fn a_network_of_the_new_sort_is_one_address() {
-        assert_eq!(Place::of(from("2001:db8::1")), Place::of(from("2001:db8::ffff:1")));
-        assert_ne!(Place::of(from("2001:db8::1")), Place::of(from("2001:db8:0:1::1")));
-        assert_eq!(Place::of(from("::ffff:10.0.0.1")), Place::of(from("10.0.0.1")));
-        assert_ne!(Place::of(from("10.0.0.2")), Place::of(from("10.0.0.1")));
+        assert_eq!(ClientNetwork::of(from("2001:db8::1")), ClientNetwork::of(from("2001:db8::ffff:1")));
+        assert_ne!(ClientNetwork::of(from("2001:db8::1")), ClientNetwork::of(from("2001:db8:0:1::1")));
+        assert_eq!(ClientNetwork::of(from("::ffff:10.0.0.1")), ClientNetwork::of(from("10.0.0.1")));
+        assert_ne!(ClientNetwork::of(from("10.0.0.2")), ClientNetwork::of(from("10.0.0.1")));
     }
 
     #[test]

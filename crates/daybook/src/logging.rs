@@ -80,12 +80,12 @@ pub fn finish() {
 
 /// Metrics of the log.
 pub fn metrics() -> Families {
-    let figures = Registry::default();
+    let registry = Registry::default();
     if let Some(dropped) = &*DROPPED.lock().unwrap_or_else(PoisonError::into_inner) {
         let help = "Log lines that were dropped because stderr was not read";
-        figures.total("daybook_log_lines_dropped_total", help, dropped.dropped_lines() as f64);
+        registry.total("daybook_log_lines_dropped_total", help, dropped.dropped_lines() as f64);
     }
-    figures.families()
+    registry.families()
 }
 
 fn start_with<W>(style: &Style, writer: W) -> Result<(), String>

@@ -3,9 +3,9 @@
 use super::HttpServer;
 use super::bodies::{Arriving, Fate, Missing};
 use super::connection::Connection;
-use super::connection_slots::{Place, SlotKind};
-use super::figures::Refused;
+use super::connection_slots::{ClientNetwork, SlotKind};
 use super::front::Arrival;
+use super::metrics::Refused;
 use super::sending::Leaving;
 use axum::Router;
 use axum::body::Body;
@@ -73,7 +73,7 @@ impl Answering {
         let (mut parts, body) = request.into_parts();
         let (version, is_read) = (parts.version, parts.method.is_safe());
         let arrival = self.http_server.front.receive(self.peer, self.is_tls, &mut parts.headers);
-        let holder = Holder::Address(Place::of(arrival.client.ip()).address());
+        let holder = Holder::Address(ClientNetwork::of(arrival.client.ip()).address());
         let held = Arc::new(Held::new(self.http_server.bodies.clone(), holder));
         if has_body {
             // The API counts an authenticated call for its organization.
@@ -94,7 +94,7 @@ impl Answering {
         };
         match fate.missing() {
             Some(Missing::Late) => {
-                self.http_server.figures.body_late();
+                self.http_server.metrics.body_late();
                 response = late(patience);
             }
             // If the response reaches the caller, it tells the caller to retry.
@@ -157,13 +157,13 @@ impl Answering {
     }
 
     fn too_many(&self, refused: Refused, sentence: &str) -> Response<Body> {
-        self.http_server.figures.refused(refused, self.http_server.now());
+        self.http_server.metrics.refused(refused, self.http_server.now());
         come_again(sentence)
     }
 
     /// The response to a call whose body does not fit into the budget: the API's own, or one in its place.
     fn without_room(&self, response: Response<Body>, held: &Held) -> Response<Body> {
-        self.http_server.figures.refused(Refused::Bodies, self.http_server.now());
+        self.http_server.metrics.refused(Refused::Bodies, self.http_server.now());
         match held.refused() {
             Some(full) if response.status() != StatusCode::SERVICE_UNAVAILABLE => come_again(&full.sentence(BODIES)),
             _ => response,

@@ -6,8 +6,8 @@
 //! one of a few reserve slots, which serve health checks; all other requests are refused with the advice to retry.
 
 use super::connection::{Connection, Ending};
-use super::figures::{Figures, Refused};
 use super::limits::Limits;
+use super::metrics::{ConnectionMetrics, Refused};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -37,7 +37,7 @@ impl ClientNetwork {
 #[derive(Debug)]
 pub struct ConnectionSlots {
     limits: Limits,
-    figures: Arc<Figures>,
+    metrics: Arc<ConnectionMetrics>,
     table: Mutex<SlotTable>,
 }
 
@@ -88,8 +88,8 @@ impl Drop for ConnectionSlot {
 
 impl ConnectionSlots {
     /// Slots for these limits.
-    pub fn new(limits: Limits, figures: Arc<Figures>) -> ConnectionSlots {
-        ConnectionSlots { limits, figures, table: Mutex::default() }
+    pub fn new(limits: Limits, metrics: Arc<ConnectionMetrics>) -> ConnectionSlots {
+        ConnectionSlots { limits, metrics, table: Mutex::default() }
     }
 
     fn table(&self) -> MutexGuard<'_, SlotTable> {
@@ -132,15 +132,15 @@ impl ConnectionSlots {
             if !table.make_room_in(network, Ending::Address, now) {
                 return Err(Refused::Address);
             }
-            self.figures.closed(Ending::Address);
-            self.figures.made_room(now);
+            self.metrics.closed(Ending::Address);
+            self.metrics.made_room(now);
         }
         if table.taken >= self.limits.connections {
             if !table.make_room_anywhere(now) {
                 return Err(Refused::Full);
             }
-            self.figures.closed(Ending::Full);
-            self.figures.made_room(now);
+            self.metrics.closed(Ending::Full);
+            self.metrics.made_room(now);
         }
         Ok(())
     }
@@ -152,7 +152,7 @@ impl ConnectionSlots {
             if !table.make_room_anywhere(now) {
                 return;
             }
-            self.figures.closed(Ending::Full);
+            self.metrics.closed(Ending::Full);
         }
     }
 
@@ -161,7 +161,7 @@ impl ConnectionSlots {
         let table = self.table();
         for connection in table.by_network.values().flat_map(HashMap::values) {
             if let Some(ending) = connection.end_if_overdue(now, &self.limits) {
-                self.figures.closed(ending);
+                self.metrics.closed(ending);
             }
         }
     }
@@ -385,7 +385,7 @@ mod tests {
         let quick = slots.admit(from("10.0.0.1"), false, s(9)).expect("a slot");
         slots.close_overdue(s(11));
         assert!(!is_open(&slow) && is_open(&quick));
-        let text = daybook_metrics::text(&slots.figures.families(0, 4));
+        let text = daybook_metrics::text(&slots.metrics.families(0, 4));
         assert!(text.contains("daybook_connections_closed_total{reason=\"headers\"} 1\n"), "{text}");
     }
 }

@@ -20,7 +20,7 @@
 //! | [`clients`] | concurrent requests of each client behind proxies |
 //! | `daybook_api::budget` | the memory of request bodies and of unsent responses |
 //! | [`tls`], [`certificate`] | certificates, reloaded when they change; their dates and names |
-//! | [`figures`] | metrics, and rate-limited log lines |
+//! | [`metrics`] | metrics, and rate-limited log lines |
 //!
 //! The listener never interrupts a request that has begun; it closes only connections that are waiting for their
 //! client.
@@ -31,10 +31,10 @@ pub mod certificate;
 mod clients;
 mod connection;
 mod connection_slots;
-mod figures;
 mod framing;
 pub mod front;
 pub mod limits;
+mod metrics;
 mod sending;
 pub mod tls;
 mod watched;
@@ -49,7 +49,6 @@ use connection_slots::{ConnectionSlot, ConnectionSlots};
 use daybook_api::budget::Budget;
 use daybook_clock::Stopwatch;
 use daybook_metrics::Families;
-use figures::Figures;
 use framing::Framing;
 use front::Front;
 use hyper::body::Incoming;
@@ -57,6 +56,7 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use limits::Limits;
+use metrics::ConnectionMetrics;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -85,7 +85,7 @@ const THINNED_OUT: usize = 16;
 pub struct HttpServer {
     limits: Limits,
     slots: Arc<ConnectionSlots>,
-    figures: Arc<Figures>,
+    metrics: Arc<ConnectionMetrics>,
     clients: Arc<Clients>,
     /// The memory of request bodies.
     bodies: Arc<Budget>,
@@ -107,11 +107,11 @@ pub struct Site {
 impl HttpServer {
     /// A server with these limits and proxies.
     pub fn new(limits: Limits, front: Front) -> Arc<HttpServer> {
-        let figures = Arc::new(Figures::default());
-        let slots = Arc::new(ConnectionSlots::new(limits, figures.clone()));
+        let metrics = Arc::new(ConnectionMetrics::default());
+        let slots = Arc::new(ConnectionSlots::new(limits, metrics.clone()));
         let clients = Arc::new(Clients::new(limits.per_address));
         let [bodies, responses] = [limits.body_bytes, limits.response_bytes].map(|most| Arc::new(Budget::new(most)));
-        Arc::new(HttpServer { limits, slots, figures, clients, bodies, responses, front, clock: Stopwatch::start() })
+        Arc::new(HttpServer { limits, slots, metrics, clients, bodies, responses, front, clock: Stopwatch::start() })
     }
 
     /// The time since the server was created.
@@ -121,8 +121,8 @@ impl HttpServer {
 
     /// Metrics of connections.
     pub fn metrics(&self) -> Families {
-        self.figures.memory(self.bodies.total(), self.responses.total());
-        self.figures.families(self.slots.taken(), self.limits.connections)
+        self.metrics.memory(self.bodies.total(), self.responses.total());
+        self.metrics.families(self.slots.taken(), self.limits.connections)
     }
 
     /// Closes overdue connections, until it is cancelled.
@@ -147,7 +147,7 @@ impl HttpServer {
                 Ok((stream, peer)) => self.let_in(stream, peer, &site, &closing, &open),
                 Err(error) if is_of_one_connection(&error) => {}
                 Err(error) => {
-                    self.figures.not_accepted(&error, self.now());
+                    self.metrics.not_accepted(&error, self.now());
                     self.slots.thin_out(THINNED_OUT, self.now());
                     tokio::time::sleep(REST).await;
                 }
@@ -166,11 +166,11 @@ impl HttpServer {
         closing: &watch::Receiver<bool>,
         open: &mpsc::Sender<()>,
     ) {
-        self.figures.accepted();
+        self.metrics.accepted();
         let slot = match self.slots.admit(peer.ip(), self.front.is_proxy(peer.ip()), self.now()) {
             Ok(slot) => slot,
             // Even the reserve is full: the connection is closed without a response.
-            Err(refused) => return self.figures.refused(refused, self.now()),
+            Err(refused) => return self.metrics.refused(refused, self.now()),
         };
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "TCP_NODELAY cannot be set; small responses may be slow");

@@ -47,7 +47,7 @@ impl Refused {
 
 /// Metrics of connections.
 #[derive(Debug)]
-pub struct Figures {
+pub struct ConnectionMetrics {
     registry: Registry,
     open: Gauge,
     limit: Gauge,
@@ -63,8 +63,8 @@ pub struct Figures {
     error_lines: Seldom,
 }
 
-impl Default for Figures {
-    fn default() -> Figures {
+impl Default for ConnectionMetrics {
+    fn default() -> ConnectionMetrics {
         let registry = Registry::default();
         let counter = |name, help| registry.counter(name, help);
         let by_reason = |name, help| registry.counters(name, help, &["reason"]);
@@ -74,7 +74,7 @@ impl Default for Figures {
             "daybook_connections_closed_total",
             "Connections closed because they were idle or slow, or to make room",
         );
-        Figures {
+        ConnectionMetrics {
             open: registry.gauge("daybook_connections_open", "Open connections"),
             limit: registry.gauge("daybook_connections_limit", "The maximum number of connections"),
             accepted: counter("daybook_connections_accepted_total", "Connections accepted"),
@@ -94,7 +94,7 @@ impl Default for Figures {
     }
 }
 
-impl Figures {
+impl ConnectionMetrics {
     /// Records that a connection was accepted.
     pub fn accepted(&self) {
         self.accepted.add(1);
@@ -178,10 +178,10 @@ mod tests {
 
     #[test]
     fn reasons_are_labels_in_their_own_place() {
-        let figures = Figures::default();
-        figures.closed(Ending::Unread);
-        figures.refused(Refused::Full, Duration::ZERO);
-        let text = daybook_metrics::text(&figures.families(3, 9));
+        let metrics = ConnectionMetrics::default();
+        metrics.closed(Ending::Unread);
+        metrics.refused(Refused::Full, Duration::ZERO);
+        let text = daybook_metrics::text(&metrics.families(3, 9));
         for line in [
             "daybook_connections_open 3\n",
             "daybook_connections_limit 9\n",

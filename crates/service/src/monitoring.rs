@@ -91,7 +91,7 @@ impl Service {
         let mut families = self.metrics.families();
         families.extend(figures.families());
         families.extend(of_database.iter().flat_map(|families| families.iter().cloned()));
-        families.extend(self.dispatcher.get().map(|dispatcher| dispatcher.figures().families()).unwrap_or_default());
+        families.extend(self.dispatcher.get().map(|dispatcher| dispatcher.metrics().families()).unwrap_or_default());
         families
     }
 

@@ -45,7 +45,7 @@ fn said_of(uuid: &str) -> Vec<String> {
 }
 
 fn overdue(dispatcher: &Dispatcher) -> String {
-    let text = daybook_metrics::text(&dispatcher.figures().families());
+    let text = daybook_metrics::text(&dispatcher.metrics().families());
     let line = text.lines().find_map(|line| line.strip_prefix("daybook_webhooks_overdue_retries "));
     line.expect("there is such a figure").to_owned()
 }

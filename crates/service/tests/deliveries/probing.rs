@@ -21,7 +21,7 @@ on_both!(
     a_message_that_is_bad_itself_does_not_stand_in_the_way,
     a_url_is_tried_for_five_days_and_no_longer,
     names_of_one_organization_do_not_hold_up_what_others_try,
-    attempts_at_a_paused_url_are_in_its_figures,
+    attempts_at_a_paused_url_are_in_its_metrics,
     the_counter_of_dead_messages_says_that_it_leaves_out_what_a_pause_makes_dead,
     a_message_that_is_tried_for_the_first_time_during_a_pause_is_counted_once,
 );
@@ -218,12 +218,12 @@ async fn names_of_one_organization_do_not_hold_up_what_others_try(home: Home) {
     trying.abort();
 }
 
-async fn attempts_at_a_paused_url_are_in_its_figures(home: Home) {
+async fn attempts_at_a_paused_url_are_in_its_metrics(home: Home) {
     let world = World::at_once(home).await;
     let receiver = Receiver::start(Behaviour::status(500));
     let uuid = paused(&world, &receiver).await;
     let of_url = || {
-        let attempts = world.dispatcher.figures().by_url();
+        let attempts = world.dispatcher.metrics().by_url();
         let of_url = attempts.get(&(world.trial.who.org, uuid.clone())).copied().expect("it was tried");
         (of_url.made, of_url.failed)
     };
@@ -233,7 +233,7 @@ async fn attempts_at_a_paused_url_are_in_its_figures(home: Home) {
     receiver.behave(Behaviour::status(200));
     world.pass(minutes(10)).await;
     assert_eq!(of_url(), (12, 11));
-    assert_eq!(world.dispatcher.figures().delivered.get(), 1);
+    assert_eq!(world.dispatcher.metrics().delivered.get(), 1);
 }
 
 async fn the_counter_of_dead_messages_says_that_it_leaves_out_what_a_pause_makes_dead(home: Home) {
@@ -250,7 +250,7 @@ async fn the_counter_of_dead_messages_says_that_it_leaves_out_what_a_pause_makes
     world.announce("During").await;
     assert_eq!(world.pass(minutes(5)).await, 1, "one is tried during the pause");
     assert_eq!(world.state(&uuid).await, ("PAUSED".to_owned(), json!("CONSECUTIVE_ERRORS"), 0, 11));
-    let text = daybook_metrics::text(&world.dispatcher.figures().families());
+    let text = daybook_metrics::text(&world.dispatcher.metrics().families());
     assert!(text.contains("\ndaybook_webhooks_dead_total 1\n"), "only the one that was answered 400: {text}");
     let help =
         text.lines().find(|line| line.starts_with("# HELP daybook_webhooks_dead_total ")).expect("it has a help");

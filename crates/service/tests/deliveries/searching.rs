@@ -22,7 +22,7 @@ on_both!(
     a_replay_of_delivered_messages_that_a_pause_interrupts_stays,
     delivered_messages_become_few_ranges,
     a_replay_of_delivered_messages_needs_a_moment,
-    urls_have_figures,
+    urls_have_metrics,
 );
 
 async fn get(world: &World, event_id: &str) -> Value {
@@ -336,7 +336,7 @@ async fn a_replay_of_delivered_messages_needs_a_moment(home: Home) {
     );
 }
 
-async fn urls_have_figures(home: Home) {
+async fn urls_have_metrics(home: Home) {
     let world = World::at_once(home).await;
     let receiver = Receiver::start(Behaviour::statuses(&[200, 404, 503]));
     let uuid = world.subscribe(&receiver).await;
@@ -369,7 +369,7 @@ async fn urls_have_figures(home: Home) {
     expect(&later, "paused", &uuid, "1");
     expect(&later, "backlog_messages", &uuid, "0");
     expect(&later, "dead_letters", &uuid, "3");
-    let attempts = world.dispatcher.figures().by_url();
+    let attempts = world.dispatcher.metrics().by_url();
     let of_uuid = attempts.get(&(org, uuid)).copied().expect("it was tried");
     assert_eq!((of_uuid.made, of_uuid.failed), (3, 2));
 }

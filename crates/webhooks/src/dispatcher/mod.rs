@@ -24,8 +24,8 @@
 //! | [`watching`] | looks for overdue retries |
 //! | [`stopping`] | stops, and records all responses received by then |
 
-mod figures;
 mod ledger;
+mod metrics;
 mod pace;
 mod probing;
 mod queue;
@@ -34,7 +34,7 @@ mod watching;
 mod window;
 mod worker;
 
-pub use figures::{Figures, URL_LABELS};
+pub use metrics::{DeliveryMetrics, URL_LABELS};
 
 use crate::policy::Schedule;
 use crate::sender::Sender;
@@ -124,7 +124,7 @@ pub(crate) struct Shared {
     settings: Settings,
     schedule: Schedule,
     token: String,
-    figures: Figures,
+    metrics: DeliveryMetrics,
     stopping: AtomicBool,
     /// True when messages in flight are no longer waited for.
     hurry: watch::Sender<bool>,
@@ -247,8 +247,9 @@ impl Dispatcher {
         nudge.0.in_batches.store(!settings.batch_interval.is_zero(), Ordering::Relaxed);
         let schedule = Schedule::starting_with(settings.retry_first);
         let tick = tick_at(clock.now(), settings.batch_interval);
-        let (figures, stopping, hurry) = (Figures::default(), AtomicBool::new(false), watch::Sender::new(false));
-        let shared = Shared { outbox, clock, support, sender, settings, schedule, token, figures, stopping, hurry };
+        let (metrics, stopping, hurry) =
+            (DeliveryMetrics::default(), AtomicBool::new(false), watch::Sender::new(false));
+        let shared = Shared { outbox, clock, support, sender, settings, schedule, token, metrics, stopping, hurry };
         let registry = WorkerRegistry {
             workers: HashMap::new(),
             probes: HashMap::new(),
@@ -267,8 +268,8 @@ impl Dispatcher {
     }
 
     /// Metrics about deliveries.
-    pub fn figures(&self) -> &Figures {
-        &self.shared.figures
+    pub fn metrics(&self) -> &DeliveryMetrics {
+        &self.shared.metrics
     }
 
     /// Sends until `stop` is true; then waits for messages in flight.

@@ -108,7 +108,7 @@ async fn try_one(shared: &Arc<Shared>, of: &Subscription) -> Result<bool, StoreE
     let reply = post(&shared.sender.pool_of(of.org, &of.url), &keys, &message, began_at).await;
     let ended_at = shared.clock.now();
     let verdict = judge(&reply, None, ended_at, &shared.schedule);
-    shared.figures.note_probe(of.org, &of.uuid, verdict);
+    shared.metrics.note_probe(of.org, &of.uuid, verdict);
     let is_taken = verdict == Verdict::Delivered;
     let attempts = letter.attempts + 1;
     let failed = (!is_taken).then(|| Failure {

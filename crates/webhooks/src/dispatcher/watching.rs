@@ -32,7 +32,7 @@ impl Dispatcher {
             one.since < before
         });
         let count: u64 = overdue.iter().map(|one| one.retries).sum();
-        self.shared.figures.overdue.set(count);
+        self.shared.metrics.overdue.set(count);
         told.0
             .retain(|id, at| now < at.plus_micros(SAY_EVERY_MICROS) && overdue.iter().any(|overdue| overdue.id == *id));
         for one in overdue {

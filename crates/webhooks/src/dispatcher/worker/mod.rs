@@ -400,7 +400,7 @@ impl Worker {
     /// Stops waiting for messages in flight: the next worker sends them again.
     fn abandon(&mut self) {
         let left = std::mem::take(&mut self.in_flight).len() as u64;
-        self.shared.figures.in_flight.sub(left);
+        self.shared.metrics.in_flight.sub(left);
         tracing::info!(
             webhook_uuid = %self.subscription.uuid, messages = left,
             "a webhook URL did not respond before the shutdown; its messages are sent again"

@@ -33,7 +33,7 @@ impl Worker {
     pub(super) fn send(&mut self, item: Item) {
         let (pool, keys) = (self.pool.clone(), self.keys.clone());
         let (began_at, under_way) = (self.shared.clock.now(), self.in_flight.len() + 1);
-        self.shared.figures.in_flight.add(1);
+        self.shared.metrics.in_flight.add(1);
         self.sent.insert(item.message.position, item.message.event.clone());
         self.in_flight.push(Box::pin(async move {
             let reply = post(&pool, &keys, &item.message, began_at).await;
@@ -62,8 +62,8 @@ impl Worker {
             Source::Log | Source::Range(_) => None,
         };
         let mut verdict = judge(&reply, before.as_ref(), now, &self.shared.schedule);
-        self.shared.figures.note(verdict);
-        self.shared.figures.note_url(self.subscription.org, &self.subscription.uuid, verdict);
+        self.shared.metrics.note(verdict);
+        self.shared.metrics.note_url(self.subscription.org, &self.subscription.uuid, verdict);
         let weight = weigh(&reply);
         match weight {
             _ if verdict == Verdict::Delivered => self.pace.taken(now, began_at, under_way),

@@ -25,7 +25,7 @@ pub const URL_LABELS: [&str; 2] = ["organization", "webhook_uuid"];
 
 /// Counts since the start.
 #[derive(Debug)]
-pub struct Figures {
+pub struct DeliveryMetrics {
     registry: Registry,
     /// Delivered messages.
     pub delivered: Counter,
@@ -40,10 +40,10 @@ pub struct Figures {
     by_url: Mutex<BTreeMap<(OrgId, String), Attempts>>,
 }
 
-impl Default for Figures {
-    fn default() -> Figures {
+impl Default for DeliveryMetrics {
+    fn default() -> DeliveryMetrics {
         let registry = Registry::default();
-        Figures {
+        DeliveryMetrics {
             delivered: registry.counter("daybook_webhooks_delivered_total", "Webhook messages delivered"),
             retried: registry.counter("daybook_webhooks_retried_total", "Failed attempts that are retried"),
             dead: registry.counter("daybook_webhooks_dead_total", DEAD_HELP),
@@ -55,7 +55,7 @@ impl Default for Figures {
     }
 }
 
-impl Figures {
+impl DeliveryMetrics {
     /// All metrics.
     pub fn families(&self) -> Families {
         let urls = Registry::default();
@@ -112,13 +112,13 @@ mod tests {
 
     #[test]
     fn an_attempt_that_ended_is_counted_by_its_verdict() {
-        let figures = Figures::default();
-        figures.in_flight.add(3);
-        figures.note(Verdict::Delivered);
-        figures.note(Verdict::Dead { pauses: false });
-        figures.note_url(7, "u", Verdict::Delivered);
-        figures.note_url(7, "u", Verdict::Dead { pauses: false });
-        let text = daybook_metrics::text(&figures.families());
+        let metrics = DeliveryMetrics::default();
+        metrics.in_flight.add(3);
+        metrics.note(Verdict::Delivered);
+        metrics.note(Verdict::Dead { pauses: false });
+        metrics.note_url(7, "u", Verdict::Delivered);
+        metrics.note_url(7, "u", Verdict::Dead { pauses: false });
+        let text = daybook_metrics::text(&metrics.families());
         for line in ["delivered_total 1", "retried_total 0", "dead_total 1", "in_flight 1"] {
             assert!(text.contains(&format!("\ndaybook_webhooks_{line}\n")), "{text}");
         }

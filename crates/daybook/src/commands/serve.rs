@@ -29,7 +29,7 @@ use crate::secrets_file::mint_secret;
 use axum::Router;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use daybook_api::{ApiSettings, MoreFigures};
+use daybook_api::{ApiSettings, ExtraMetrics};
 use daybook_clock::{Clock, System};
 use daybook_console::ConsoleSettings;
 use daybook_metrics::process::Process;
@@ -95,7 +95,7 @@ async fn serve(settings: &Settings, flags: &ServeFlags, held: Option<&mut Held>)
     let http_server = HttpServer::new(Limits::of(settings), Front::of(settings));
     let api = ApiSettings {
         rate_limit_per_second: settings.rate_limit,
-        more_figures: Some(figures_of(&http_server, listeners.tls())),
+        extra_metrics: Some(metrics_of(&http_server, listeners.tls())),
         ..ApiSettings::default()
     };
     let mut router = daybook_api::router(service.clone(), api);
@@ -120,9 +120,9 @@ async fn serve(settings: &Settings, flags: &ServeFlags, held: Option<&mut Held>)
 }
 
 /// The metrics of connections, the certificate, the process and the log, for `/metrics`.
-fn figures_of(http_server: &Arc<HttpServer>, tls: Option<Arc<Tls>>) -> MoreFigures {
+fn metrics_of(http_server: &Arc<HttpServer>, tls: Option<Arc<Tls>>) -> ExtraMetrics {
     let (http_server, process) = (http_server.clone(), Process::default());
-    MoreFigures(Arc::new(move || {
+    ExtraMetrics(Arc::new(move || {
         let certificate = tls.as_ref().map(|tls| tls.metrics()).unwrap_or_default();
         [http_server.metrics(), certificate, process.families(http_server.now()), logging::metrics()].concat()
     }))

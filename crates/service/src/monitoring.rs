@@ -17,7 +17,7 @@ use daybook_engine::terms::RULES_VERSION;
 use daybook_engine::time::Time;
 use daybook_metrics::{Families, Registry};
 use daybook_store::monitoring::{Releases, Room, Standing};
-use daybook_store::outbox::UrlFigures;
+use daybook_store::outbox::UrlMetrics;
 use daybook_webhooks::dispatcher::URL_LABELS;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ const PAUSE_REASONS: [&str; 3] = ["CONSECUTIVE_ERRORS", "UNAUTHORIZED", "UNSUBSC
 #[derive(Debug)]
 struct Found {
     standing: Standing,
-    urls: Vec<UrlFigures>,
+    urls: Vec<UrlMetrics>,
     room: Option<Room>,
     /// `None` if counting took too long.
     releases: Option<Releases>,
@@ -135,7 +135,7 @@ impl Service {
         let asking = async {
             self.store.ping().await?;
             let standing = self.store.standing(now).await?;
-            Ok::<_, Problem>((standing, self.store.url_figures().await?, self.store.room().await?))
+            Ok::<_, Problem>((standing, self.store.url_metrics().await?, self.store.room().await?))
         };
         let too_slow = |_| Problem::unavailable("the database did not respond in time");
         let (standing, urls, room) = tokio::time::timeout(READ_TIMEOUT, asking).await.map_err(too_slow)??;
@@ -216,8 +216,8 @@ fn show_room(figures: &Registry, room: Option<Room>) {
 }
 
 /// Metrics of each URL. Labels name the organization and the subscription; URLs may contain secrets and are not shown.
-fn show_urls(figures: &Registry, urls: &[UrlFigures], now: Time) {
-    let gauge = |name, help, value: &dyn Fn(&UrlFigures) -> f64| {
+fn show_urls(figures: &Registry, urls: &[UrlMetrics], now: Time) {
+    let gauge = |name, help, value: &dyn Fn(&UrlMetrics) -> f64| {
         let values = urls.iter().map(|one| (vec![one.org.to_string(), one.uuid.clone()], value(one)));
         figures.values(name, help, &URL_LABELS, values);
     };
@@ -232,7 +232,7 @@ fn show_urls(figures: &Registry, urls: &[UrlFigures], now: Time) {
 
 fn show_webhooks(figures: &Registry, found: &Found, now: Time) {
     let urls = &found.urls;
-    let sum = |of: fn(&UrlFigures) -> u64| urls.iter().map(of).sum::<u64>() as f64;
+    let sum = |of: fn(&UrlMetrics) -> u64| urls.iter().map(of).sum::<u64>() as f64;
     let help = "Messages pending for all URLs, including retries";
     figures.value("daybook_webhooks_backlog_messages", help, sum(|one| one.pending));
     figures.value("daybook_webhooks_dead_letters", "Dead letters of all URLs", sum(|one| one.dead));

@@ -31,7 +31,7 @@ pub use calls::Outbox;
 pub(crate) use pieces::{pieces, runs, without_gaps};
 pub use probing::Probed;
 pub(crate) use search::{CLOCK_SLACK_US, MOST_LOOKED_AT, SEARCHED};
-pub use search::{Found, MOST_COUNTED, MessageFilter, UrlFigures};
+pub use search::{Found, MOST_COUNTED, MessageFilter, UrlMetrics};
 pub use standing::{Kept, Stand, Standing};
 
 use crate::records::{MessageRow, OrgId};

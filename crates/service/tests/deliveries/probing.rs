@@ -272,8 +272,8 @@ async fn a_message_that_is_tried_for_the_first_time_during_a_pause_is_counted_on
         for tried in 0..3 {
             let (_, _, pending, dead) = world.state(&uuid).await;
             assert_eq!((pending, dead), (0, 13), "{more}, {tried} tried");
-            let figures = world.trial.store.url_figures().await.expect("they are read");
-            let of_url = figures.iter().find(|one| one.uuid == uuid).expect("it is there");
+            let metrics = world.trial.store.url_metrics().await.expect("they are read");
+            let of_url = metrics.iter().find(|one| one.uuid == uuid).expect("it is there");
             assert_eq!((of_url.pending, of_url.dead), (0, 13), "figures of {more}, {tried} tried");
             for asked in [
                 json!({}),

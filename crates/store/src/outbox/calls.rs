@@ -3,7 +3,7 @@
 use super::{
     Again, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, Failure, Found, Given, Head, Leased,
     MessageFilter, Outgoing, Overdue, Pause, Probed, Range, Reader, Recorded, Replayed, Standing, Subscription,
-    SubscriptionId, UrlFigures,
+    SubscriptionId, UrlMetrics,
 };
 use crate::records::{MessageRow, OrgId};
 use crate::{Audited, Result};
@@ -126,7 +126,7 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
     ) -> Result<Option<Replayed>>;
 
     /// The state of every subscription of the database, for metrics.
-    async fn url_figures(&self) -> Result<Vec<UrlFigures>>;
+    async fn url_metrics(&self) -> Result<Vec<UrlMetrics>>;
 
     // --- Sending -------------------------------------------------------------------------------------------------
 

@@ -42,7 +42,7 @@ pub struct Found {
 /// The state of a URL, for metrics. Cheap to query: if messages must be counted one by one, the count stops at
 /// [`MOST_COUNTED`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UrlFigures {
+pub struct UrlMetrics {
     /// The organization.
     pub org: OrgId,
     /// The subscription's public id.

@@ -144,7 +144,7 @@ pub async fn room_and_schema_are_told(store: Arc<dyn Store>) {
 pub async fn urls_tell_why_they_are_paused(store: Arc<dyn Store>) {
     let org = organization(&store, "one").await;
     let reasons = async || -> Vec<Option<String>> {
-        store.url_figures().await.unwrap().into_iter().map(|url| url.pause_reason).collect()
+        store.url_metrics().await.unwrap().into_iter().map(|url| url.pause_reason).collect()
     };
     let of = subscribe(&store, org, "https://example.com/a", None).await;
     assert_eq!(reasons().await, [None]);

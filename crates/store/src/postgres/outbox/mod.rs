@@ -38,7 +38,7 @@ use super::cells::Cells;
 use crate::outbox::{
     Again, Ahead, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, Failure, Found, Given, Head, Leased,
     MessageFilter, Outbox, Outgoing, Overdue, Pause, Probed, Range, Reader, Recorded, Replayed, Standing, Subscription,
-    SubscriptionId, UrlFigures,
+    SubscriptionId, UrlMetrics,
 };
 use crate::records::{MessageRow, OrgId};
 use crate::{Audited, Result};
@@ -190,8 +190,8 @@ impl Outbox for Postgres {
         delivered::replay(&self.server, org, filter, now, dry_run, most).await
     }
 
-    async fn url_figures(&self) -> Result<Vec<UrlFigures>> {
-        search::url_figures(&self.server).await
+    async fn url_metrics(&self) -> Result<Vec<UrlMetrics>> {
+        search::url_metrics(&self.server).await
     }
 
     async fn send_again(&self, org: OrgId, uuid: &str, position: i64, now: Time, audit: Audited<'_>) -> Result<Again> {

@@ -5,7 +5,7 @@ use super::super::cells::{self, Cells, each};
 use super::super::server::Server;
 use super::stretch;
 use crate::Result;
-use crate::outbox::{CLOCK_SLACK_US, Found, MOST_COUNTED, MessageFilter, SEARCHED, UrlFigures};
+use crate::outbox::{CLOCK_SLACK_US, Found, MOST_COUNTED, MessageFilter, SEARCHED, UrlMetrics};
 use crate::records::{MessageRow, OrgId};
 
 /// The columns that [`cells::message`] reads, without data and signature; position and times precede them.
@@ -103,7 +103,7 @@ fn bounded_count() -> String {
     )
 }
 
-pub(super) async fn url_figures(server: &Server) -> Result<Vec<UrlFigures>> {
+pub(super) async fn url_metrics(server: &Server) -> Result<Vec<UrlMetrics>> {
     let failures = |which: &str| {
         format!(
             "(SELECT count(*) FROM (SELECT FROM failures f WHERE f.org = s.org AND f.subscription = s.id
@@ -135,6 +135,6 @@ pub(super) async fn url_figures(server: &Server) -> Result<Vec<UrlFigures>> {
         let (org, uuid, is_paused, pause_reason) = (cells.next()?, cells.next()?, cells.next()?, cells.next()?);
         let pending = cells.next::<i64>()?.max(0).cast_unsigned();
         let dead = cells.next::<i64>()?.max(0).cast_unsigned();
-        Ok(UrlFigures { org, uuid, is_paused, pause_reason, pending, dead, oldest_pending: cells.time_or_none()? })
+        Ok(UrlMetrics { org, uuid, is_paused, pause_reason, pending, dead, oldest_pending: cells.time_or_none()? })
     })
 }

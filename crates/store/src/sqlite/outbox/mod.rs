@@ -37,7 +37,7 @@ use super::connection::broken;
 use crate::outbox::{
     Again, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, Failure, Found, Given, Head, Leased,
     MessageFilter, Outbox, Outgoing, Overdue, Pause, Probed, Range, Reader, Recorded, Replayed, Standing, Subscription,
-    SubscriptionId, UrlFigures,
+    SubscriptionId, UrlMetrics,
 };
 use crate::records::{MessageRow, OrgId};
 use crate::{Audited, Result};
@@ -192,8 +192,8 @@ impl Outbox for Sqlite {
         .await
     }
 
-    async fn url_figures(&self) -> Result<Vec<UrlFigures>> {
-        self.read(search::url_figures).await
+    async fn url_metrics(&self) -> Result<Vec<UrlMetrics>> {
+        self.read(search::url_metrics).await
     }
 
     async fn send_again(&self, org: OrgId, uuid: &str, position: i64, now: Time, audit: Audited<'_>) -> Result<Again> {

@@ -4,7 +4,7 @@ use super::dead::{Stretch, count_unfailed, failed_within, ranges};
 use super::selection::{Selection, scan};
 use super::subscriptions::{every, head};
 use crate::Result;
-use crate::outbox::{CLOCK_SLACK_US, Found, MOST_COUNTED, MessageFilter, SEARCHED, Subscription, UrlFigures};
+use crate::outbox::{CLOCK_SLACK_US, Found, MOST_COUNTED, MessageFilter, SEARCHED, Subscription, UrlMetrics};
 use crate::records::OrgId;
 use crate::sqlite::read::{all, count, one};
 use crate::sqlite::rows::{self, LAST_ORG, LAST_POSITION, place, position};
@@ -98,17 +98,17 @@ pub(super) fn waiting(
 }
 
 /// The state of every subscription.
-pub(super) fn url_figures(connection: &Connection) -> Result<Vec<UrlFigures>> {
-    let mut figures = Vec::new();
+pub(super) fn url_metrics(connection: &Connection) -> Result<Vec<UrlMetrics>> {
+    let mut metrics = Vec::new();
     for is_paused in [false, true] {
         for of in every(connection, is_paused)? {
-            figures.push(url(connection, &of, is_paused)?);
+            metrics.push(url(connection, &of, is_paused)?);
         }
     }
-    Ok(figures)
+    Ok(metrics)
 }
 
-fn url(connection: &Connection, of: &Subscription, is_paused: bool) -> Result<UrlFigures> {
+fn url(connection: &Connection, of: &Subscription, is_paused: bool) -> Result<UrlMetrics> {
     let failures = |index: &str, which: &str| {
         let sql = format!(
             "SELECT count(*) FROM (SELECT 1 FROM failures INDEXED BY {index} \
@@ -147,7 +147,7 @@ fn url(connection: &Connection, of: &Subscription, is_paused: bool) -> Result<Ur
         None => None,
     };
     let pause_reason = of.paused.as_ref().map(|pause| pause.reason.clone());
-    Ok(UrlFigures { org: of.org, uuid: of.uuid.clone(), is_paused, pause_reason, pending, oldest_pending, dead })
+    Ok(UrlMetrics { org: of.org, uuid: of.uuid.clone(), is_paused, pause_reason, pending, oldest_pending, dead })
 }
 
 /// A stretch of all events is measured by its ends; one of some events is counted up to a limit. A message with a

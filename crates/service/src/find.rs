@@ -17,7 +17,7 @@ use crate::search_index::searched;
 use daybook_engine::status::Standing;
 use daybook_engine::time::Time;
 use daybook_engine::zone::Zone;
-use daybook_store::figures::{AccountSearch, FoundAccount, Kind, Text};
+use daybook_store::portfolio_queries::{AccountSearch, FoundAccount, Kind, Text};
 use daybook_store::records::{AccountKey, OrgId, ProductKey};
 use daybook_store::{Inputs, Want};
 use serde::Serialize;

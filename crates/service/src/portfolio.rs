@@ -18,7 +18,7 @@ use daybook_engine::item::ItemStatus;
 use daybook_engine::status::Standing;
 use daybook_engine::time::Time;
 use daybook_engine::zone::Zone;
-use daybook_store::figures::{StatusFigure, Summed};
+use daybook_store::portfolio_queries::{StatusFigure, Summed};
 use daybook_store::records::{OrgId, Page};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
@@ -382,7 +382,7 @@ impl Service {
         let sums = self.store.items_between(org, what, ItemStatus::Valid.name(), bounds).await?;
         // Payments are stored as negative amounts because they lower the balance; they are shown as positive.
         let sign = if what == Summed::Payments { -1 } else { 1 };
-        let figure = |(day, sum): (&Day, daybook_store::figures::Sum)| DayFigure {
+        let figure = |(day, sum): (&Day, daybook_store::portfolio_queries::Sum)| DayFigure {
             day: day.to_string(),
             count: sum.count.unsigned_abs(),
             amount_cents: sign * sum.amount,

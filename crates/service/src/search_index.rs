@@ -9,7 +9,7 @@
 use crate::account::profile::Profile;
 use crate::form::fields::ExternalField;
 use crate::form::{NewCustomer, NewProduct};
-use daybook_store::figures::{Kind, Text, Words};
+use daybook_store::portfolio_queries::{Kind, Text, Words};
 use daybook_store::records::OrgId;
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -20,7 +20,7 @@
 //! added to accounts) must be alone in its batch: if one of its claims fails, the transaction is rolled back.
 
 use crate::audit::NewAuditRecord;
-use crate::figures::Words;
+use crate::portfolio_queries::Words;
 use crate::records::{
     AccountKey, AccountNow, AccountRow, Answer, CustomerRow, InputRow, ItemRow, MessageRow, Mode, OrgId, ProductKey,
     ProductRow,

@@ -20,7 +20,7 @@
 //! | `line_items` | a line item, computed from the inputs by the fold |
 //! | `messages`, `waiting_messages`, `log_heads` | a message in the log, by position; a message that is due later |
 //! | `subscriptions`, `failures`, `ranges`, `attempts` | a webhook subscription; deliveries to it: see [`outbox`] |
-//! | `search_index`, `delivery_hours` | a search word of a record; deliveries by the hour: see [`figures`] |
+//! | `search_index`, `delivery_hours` | a search word of a record; deliveries by the hour: see [`portfolio_queries`] |
 //! | `accounts_to_refold`, `refolds` | an account to fold again by newer rules; what that changed: see [`refolds`] |
 //! | `migrations` | a migration that was run |
 //! | `answers` | a response kept for an idempotency key |
@@ -35,11 +35,11 @@ pub mod address;
 pub mod audit;
 pub mod batch;
 pub mod error;
-pub mod figures;
 pub mod guards;
 pub mod monitoring;
 pub mod outbox;
 pub mod people;
+pub mod portfolio_queries;
 pub mod postgres;
 pub mod records;
 pub mod refolds;
@@ -164,7 +164,7 @@ pub trait Store:
     audit::Audit
     + outbox::Outbox
     + people::People
-    + figures::Figures
+    + portfolio_queries::PortfolioQueries
     + monitoring::Monitoring
     + refolds::Refolds
     + upkeep::Upkeep

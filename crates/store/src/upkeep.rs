@@ -3,9 +3,9 @@
 
 use crate::Result;
 use crate::error::StoreError;
-use crate::figures::Kind;
 use crate::guards::{ForeignTrigger, LostGuard};
 use crate::outbox::SubscriptionId;
+use crate::portfolio_queries::Kind;
 use crate::records::{AccountKey, OrgId};
 use async_trait::async_trait;
 use daybook_engine::time::Time;

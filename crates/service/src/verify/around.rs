@@ -10,8 +10,8 @@ use crate::people::email_key;
 use crate::problem::Problem;
 use crate::search_index::{of_account, of_customer, of_product};
 use daybook_store::batch::{Batch, Unit};
-use daybook_store::figures::Words;
 use daybook_store::guards::LostGuard;
+use daybook_store::portfolio_queries::Words;
 use daybook_store::records::{OrgId, Page};
 use daybook_store::upkeep::Correction;
 

@@ -11,7 +11,7 @@ use crate::search_index::of_account;
 use daybook_engine::snapshot;
 use daybook_engine::state::State;
 use daybook_engine::time::Time;
-use daybook_store::figures::{Kind, Words};
+use daybook_store::portfolio_queries::{Kind, Words};
 use daybook_store::records::{AccountNow, AccountRow};
 use daybook_store::upkeep::Correction;
 use std::fmt::Display;

@@ -44,7 +44,7 @@ use daybook_engine::snapshot::{self, NoSnapshot};
 use daybook_engine::state::State;
 use daybook_engine::terms::Terms;
 use daybook_engine::time::Time;
-use daybook_store::figures::{Kind, Words};
+use daybook_store::portfolio_queries::{Kind, Words};
 use daybook_store::records::{AccountKey, AccountNow, AccountRow, ItemRow, MessageRow, OrgId, Page, ProductKey};
 use daybook_store::upkeep::Correction;
 use daybook_store::{Inputs, Loaded, Want};
@@ -260,8 +260,8 @@ fn is_signed(message: &MessageRow, keys: &[Key]) -> bool {
 }
 
 /// Scheduled messages whose signature is wrong; published ones are checked in the log. Only the last two keys are
-/// stored. After rotations, an account's first messages may be signed with an older one, but no message after one that a
-/// stored key signed.
+/// stored. After rotations, an account's first messages may be signed with an older one, but no message after one that
+/// a stored key signed.
 fn forged<'a>(messages: &'a [MessageRow], keys: &'a [Key]) -> impl Iterator<Item = &'a MessageRow> {
     let since = match keys {
         [_] => 0,

@@ -4,7 +4,7 @@ use crate::support::{Home, Trial, code_of, form_of, json_of, on_both, product};
 use daybook_service::form::NewProduct;
 use daybook_service::secrets::hash;
 use daybook_store::batch::{Batch, ProductWrite, Unit};
-use daybook_store::figures::{Kind, Words};
+use daybook_store::portfolio_queries::{Kind, Words};
 use daybook_store::records::{Mode, ProductKey, ProductRow};
 use serde_json::{Value, json};
 

@@ -10,12 +10,12 @@
 
 use super::arrays::{column, limit as most};
 use super::cells::{self, CUSTOMER, Cells, each, maybe};
-use super::figures::STANDS_AT;
 use super::flight::{Param, Step};
+use super::portfolio_queries::STANDS_AT;
 use super::server::Server;
 use crate::Result;
 use crate::batch::Unit;
-use crate::figures::{AccountSearch, FEW, FoundAccount, Kind, MOST_COUNTED, MOST_MATCHES, Text, Way, Words};
+use crate::portfolio_queries::{AccountSearch, FEW, FoundAccount, Kind, MOST_COUNTED, MOST_MATCHES, Text, Way, Words};
 use crate::records::{CustomerRow, OrgId, Page};
 use daybook_engine::time::Time;
 use std::sync::Arc;

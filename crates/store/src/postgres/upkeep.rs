@@ -4,8 +4,8 @@ use super::cells::{Cells, each, maybe};
 use super::server::refused;
 use super::{Postgres, guards, migrate};
 use crate::Result;
-use crate::figures::Kind;
 use crate::guards::{ForeignTrigger, LostGuard};
+use crate::portfolio_queries::Kind;
 use crate::records::{AccountKey, OrgId};
 use crate::upkeep::{
     Correction, HOURS_OFF, HourOff, Kinds, LogStanding, ORPHANS, Orphan, TablesStanding, Upkeep, in_words,

@@ -17,7 +17,7 @@
 //! | [`read`] | products, customers, accounts, items, messages, kept responses |
 //! | [`due`] | due work |
 //! | [`commit`], [`mod@unit`], [`log`] | a batch, a unit of it, its messages |
-//! | [`figures`], [`search_index`] | counts for charts; search by words and past-due accounts |
+//! | [`portfolio_queries`], [`search_index`] | counts for charts; search by words and past-due accounts |
 //! | [`outbox`] | webhook subscriptions and deliveries |
 //! | [`people`] | console users |
 //! | [`audit`] | the audit trail |
@@ -31,7 +31,6 @@ mod connection;
 mod copier;
 mod copy;
 mod due;
-mod figures;
 mod guards;
 mod health;
 mod identity;
@@ -41,6 +40,7 @@ mod migrations;
 mod monitoring;
 mod outbox;
 mod people;
+mod portfolio_queries;
 mod read;
 mod refolds;
 mod registry;

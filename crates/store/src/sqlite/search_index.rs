@@ -6,11 +6,11 @@
 //! status, or all.
 
 use super::connection::broken;
-use super::figures::STANDS_AT;
+use super::portfolio_queries::STANDS_AT;
 use super::read::{all, count, one};
 use super::rows::{self, CUSTOMER_COLUMNS, optional_time, text};
 use crate::Result;
-use crate::figures::{AccountSearch, FEW, FoundAccount, Kind, MOST_COUNTED, MOST_MATCHES, Text, Way, Words};
+use crate::portfolio_queries::{AccountSearch, FEW, FoundAccount, Kind, MOST_COUNTED, MOST_MATCHES, Text, Way, Words};
 use crate::records::{CustomerRow, OrgId, Page};
 use daybook_engine::time::Time;
 use rusqlite::{Connection, ToSql, params, params_from_iter};

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use daybook_engine::time::Time;
 use daybook_store::batch::{AccountClaim, AccountWrite, Batch, Claimed, NewAnswer, ProductWrite, Unit};
-use daybook_store::figures::AccountSearch;
+use daybook_store::portfolio_queries::AccountSearch;
 use daybook_store::records::{
     AccountKey, AccountNow, AccountRow, Answer, CustomerRow, InputRow, ItemRow, KeyRow, MessageRow, Mode, OrgId,
     Organization, ProductKey, ProductRow,

@@ -4,7 +4,7 @@ use super::fixtures::*;
 use daybook_engine::time::Time;
 use daybook_store::Store;
 use daybook_store::batch::{CustomerWrite, Unit};
-use daybook_store::figures::AccountSearch;
+use daybook_store::portfolio_queries::AccountSearch;
 use daybook_store::records::Page;
 use std::sync::Arc;
 

@@ -2,8 +2,8 @@
 
 use super::super::arrays::{limit as most, micros};
 use super::super::cells::{Cells, each};
-use super::super::figures::count_hours;
 use super::super::flight::{Frame, Step, Transaction};
+use super::super::portfolio_queries::count_hours;
 use super::super::retry::{Tries, Try};
 use super::super::server::Server;
 use super::out_of_order::part;

@@ -6,8 +6,8 @@
 
 use super::super::arrays::{column, micros};
 use super::super::cells::Cells;
-use super::super::figures::count_hours;
 use super::super::flight::{Frame, Param, Step, Transaction};
+use super::super::portfolio_queries::count_hours;
 use super::super::publish::append;
 use super::super::retry::{Tries, Try};
 use super::super::server::Server;

@@ -2,8 +2,8 @@
 
 use super::super::arrays::limit as most;
 use super::super::cells::each;
-use super::super::figures::forget_hours;
 use super::super::flight::{Frame, Param, Step, Transaction};
+use super::super::portfolio_queries::forget_hours;
 use super::super::retry::{Tries, Try};
 use super::super::server::Server;
 use super::stretch;

@@ -7,7 +7,7 @@ use super::subscriptions::{by_id, drop_unwanted, every, failed_beyond, resume_fo
 use crate::Result;
 use crate::outbox::{Ahead, Probed, Recorded, Subscription};
 use crate::sqlite::connection::broken;
-use crate::sqlite::figures;
+use crate::sqlite::portfolio_queries;
 use crate::sqlite::read::one;
 use daybook_engine::time::Time;
 use rusqlite::{Connection, params};
@@ -38,7 +38,7 @@ pub(super) fn record(connection: &Connection, probed: &Probed) -> Result<Recorde
     let is_still_paused = before.paused.as_ref().is_some_and(|pause| probed.is_of(pause));
     let attempts = std::slice::from_ref(attempt);
     add_attempts(connection, *org, *id, attempts).map_err(broken)?;
-    figures::count_hours(connection, (*org, *id), attempts)?;
+    portfolio_queries::count_hours(connection, (*org, *id), attempts)?;
     let position = BTreeSet::from([attempt.position]);
     match failed {
         None => {

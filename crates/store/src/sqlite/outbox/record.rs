@@ -8,8 +8,8 @@ use crate::Result;
 use crate::outbox::{Attempt, Deliveries, Failure, Fate, Pause, Progress, Recorded};
 use crate::records::OrgId;
 use crate::sqlite::connection::broken;
-use crate::sqlite::figures;
 use crate::sqlite::log::Log;
+use crate::sqlite::portfolio_queries;
 use crate::sqlite::read::one;
 use crate::sqlite::rows::place;
 use daybook_engine::time::Time;
@@ -26,7 +26,7 @@ pub(super) fn record(connection: &Connection, deliveries: &Deliveries) -> Result
     let pause = before.paused.as_ref().or(new_pause.map(|(pause, _)| pause));
 
     add_attempts(connection, *org, *subscription, &deliveries.attempts).map_err(broken)?;
-    figures::count_hours(connection, (*org, *subscription), &deliveries.attempts)?;
+    portfolio_queries::count_hours(connection, (*org, *subscription), &deliveries.attempts)?;
     write_failures(connection, *subscription, &deliveries.failed, pause).map_err(broken)?;
     for position in &deliveries.recovered {
         let sql = "DELETE FROM failures WHERE subscription = ?1 AND position = ?2";

@@ -1,4 +1,5 @@
-//! Search and figures for people: search by words, accounts by how far past due they are, counts and sums for charts.
+//! Search and totals of a portfolio: search by words, accounts by how far past due they are, counts and sums for
+//! charts.
 //!
 //! Only words and delivery counts are stored redundantly. Accounts are counted through covering indexes; only the sums
 //! of balances read every account, and callers request those rarely.
@@ -262,7 +263,7 @@ pub struct Attention {
 
 /// Search and counts.
 #[async_trait]
-pub trait Figures: Send + Sync + std::fmt::Debug {
+pub trait PortfolioQueries: Send + Sync + std::fmt::Debug {
     /// Whether there are at least so many accounts. Reads no more than that many rows.
     async fn has_accounts(&self, org: OrgId, at_least: u32) -> Result<bool>;
 

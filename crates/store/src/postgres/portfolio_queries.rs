@@ -7,11 +7,11 @@ use super::flight::Step;
 use super::search_index;
 use super::server::Server;
 use crate::Result;
-use crate::figures::{
-    AccountSearch, Attention, Figures, FoundAccount, HourFigure, Kind, LateFigure, Of, StatusFigure, Sum, Summed, Text,
-    by_hour, hour_of,
-};
 use crate::outbox::Attempt;
+use crate::portfolio_queries::{
+    AccountSearch, Attention, FoundAccount, HourFigure, Kind, LateFigure, Of, PortfolioQueries, StatusFigure, Sum,
+    Summed, Text, by_hour, hour_of,
+};
 use crate::records::{CustomerRow, OrgId, Page};
 use async_trait::async_trait;
 use daybook_engine::time::Time;
@@ -24,7 +24,7 @@ pub(super) const STANDS_AT: &str = "
          THEN COALESCE(a.processed_through, a.rolled_to) END";
 
 #[async_trait]
-impl Figures for Postgres {
+impl PortfolioQueries for Postgres {
     async fn has_accounts(&self, org: OrgId, at_least: u32) -> Result<bool> {
         let sql = "SELECT count(*) >= $2 FROM (SELECT 1 FROM accounts WHERE org = $1 LIMIT $2) a";
         let row = self.server.query_opt(sql, &[&org, &i64::from(at_least)]).await?;

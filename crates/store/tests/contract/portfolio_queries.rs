@@ -4,10 +4,10 @@ use super::fixtures::*;
 use super::outbox::{announce, attempt, deliveries, kept, lease, pause, subscribe};
 use daybook_store::Store;
 use daybook_store::batch::{CustomerWrite, ProductWrite, Unit};
-use daybook_store::figures::{
+use daybook_store::outbox::Attempt;
+use daybook_store::portfolio_queries::{
     AccountSearch, Attention, FoundAccount, HourFigure, Kind, LateFigure, StatusFigure, Sum, Summed, Text, Words,
 };
-use daybook_store::outbox::Attempt;
 use daybook_store::records::{AccountNow, AccountRow, CustomerRow, ItemRow, Mode, OrgId, Page, ProductRow};
 use std::sync::Arc;
 

@@ -6,11 +6,11 @@ use super::read::{all, one};
 use super::rows::{optional_time, text, time};
 use super::search_index;
 use crate::Result;
-use crate::figures::{
-    AccountSearch, Attention, Figures, FoundAccount, HourFigure, Kind, LateFigure, Of, StatusFigure, Sum, Summed, Text,
-    by_hour, hour_of,
-};
 use crate::outbox::Attempt;
+use crate::portfolio_queries::{
+    AccountSearch, Attention, FoundAccount, HourFigure, Kind, LateFigure, Of, PortfolioQueries, StatusFigure, Sum,
+    Summed, Text, by_hour, hour_of,
+};
 use crate::records::{CustomerRow, OrgId, Page};
 use async_trait::async_trait;
 use daybook_engine::time::Time;
@@ -25,7 +25,7 @@ pub(super) const STANDS_AT: &str = "
          THEN coalesce(a.processed_through, a.rolled_to) END";
 
 #[async_trait]
-impl Figures for Sqlite {
+impl PortfolioQueries for Sqlite {
     async fn has_accounts(&self, org: OrgId, at_least: u32) -> Result<bool> {
         let sql = "SELECT count(*) FROM (SELECT 1 FROM accounts INDEXED BY accounts_counted WHERE org = ?1 LIMIT ?2)";
         let many = i64::from(at_least);

@@ -120,7 +120,7 @@ pub struct AccountSearch {
 
 /// The index that a list of accounts uses when it is not searched by words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum AccountIndex {
     /// All accounts.
     All,
     /// Accounts of a product.
@@ -139,34 +139,34 @@ pub(crate) const FEW: i64 = 2_000;
 
 impl AccountSearch {
     /// The indexes that lead to all matching accounts.
-    pub(crate) fn ways(&self) -> Vec<Way> {
-        let mut ways = Vec::new();
+    pub(crate) fn account_indexes(&self) -> Vec<AccountIndex> {
+        let mut account_indexes = Vec::new();
         if self.status.is_some() && self.substatus.is_some() {
-            ways.push(Way::Reason);
+            account_indexes.push(AccountIndex::Reason);
         }
         if self.due_by.is_some() {
-            ways.push(Way::Due);
+            account_indexes.push(AccountIndex::Due);
         }
         if self.product.is_some() {
-            ways.push(Way::Product);
+            account_indexes.push(AccountIndex::Product);
         }
         if self.status.is_some() {
-            ways.push(Way::Status);
+            account_indexes.push(AccountIndex::Status);
         }
-        ways
+        account_indexes
     }
 }
 
-impl Way {
+impl AccountIndex {
     /// Whether it returns accounts in the order of the list, so that reading can stop when the page is full.
     pub(crate) fn is_sorted(self) -> bool {
-        !matches!(self, Way::Reason | Way::Due)
+        !matches!(self, AccountIndex::Reason | AccountIndex::Due)
     }
 
     /// The index with the fewest accounts, each counted up to [`FEW`].
-    pub(crate) fn narrowest(counted: &[(Way, i64)]) -> Way {
-        let may_be_gone = counted.iter().filter(|(way, count)| way.is_sorted() || *count < FEW);
-        may_be_gone.min_by_key(|(_, count)| *count).map_or(Way::All, |(way, _)| *way)
+    pub(crate) fn narrowest(counted: &[(AccountIndex, i64)]) -> AccountIndex {
+        let usable = counted.iter().filter(|(account_index, count)| account_index.is_sorted() || *count < FEW);
+        usable.min_by_key(|(_, count)| *count).map_or(AccountIndex::All, |(account_index, _)| *account_index)
     }
 }
 
@@ -321,15 +321,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_way_with_the_fewest_accounts_is_gone() {
-        let narrowest = Way::narrowest;
-        assert_eq!(narrowest(&[]), Way::All);
-        assert_eq!(narrowest(&[(Way::Product, 7), (Way::Status, 6)]), Way::Status);
-        assert_eq!(narrowest(&[(Way::Product, FEW), (Way::Status, FEW)]), Way::Product);
-        assert_eq!(narrowest(&[(Way::Reason, 7), (Way::Product, 8), (Way::Status, FEW)]), Way::Reason);
+    fn the_index_with_the_fewest_accounts_is_used() {
+        let narrowest = AccountIndex::narrowest;
+        assert_eq!(narrowest(&[]), AccountIndex::All);
+        assert_eq!(narrowest(&[(AccountIndex::Product, 7), (AccountIndex::Status, 6)]), AccountIndex::Status);
+        assert_eq!(narrowest(&[(AccountIndex::Product, FEW), (AccountIndex::Status, FEW)]), AccountIndex::Product);
+        assert_eq!(
+            narrowest(&[(AccountIndex::Reason, 7), (AccountIndex::Product, 8), (AccountIndex::Status, FEW)]),
+            AccountIndex::Reason
+        );
         // Too many to sort for one page, even though this index may have the fewest.
-        assert_eq!(narrowest(&[(Way::Reason, FEW), (Way::Status, FEW)]), Way::Status);
-        assert_eq!(narrowest(&[(Way::Due, FEW)]), Way::All);
-        assert_eq!(narrowest(&[(Way::Due, FEW - 1), (Way::Product, FEW)]), Way::Due);
+        assert_eq!(narrowest(&[(AccountIndex::Reason, FEW), (AccountIndex::Status, FEW)]), AccountIndex::Status);
+        assert_eq!(narrowest(&[(AccountIndex::Due, FEW)]), AccountIndex::All);
+        assert_eq!(narrowest(&[(AccountIndex::Due, FEW - 1), (AccountIndex::Product, FEW)]), AccountIndex::Due);
     }
 }

@@ -15,7 +15,9 @@ use super::portfolio_queries::STANDS_AT;
 use super::server::Server;
 use crate::Result;
 use crate::batch::Unit;
-use crate::portfolio_queries::{AccountSearch, FEW, FoundAccount, Kind, MOST_COUNTED, MOST_MATCHES, Text, Way, Words};
+use crate::portfolio_queries::{
+    AccountIndex, AccountSearch, FEW, FoundAccount, Kind, MOST_COUNTED, MOST_MATCHES, Text, Words,
+};
 use crate::records::{CustomerRow, OrgId, Page};
 use daybook_engine::time::Time;
 use std::sync::Arc;
@@ -192,29 +194,31 @@ async fn narrowest_first(server: &Server, org: OrgId, text: &Text) -> Result<Tex
 }
 
 /// The index with the fewest accounts for a search.
-async fn shortest_way(server: &Server, org: OrgId, search: &AccountSearch) -> Result<Way> {
-    let ways = search.ways();
-    if let [way @ (Way::Product | Way::Status)] = ways[..] {
-        return Ok(way);
+async fn narrowest_index(server: &Server, org: OrgId, search: &AccountSearch) -> Result<AccountIndex> {
+    let account_indexes = search.account_indexes();
+    if let [account_index @ (AccountIndex::Product | AccountIndex::Status)] = account_indexes[..] {
+        return Ok(account_index);
     }
     let product = search.product.as_deref().unwrap_or_default();
     let status = search.status.as_deref().unwrap_or_default();
     let substatus = search.substatus.as_deref().unwrap_or_default();
     let due_by = search.due_by.map(Time::micros).unwrap_or_default();
     let due_from = search.due_from.map_or(i64::MIN, Time::micros);
-    let mut counted = Vec::with_capacity(ways.len());
-    for way in ways {
-        let (bounds, order, values): (_, _, Vec<&(dyn ToSql + Sync)>) = match way {
-            Way::All => continue,
-            Way::Product => ("a.product >= $2 AND a.product <= $2", "a.product, a.account", vec![&org, &product]),
-            Way::Status => ("a.status >= $2 AND a.status <= $2", "a.status, a.account", vec![&org, &status]),
-            Way::Reason => (
+    let mut counted = Vec::with_capacity(account_indexes.len());
+    for account_index in account_indexes {
+        let (bounds, order, values): (_, _, Vec<&(dyn ToSql + Sync)>) = match account_index {
+            AccountIndex::All => continue,
+            AccountIndex::Product => {
+                ("a.product >= $2 AND a.product <= $2", "a.product, a.account", vec![&org, &product])
+            }
+            AccountIndex::Status => ("a.status >= $2 AND a.status <= $2", "a.status, a.account", vec![&org, &status]),
+            AccountIndex::Reason => (
                 "(a.status, a.substatus) >= ($2, $3) AND (a.status, a.substatus) <= ($2, $3)",
                 "a.status, a.substatus",
                 vec![&org, &status, &substatus],
             ),
             // Accounts that were rolled forward or hold events are not counted.
-            Way::Due => (
+            AccountIndex::Due => (
                 "a.oldest_unpaid_due IS NOT NULL AND a.oldest_unpaid_due <= $2 AND a.oldest_unpaid_due >= $3",
                 "a.oldest_unpaid_due, a.account",
                 vec![&org, &due_by, &due_from],
@@ -224,9 +228,9 @@ async fn shortest_way(server: &Server, org: OrgId, search: &AccountSearch) -> Re
             "SELECT count(*) FROM (SELECT FROM accounts a WHERE a.org = $1 AND {bounds} ORDER BY {order} LIMIT {FEW}) a"
         );
         let count = maybe(server.query_opt(&sql, &values).await?, |cells| cells.next())?;
-        counted.push((way, count.unwrap_or_default()));
+        counted.push((account_index, count.unwrap_or_default()));
     }
-    Ok(Way::narrowest(&counted))
+    Ok(AccountIndex::narrowest(&counted))
 }
 
 pub(super) async fn accounts(
@@ -235,7 +239,8 @@ pub(super) async fn accounts(
     search: &AccountSearch,
     page: &Page,
 ) -> Result<Vec<FoundAccount>> {
-    let way = if search.text.is_none() { shortest_way(server, org, search).await? } else { Way::All };
+    let account_index =
+        if search.text.is_none() { narrowest_index(server, org, search).await? } else { AccountIndex::All };
     let mut question = Question::of(org);
     question.give(search.now.micros());
     let product = search.product.as_ref().map(|product| question.give(product.to_string()));
@@ -243,13 +248,15 @@ pub(super) async fn accounts(
     let substatus = search.substatus.as_ref().map(|substatus| question.give(substatus.clone()));
     let mut fits = String::new();
     // The condition of the chosen index is not repeated.
-    if let Some(product) = product.as_ref().filter(|_| way != Way::Product) {
+    if let Some(product) = product.as_ref().filter(|_| account_index != AccountIndex::Product) {
         fits += &format!(" AND a.product = {product}");
     }
-    if let Some(status) = status.as_ref().filter(|_| !matches!(way, Way::Status | Way::Reason)) {
+    if let Some(status) =
+        status.as_ref().filter(|_| !matches!(account_index, AccountIndex::Status | AccountIndex::Reason))
+    {
         fits += &format!(" AND a.status = {status}");
     }
-    if let Some(substatus) = substatus.as_ref().filter(|_| way != Way::Reason) {
+    if let Some(substatus) = substatus.as_ref().filter(|_| account_index != AccountIndex::Reason) {
         fits += &format!(" AND a.substatus = {substatus}");
     }
     if let Some(status) = &search.not_status {
@@ -257,7 +264,7 @@ pub(super) async fn accounts(
     }
     if let Some(due_by) = search.due_by {
         let due_by = question.give(due_by.micros());
-        fits += &if way == Way::Due {
+        fits += &if account_index == AccountIndex::Due {
             format!(" AND a.oldest_unpaid_due IS NOT NULL AND (a.oldest_unpaid_due <= {due_by} OR a.rolled_to > $2)")
         } else {
             // The same condition, written so that the planner does not use the past-due index.
@@ -272,7 +279,7 @@ pub(super) async fn accounts(
     }
     let columns = format!("a.account, a.product, a.oldest_unpaid_due, {STANDS_AT} AS stands_at");
     let (product, status) = (product.unwrap_or_default(), status.unwrap_or_default());
-    let sql = match (&search.text, way) {
+    let sql = match (&search.text, account_index) {
         (Some(text), _) => {
             let text = narrowest_first(server, org, text).await?;
             let Some(fitting) = question.fitting_accounts(&text) else { return Ok(Vec::new()) };
@@ -299,16 +306,17 @@ pub(super) async fn accounts(
                 )
             }
         }
-        (None, Way::All) => {
+        (None, AccountIndex::All) => {
             format!("SELECT {columns} FROM accounts a WHERE a.org = $1{fits} AND {}", question.page("a.account", page))
         }
-        (None, Way::Product | Way::Status) => {
-            let (column, value) = if way == Way::Product { ("a.product", product) } else { ("a.status", status) };
+        (None, AccountIndex::Product | AccountIndex::Status) => {
+            let (column, value) =
+                if account_index == AccountIndex::Product { ("a.product", product) } else { ("a.status", status) };
             let walk = question.walk(column, &value, page);
             format!("SELECT {columns} FROM accounts a WHERE a.org = $1{fits} AND {walk}")
         }
-        (None, Way::Reason | Way::Due) => {
-            let (bounds, order) = if way == Way::Reason {
+        (None, AccountIndex::Reason | AccountIndex::Due) => {
+            let (bounds, order) = if account_index == AccountIndex::Reason {
                 let reason = format!("({status}, {})", substatus.unwrap_or_default());
                 let both = "(a.status, a.substatus)";
                 (format!(" AND {both} >= {reason} AND {both} <= {reason}"), "a.status, a.substatus")

@@ -10,7 +10,9 @@ use super::portfolio_queries::STANDS_AT;
 use super::read::{all, count, one};
 use super::rows::{self, CUSTOMER_COLUMNS, optional_time, text};
 use crate::Result;
-use crate::portfolio_queries::{AccountSearch, FEW, FoundAccount, Kind, MOST_COUNTED, MOST_MATCHES, Text, Way, Words};
+use crate::portfolio_queries::{
+    AccountIndex, AccountSearch, FEW, FoundAccount, Kind, MOST_COUNTED, MOST_MATCHES, Text, Words,
+};
 use crate::records::{CustomerRow, OrgId, Page};
 use daybook_engine::time::Time;
 use rusqlite::{Connection, ToSql, params, params_from_iter};
@@ -132,46 +134,48 @@ fn narrowest_first(connection: &Connection, org: OrgId, text: &Text) -> Result<T
 }
 
 /// The index with the fewest accounts for a search.
-fn shortest_way(connection: &Connection, org: OrgId, search: &AccountSearch) -> Result<Way> {
-    let ways = search.ways();
-    if let [way @ (Way::Product | Way::Status)] = ways[..] {
-        return Ok(way);
+fn narrowest_index(connection: &Connection, org: OrgId, search: &AccountSearch) -> Result<AccountIndex> {
+    let account_indexes = search.account_indexes();
+    if let [account_index @ (AccountIndex::Product | AccountIndex::Status)] = account_indexes[..] {
+        return Ok(account_index);
     }
-    let mut counted = Vec::with_capacity(ways.len());
-    for way in ways {
+    let mut counted = Vec::with_capacity(account_indexes.len());
+    for account_index in account_indexes {
         let mut question = Question::of(org);
         let mut has = |column: &str, value: Option<&str>| {
             format!(" AND {column} = {}", question.give(value.unwrap_or_default().to_owned()))
         };
-        let bounds = match way {
-            Way::All => String::new(),
-            Way::Product => has("product", search.product.as_deref()),
-            Way::Status => has("status", search.status.as_deref()),
-            Way::Reason => has("status", search.status.as_deref()) + &has("substatus", search.substatus.as_deref()),
+        let bounds = match account_index {
+            AccountIndex::All => String::new(),
+            AccountIndex::Product => has("product", search.product.as_deref()),
+            AccountIndex::Status => has("status", search.status.as_deref()),
+            AccountIndex::Reason => {
+                has("status", search.status.as_deref()) + &has("substatus", search.substatus.as_deref())
+            }
             // Accounts that were rolled forward or hold events are not counted.
-            Way::Due => {
+            AccountIndex::Due => {
                 let by = question.give(search.due_by.map(Time::micros).unwrap_or_default());
                 let from = question.give(search.due_from.map_or(i64::MIN, Time::micros));
                 format!(" AND oldest_unpaid_due IS NOT NULL AND oldest_unpaid_due BETWEEN {from} AND {by}")
             }
         };
-        let index = index(way);
+        let index = index(account_index);
         let sql = format!(
             "SELECT count(*) FROM (SELECT 1 FROM accounts INDEXED BY {index} WHERE org = ?1{bounds} LIMIT {FEW})"
         );
-        counted.push((way, question.all(connection, &sql, |row| row.get(0))?.pop().unwrap_or_default()));
+        counted.push((account_index, question.all(connection, &sql, |row| row.get(0))?.pop().unwrap_or_default()));
     }
-    Ok(Way::narrowest(&counted))
+    Ok(AccountIndex::narrowest(&counted))
 }
 
 /// The index by its name.
-fn index(way: Way) -> &'static str {
-    match way {
-        Way::All => "accounts_by_key",
-        Way::Product => "accounts_by_product",
-        Way::Status => "accounts_by_status",
-        Way::Reason => "accounts_counted",
-        Way::Due => "accounts_past_due",
+fn index(account_index: AccountIndex) -> &'static str {
+    match account_index {
+        AccountIndex::All => "accounts_by_key",
+        AccountIndex::Product => "accounts_by_product",
+        AccountIndex::Status => "accounts_by_status",
+        AccountIndex::Reason => "accounts_counted",
+        AccountIndex::Due => "accounts_past_due",
     }
 }
 
@@ -218,7 +222,7 @@ pub(super) fn accounts(
                 format!("({fitting}) f CROSS JOIN accounts a ON a.org = ?1 AND a.account = f.id")
             }
         }
-        None => format!("accounts a INDEXED BY {}", index(shortest_way(connection, org, search)?)),
+        None => format!("accounts a INDEXED BY {}", index(narrowest_index(connection, org, search)?)),
     };
     let page = question.page("a.account", page);
     let wanted = format!("SELECT a.account FROM {source} WHERE a.org = ?1{fits} AND {page}");

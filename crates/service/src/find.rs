@@ -17,7 +17,7 @@ use crate::search_index::searched;
 use daybook_engine::status::Standing;
 use daybook_engine::time::Time;
 use daybook_engine::zone::Zone;
-use daybook_store::portfolio_queries::{AccountSearch, FoundAccount, Kind, Text};
+use daybook_store::portfolio_queries::{AccountSearch, FoundAccount, SearchText, SearchedKind};
 use daybook_store::records::{AccountKey, OrgId, ProductKey};
 use daybook_store::{Inputs, Want};
 use serde::Serialize;
@@ -108,9 +108,9 @@ impl Service {
         if text.is_empty() || limit == 0 {
             return Ok(Vec::new());
         }
-        let customers = self.store.find(who.org, Kind::Customer, &text, limit).await?;
+        let customers = self.store.find(who.org, SearchedKind::Customer, &text, limit).await?;
         let accounts = self.found_accounts(who.org, &text, &customers, limit).await?;
-        let products = self.store.find(who.org, Kind::Product, &text, limit).await?;
+        let products = self.store.find(who.org, SearchedKind::Product, &text, limit).await?;
         let mut queues = [
             (FoundKind::Account, VecDeque::from(accounts)),
             (FoundKind::Customer, VecDeque::from(customers)),
@@ -131,11 +131,11 @@ impl Service {
     async fn found_accounts(
         &self,
         org: OrgId,
-        text: &Text,
+        text: &SearchText,
         customers: &[Arc<str>],
         limit: usize,
     ) -> Result<Vec<Arc<str>>, Problem> {
-        let mut accounts = self.store.find(org, Kind::Account, text, limit).await?;
+        let mut accounts = self.store.find(org, SearchedKind::Account, text, limit).await?;
         for customer in customers {
             if accounts.len() >= limit {
                 break;

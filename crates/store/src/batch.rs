@@ -20,7 +20,7 @@
 //! added to accounts) must be alone in its batch: if one of its claims fails, the transaction is rolled back.
 
 use crate::audit::NewAuditRecord;
-use crate::portfolio_queries::Words;
+use crate::portfolio_queries::SearchWords;
 use crate::records::{
     AccountKey, AccountNow, AccountRow, Answer, CustomerRow, InputRow, ItemRow, MessageRow, Mode, OrgId, ProductKey,
     ProductRow,
@@ -54,7 +54,7 @@ pub struct Unit {
     /// `cancelled_at` stay there); the others go into the log.
     pub messages: Vec<(OrgId, MessageRow)>,
     /// Search words of the records that this unit creates or changes.
-    pub words: Vec<Words>,
+    pub words: Vec<SearchWords>,
     /// Audit records of the change.
     pub audit: Vec<NewAuditRecord>,
     /// Whether the messages are sent without waiting for a batch: the organization's log is then sent at once up to its

@@ -23,7 +23,7 @@ pub(crate) const MOST_COUNTED: i64 = 20_000;
 
 /// The types of records that a search can find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum SearchedKind {
     /// An account.
     Account,
     /// A customer.
@@ -32,24 +32,24 @@ pub enum Kind {
     Product,
 }
 
-impl Kind {
+impl SearchedKind {
     /// Its number in the tables.
     pub(crate) const fn number(self) -> i16 {
         match self {
-            Kind::Account => 1,
-            Kind::Customer => 2,
-            Kind::Product => 3,
+            SearchedKind::Account => 1,
+            SearchedKind::Customer => 2,
+            SearchedKind::Product => 3,
         }
     }
 }
 
 /// The words by which a record is found. They replace the words it had.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Words {
+pub struct SearchWords {
     /// The organization.
     pub org: OrgId,
     /// The type of the record.
-    pub kind: Kind,
+    pub kind: SearchedKind,
     /// The record's id.
     pub id: Arc<str>,
     /// Its words, without duplicates.
@@ -60,14 +60,14 @@ pub struct Words {
 
 /// A search text. A record matches if each word is a prefix of one of its words, or if `id` is a prefix of its id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Text {
+pub struct SearchText {
     /// Prefixes of words.
     pub words: Vec<String>,
     /// A prefix of an id.
     pub id: Option<String>,
 }
 
-impl Text {
+impl SearchText {
     /// Whether the text is empty and so matches nothing.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty() && self.id.is_none()
@@ -79,10 +79,10 @@ impl Text {
     }
 
     /// The same text with its words sorted by how many records have each: the query starts from the first.
-    pub(crate) fn sorted_by(&self, counts: &[i64]) -> Text {
+    pub(crate) fn sorted_by(&self, counts: &[i64]) -> SearchText {
         let mut words: Vec<(i64, &String)> = counts.iter().copied().zip(&self.words).collect();
         words.sort_by_key(|(count, _)| *count);
-        Text { words: words.into_iter().map(|(_, word)| word.clone()).collect(), id: self.id.clone() }
+        SearchText { words: words.into_iter().map(|(_, word)| word.clone()).collect(), id: self.id.clone() }
     }
 
     /// The range of ids that begin with the id.
@@ -109,7 +109,7 @@ pub struct AccountSearch {
     /// With this reason for the status.
     pub substatus: Option<String>,
     /// That match this text, or have a customer that does.
-    pub text: Option<Text>,
+    pub text: Option<SearchText>,
     /// Whose oldest unpaid instalment fell due at this moment or before, or whose clock was rolled past the present.
     pub due_by: Option<Time>,
     /// Whose oldest unpaid instalment fell due at this moment or later, or that have none, or whose events are held.
@@ -289,11 +289,11 @@ pub trait PortfolioQueries: Send + Sync + std::fmt::Debug {
     async fn search_accounts(&self, org: OrgId, search: &AccountSearch, page: &Page) -> Result<Vec<FoundAccount>>;
 
     /// Matching customers, by id.
-    async fn search_customers(&self, org: OrgId, text: &Text, page: &Page) -> Result<Vec<CustomerRow>>;
+    async fn search_customers(&self, org: OrgId, text: &SearchText, page: &Page) -> Result<Vec<CustomerRow>>;
 
     /// Matching records, at most `limit`: first those whose id begins with the text's id, then those that match by
     /// words.
-    async fn find(&self, org: OrgId, kind: Kind, text: &Text, limit: usize) -> Result<Vec<Arc<str>>>;
+    async fn find(&self, org: OrgId, kind: SearchedKind, text: &SearchText, limit: usize) -> Result<Vec<Arc<str>>>;
 }
 
 const HOUR_MICROS: i64 = 3_600_000_000;

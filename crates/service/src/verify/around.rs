@@ -11,7 +11,7 @@ use crate::problem::Problem;
 use crate::search_index::{of_account, of_customer, of_product};
 use daybook_store::batch::{Batch, Unit};
 use daybook_store::guards::LostGuard;
-use daybook_store::portfolio_queries::Words;
+use daybook_store::portfolio_queries::SearchWords;
 use daybook_store::records::{OrgId, Page};
 use daybook_store::upkeep::Correction;
 
@@ -146,7 +146,7 @@ impl Service {
                         continue;
                     }
                 };
-                let expected = Words { is_new: false, ..of_product(org, &row.key.product, &product.form) };
+                let expected = SearchWords { is_new: false, ..of_product(org, &row.key.product, &product.form) };
                 self.compare_words("product", expected, fixes, verified).await?;
             }
         }
@@ -181,7 +181,7 @@ impl Service {
             for row in &rows {
                 let profile = Profile::read(&row.now.profile)?;
                 if let Some(words) = of_account(org, &row.key.account, &profile) {
-                    self.compare_words("account", Words { is_new: false, ..words }, true, found).await?;
+                    self.compare_words("account", SearchWords { is_new: false, ..words }, true, found).await?;
                 }
             }
         }
@@ -190,7 +190,7 @@ impl Service {
     async fn compare_words(
         &self,
         thing: &str,
-        expected: Words,
+        expected: SearchWords,
         fixes: bool,
         verified: &mut Verified,
     ) -> Result<(), Problem> {

@@ -44,7 +44,7 @@ use daybook_engine::snapshot::{self, NoSnapshot};
 use daybook_engine::state::State;
 use daybook_engine::terms::Terms;
 use daybook_engine::time::Time;
-use daybook_store::portfolio_queries::{Kind, Words};
+use daybook_store::portfolio_queries::{SearchWords, SearchedKind};
 use daybook_store::records::{AccountKey, AccountNow, AccountRow, ItemRow, MessageRow, OrgId, Page, ProductKey};
 use daybook_store::upkeep::Correction;
 use daybook_store::{Inputs, Loaded, Want};
@@ -81,7 +81,7 @@ pub(crate) struct Plan {
     now: Option<AccountNow>,
     items: Vec<ItemRow>,
     customers: Option<Vec<(Arc<str>, String)>>,
-    words: Vec<Words>,
+    words: Vec<SearchWords>,
     corrections: Vec<Correction>,
 }
 
@@ -173,7 +173,7 @@ impl Service {
             items: self.store.items(key).await?,
             messages: self.all_messages(key).await?,
             links: self.store.account_customers(key).await?,
-            words: self.store.words_of(key.org, Kind::Account, &key.account).await?,
+            words: self.store.words_of(key.org, SearchedKind::Account, &key.account).await?,
             keys: keys.to_vec(),
             loaded,
         };

@@ -9,8 +9,8 @@ use super::server::Server;
 use crate::Result;
 use crate::outbox::Attempt;
 use crate::portfolio_queries::{
-    AccountSearch, Attention, FoundAccount, HourFigure, Kind, LateFigure, Of, PortfolioQueries, StatusFigure, Sum,
-    Summed, Text, by_hour, hour_of,
+    AccountSearch, Attention, FoundAccount, HourFigure, LateFigure, Of, PortfolioQueries, SearchText, SearchedKind,
+    StatusFigure, Sum, Summed, by_hour, hour_of,
 };
 use crate::records::{CustomerRow, OrgId, Page};
 use async_trait::async_trait;
@@ -108,11 +108,11 @@ impl PortfolioQueries for Postgres {
         search_index::accounts(&self.server, org, search, page).await
     }
 
-    async fn search_customers(&self, org: OrgId, text: &Text, page: &Page) -> Result<Vec<CustomerRow>> {
+    async fn search_customers(&self, org: OrgId, text: &SearchText, page: &Page) -> Result<Vec<CustomerRow>> {
         search_index::customers(&self.server, org, text, page).await
     }
 
-    async fn find(&self, org: OrgId, kind: Kind, text: &Text, limit: usize) -> Result<Vec<Arc<str>>> {
+    async fn find(&self, org: OrgId, kind: SearchedKind, text: &SearchText, limit: usize) -> Result<Vec<Arc<str>>> {
         search_index::find(&self.server, org, kind, text, limit).await
     }
 }

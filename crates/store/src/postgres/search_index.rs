@@ -16,7 +16,7 @@ use super::server::Server;
 use crate::Result;
 use crate::batch::Unit;
 use crate::portfolio_queries::{
-    AccountIndex, AccountSearch, FEW, FoundAccount, Kind, MOST_COUNTED, MOST_MATCHES, Text, Words,
+    AccountIndex, AccountSearch, FEW, FoundAccount, MOST_COUNTED, MOST_MATCHES, SearchText, SearchWords, SearchedKind,
 };
 use crate::records::{CustomerRow, OrgId, Page};
 use daybook_engine::time::Time;
@@ -40,9 +40,9 @@ const NEVER: i64 = i64::MAX;
 /// The words of the records that units create or change. A record's words are written under its claim, so there are no
 /// lock waits.
 pub(super) fn steps<'a>(units: &[&'a Unit]) -> Vec<Step<'a>> {
-    let all: Vec<&Words> = units.iter().flat_map(|unit| &unit.words).collect();
-    let replaced: Vec<&Words> = all.iter().copied().filter(|of| !of.is_new).collect();
-    let mut rows: Vec<(&Words, &str)> =
+    let all: Vec<&SearchWords> = units.iter().flat_map(|unit| &unit.words).collect();
+    let replaced: Vec<&SearchWords> = all.iter().copied().filter(|of| !of.is_new).collect();
+    let mut rows: Vec<(&SearchWords, &str)> =
         all.iter().flat_map(|of| of.words.iter().map(move |word| (*of, word.as_str()))).collect();
     rows.sort_unstable_by_key(|(of, word)| (of.org, *word, of.kind, &*of.id));
     let mut steps = Vec::new();
@@ -85,7 +85,7 @@ impl Question {
     }
 
     /// The ids of records that match all words, in the order of the first one; `None` if there are no words.
-    fn with_words(&mut self, kind: Kind, text: &Text, limit: usize) -> Option<String> {
+    fn with_words(&mut self, kind: SearchedKind, text: &SearchText, limit: usize) -> Option<String> {
         let mut stretches = text.stretches().into_iter();
         let (from, to) = stretches.next()?;
         let (from, to) = (self.give(from), self.give(to));
@@ -105,13 +105,13 @@ impl Question {
     }
 
     /// The ids of records whose id begins with the text's id.
-    fn with_id(&mut self, kind: Kind, text: &Text, limit: usize) -> Option<String> {
+    fn with_id(&mut self, kind: SearchedKind, text: &SearchText, limit: usize) -> Option<String> {
         let (from, to) = text.id_stretch()?;
         let (from, to) = (self.give(from), self.give(to));
         let (table, id) = match kind {
-            Kind::Account => ("accounts", "account"),
-            Kind::Customer => ("customers", "customer_id"),
-            Kind::Product => ("products", "product"),
+            SearchedKind::Account => ("accounts", "account"),
+            SearchedKind::Customer => ("customers", "customer_id"),
+            SearchedKind::Product => ("products", "product"),
         };
         Some(format!(
             "SELECT id FROM (SELECT {id} AS id FROM {table} WHERE org = $1 AND {id} >= {from} AND {id} < {to}
@@ -121,16 +121,16 @@ impl Question {
     }
 
     /// The ids of all matching records of a kind, without duplicates; `None` if nothing can match.
-    fn fitting(&mut self, kind: Kind, text: &Text) -> Option<String> {
+    fn fitting(&mut self, kind: SearchedKind, text: &SearchText) -> Option<String> {
         let parts = [self.with_words(kind, text, MOST_MATCHES), self.with_id(kind, text, MOST_MATCHES)];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         (!parts.is_empty()).then(|| parts.join(" UNION "))
     }
 
     /// Matching accounts, and accounts of matching customers.
-    fn fitting_accounts(&mut self, text: &Text) -> Option<String> {
-        let accounts = self.fitting(Kind::Account, text)?;
-        let customers = self.fitting(Kind::Customer, text)?;
+    fn fitting_accounts(&mut self, text: &SearchText) -> Option<String> {
+        let accounts = self.fitting(SearchedKind::Account, text)?;
+        let customers = self.fitting(SearchedKind::Customer, text)?;
         Some(format!(
             "{accounts} UNION SELECT c.account FROM ({customers}) f
              CROSS JOIN LATERAL (SELECT c.account FROM account_customers c
@@ -176,7 +176,7 @@ impl Question {
 }
 
 /// The same text, starting with the word that has the fewest records.
-async fn narrowest_first(server: &Server, org: OrgId, text: &Text) -> Result<Text> {
+async fn narrowest_first(server: &Server, org: OrgId, text: &SearchText) -> Result<SearchText> {
     if text.words.len() < 2 {
         return Ok(text.clone());
     }
@@ -345,10 +345,10 @@ pub(super) async fn accounts(
     Ok(found)
 }
 
-pub(super) async fn customers(server: &Server, org: OrgId, text: &Text, page: &Page) -> Result<Vec<CustomerRow>> {
+pub(super) async fn customers(server: &Server, org: OrgId, text: &SearchText, page: &Page) -> Result<Vec<CustomerRow>> {
     let mut question = Question::of(org);
     let text = narrowest_first(server, org, text).await?;
-    let Some(fitting) = question.fitting(Kind::Customer, &text) else { return Ok(Vec::new()) };
+    let Some(fitting) = question.fitting(SearchedKind::Customer, &text) else { return Ok(Vec::new()) };
     let sql = format!(
         "WITH found AS MATERIALIZED ({fitting}),
               page AS MATERIALIZED (SELECT f.id FROM found f WHERE {})
@@ -363,8 +363,8 @@ pub(super) async fn customers(server: &Server, org: OrgId, text: &Text, page: &P
 pub(super) async fn find(
     server: &Server,
     org: OrgId,
-    kind: Kind,
-    searched: &Text,
+    kind: SearchedKind,
+    searched: &SearchText,
     limit: usize,
 ) -> Result<Vec<Arc<str>>> {
     let searched = &narrowest_first(server, org, searched).await?;

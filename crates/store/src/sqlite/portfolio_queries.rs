@@ -8,8 +8,8 @@ use super::search_index;
 use crate::Result;
 use crate::outbox::Attempt;
 use crate::portfolio_queries::{
-    AccountSearch, Attention, FoundAccount, HourFigure, Kind, LateFigure, Of, PortfolioQueries, StatusFigure, Sum,
-    Summed, Text, by_hour, hour_of,
+    AccountSearch, Attention, FoundAccount, HourFigure, LateFigure, Of, PortfolioQueries, SearchText, SearchedKind,
+    StatusFigure, Sum, Summed, by_hour, hour_of,
 };
 use crate::records::{CustomerRow, OrgId, Page};
 use async_trait::async_trait;
@@ -74,12 +74,12 @@ impl PortfolioQueries for Sqlite {
         self.read(move |connection| search_index::accounts(connection, org, &search, &page)).await
     }
 
-    async fn search_customers(&self, org: OrgId, text: &Text, page: &Page) -> Result<Vec<CustomerRow>> {
+    async fn search_customers(&self, org: OrgId, text: &SearchText, page: &Page) -> Result<Vec<CustomerRow>> {
         let (text, page) = (text.clone(), page.clone());
         self.read(move |connection| search_index::customers(connection, org, &text, &page)).await
     }
 
-    async fn find(&self, org: OrgId, kind: Kind, text: &Text, limit: usize) -> Result<Vec<Arc<str>>> {
+    async fn find(&self, org: OrgId, kind: SearchedKind, text: &SearchText, limit: usize) -> Result<Vec<Arc<str>>> {
         let text = text.clone();
         self.read(move |connection| search_index::find(connection, org, kind, &text, limit)).await
     }

@@ -11,15 +11,15 @@ use super::read::{all, count, one};
 use super::rows::{self, CUSTOMER_COLUMNS, optional_time, text};
 use crate::Result;
 use crate::portfolio_queries::{
-    AccountIndex, AccountSearch, FEW, FoundAccount, Kind, MOST_COUNTED, MOST_MATCHES, Text, Words,
+    AccountIndex, AccountSearch, FEW, FoundAccount, MOST_COUNTED, MOST_MATCHES, SearchText, SearchWords, SearchedKind,
 };
 use crate::records::{CustomerRow, OrgId, Page};
 use daybook_engine::time::Time;
 use rusqlite::{Connection, ToSql, params, params_from_iter};
 use std::sync::Arc;
 
-pub(super) fn write(connection: &Connection, of: &Words) -> Result<()> {
-    let Words { org, kind, id, words, is_new } = of;
+pub(super) fn write(connection: &Connection, of: &SearchWords) -> Result<()> {
+    let SearchWords { org, kind, id, words, is_new } = of;
     if !is_new {
         let sql = "DELETE FROM words WHERE org = ?1 AND kind = ?2 AND id = ?3";
         let mut remove = connection.prepare_cached(sql).map_err(broken)?;
@@ -50,7 +50,7 @@ impl Question {
     }
 
     /// The ids of records that match all words, in the order of the first one; `None` if there are no words.
-    fn with_words(&mut self, kind: Kind, text: &Text, limit: usize) -> Option<String> {
+    fn with_words(&mut self, kind: SearchedKind, text: &SearchText, limit: usize) -> Option<String> {
         let mut stretches = text.stretches().into_iter();
         let (from, to) = stretches.next()?;
         let (from, to) = (self.give(from), self.give(to));
@@ -69,13 +69,13 @@ impl Question {
     }
 
     /// The ids of records whose id begins with the text's id.
-    fn with_id(&mut self, kind: Kind, text: &Text, limit: usize) -> Option<String> {
+    fn with_id(&mut self, kind: SearchedKind, text: &SearchText, limit: usize) -> Option<String> {
         let (from, to) = text.id_stretch()?;
         let (from, to) = (self.give(from), self.give(to));
         let (table, id) = match kind {
-            Kind::Account => ("accounts", "account"),
-            Kind::Customer => ("customers", "customer"),
-            Kind::Product => ("products", "product"),
+            SearchedKind::Account => ("accounts", "account"),
+            SearchedKind::Customer => ("customers", "customer"),
+            SearchedKind::Product => ("products", "product"),
         };
         Some(format!(
             "SELECT id FROM (SELECT {id} AS id FROM {table} WHERE org = ?1 AND {id} >= {from} AND {id} < {to}
@@ -84,16 +84,16 @@ impl Question {
     }
 
     /// The ids of all matching records of a kind, without duplicates; `None` if nothing can match.
-    fn fitting(&mut self, kind: Kind, text: &Text) -> Option<String> {
+    fn fitting(&mut self, kind: SearchedKind, text: &SearchText) -> Option<String> {
         let parts = [self.with_words(kind, text, MOST_MATCHES), self.with_id(kind, text, MOST_MATCHES)];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         (!parts.is_empty()).then(|| parts.join(" UNION "))
     }
 
     /// Matching accounts, and accounts of matching customers.
-    fn fitting_accounts(&mut self, text: &Text) -> Option<String> {
-        let accounts = self.fitting(Kind::Account, text)?;
-        let customers = self.fitting(Kind::Customer, text)?;
+    fn fitting_accounts(&mut self, text: &SearchText) -> Option<String> {
+        let accounts = self.fitting(SearchedKind::Account, text)?;
+        let customers = self.fitting(SearchedKind::Customer, text)?;
         Some(format!(
             "{accounts} UNION SELECT c.account FROM ({customers}) f CROSS JOIN account_customers c
              INDEXED BY account_customers_by_customer ON c.org = ?1 AND c.customer = f.id"
@@ -121,7 +121,7 @@ impl Question {
 }
 
 /// The same text, starting with the word that has the fewest records.
-fn narrowest_first(connection: &Connection, org: OrgId, text: &Text) -> Result<Text> {
+fn narrowest_first(connection: &Connection, org: OrgId, text: &SearchText) -> Result<SearchText> {
     if text.words.len() < 2 {
         return Ok(text.clone());
     }
@@ -240,10 +240,15 @@ pub(super) fn accounts(
     })
 }
 
-pub(super) fn customers(connection: &Connection, org: OrgId, text: &Text, page: &Page) -> Result<Vec<CustomerRow>> {
+pub(super) fn customers(
+    connection: &Connection,
+    org: OrgId,
+    text: &SearchText,
+    page: &Page,
+) -> Result<Vec<CustomerRow>> {
     let mut question = Question::of(org);
     let text = narrowest_first(connection, org, text)?;
-    let Some(fitting) = question.fitting(Kind::Customer, &text) else { return Ok(Vec::new()) };
+    let Some(fitting) = question.fitting(SearchedKind::Customer, &text) else { return Ok(Vec::new()) };
     let page = question.page("f.id", page);
     let sql = format!(
         "SELECT {CUSTOMER_COLUMNS} FROM (SELECT f.id FROM ({fitting}) f WHERE {page}) f
@@ -255,8 +260,8 @@ pub(super) fn customers(connection: &Connection, org: OrgId, text: &Text, page: 
 pub(super) fn find(
     connection: &Connection,
     org: OrgId,
-    kind: Kind,
-    searched: &Text,
+    kind: SearchedKind,
+    searched: &SearchText,
     limit: usize,
 ) -> Result<Vec<Arc<str>>> {
     let searched = &narrowest_first(connection, org, searched)?;

@@ -6,7 +6,8 @@ use daybook_store::Store;
 use daybook_store::batch::{CustomerWrite, ProductWrite, Unit};
 use daybook_store::outbox::Attempt;
 use daybook_store::portfolio_queries::{
-    AccountSearch, Attention, FoundAccount, HourFigure, Kind, LateFigure, StatusFigure, Sum, Summed, Text, Words,
+    AccountSearch, Attention, FoundAccount, HourFigure, LateFigure, SearchText, SearchWords, SearchedKind,
+    StatusFigure, Sum, Summed,
 };
 use daybook_store::records::{AccountNow, AccountRow, CustomerRow, ItemRow, Mode, OrgId, Page, ProductRow};
 use std::sync::Arc;
@@ -14,17 +15,17 @@ use std::sync::Arc;
 /// An account with its current values and its words.
 fn account_like(org: OrgId, id: &str, product: &str, now: AccountNow, words: &[&str]) -> Unit {
     let unit = account_unit(insert(AccountRow { now, ..account_row(org, id, product) }));
-    Unit { words: vec![words_of(org, Kind::Account, id, words, true)], ..unit }
+    Unit { words: vec![words_of(org, SearchedKind::Account, id, words, true)], ..unit }
 }
 
-fn words_of(org: OrgId, kind: Kind, id: &str, words: &[&str], is_new: bool) -> Words {
-    Words { org, kind, id: id.into(), words: words.iter().map(|word| (*word).to_owned()).collect(), is_new }
+fn words_of(org: OrgId, kind: SearchedKind, id: &str, words: &[&str], is_new: bool) -> SearchWords {
+    SearchWords { org, kind, id: id.into(), words: words.iter().map(|word| (*word).to_owned()).collect(), is_new }
 }
 
 fn customer_like(org: OrgId, id: &str, words: &[&str]) -> Unit {
     Unit {
         customers: vec![CustomerWrite::Insert(Box::new(customer_row(org, id)))],
-        words: vec![words_of(org, Kind::Customer, id, words, true)],
+        words: vec![words_of(org, SearchedKind::Customer, id, words, true)],
         ..Unit::default()
     }
 }
@@ -37,8 +38,8 @@ fn late_since(seconds: i64) -> AccountNow {
     AccountNow { oldest_unpaid_due: Some(at(seconds)), processed_through: Some(at(900)), ..now() }
 }
 
-fn text(words: &[&str], id: Option<&str>) -> Text {
-    Text { words: words.iter().map(|word| (*word).to_owned()).collect(), id: id.map(str::to_owned) }
+fn text(words: &[&str], id: Option<&str>) -> SearchText {
+    SearchText { words: words.iter().map(|word| (*word).to_owned()).collect(), id: id.map(str::to_owned) }
 }
 
 fn page(limit: usize) -> Page {
@@ -227,23 +228,23 @@ pub async fn things_are_found_by_all_words(store: Arc<dyn Store>) {
         write.customers = Some(vec![(customer.into(), "PRIMARY".into())]);
         written(&store, vec![account_unit(write)]).await;
     }
-    let found = async |kind, searched: Text| -> Vec<String> {
+    let found = async |kind, searched: SearchText| -> Vec<String> {
         let found = store.find(one, kind, &searched, 10).await.unwrap();
         found.iter().map(ToString::to_string).collect()
     };
-    assert_eq!(found(Kind::Customer, text(&["doe"], None)).await, ["c1", "c2"]);
-    assert_eq!(found(Kind::Customer, text(&["ja"], None)).await, ["c1"]);
-    assert_eq!(found(Kind::Customer, text(&["do", "j"], None)).await, ["c1", "c2"]);
-    assert_eq!(found(Kind::Customer, text(&["do", "jo"], None)).await, ["c2"]);
-    assert_eq!(found(Kind::Customer, text(&["jane", "john"], None)).await, [""; 0]);
-    assert_eq!(found(Kind::Customer, text(&["doe"], Some("c2"))).await, ["c2", "c1"]);
-    assert_eq!(found(Kind::Account, text(&["doe"], None)).await, ["c1-loan"]);
-    assert_eq!(found(Kind::Account, text(&[], Some("c1"))).await, ["c1-loan"]);
-    assert_eq!(found(Kind::Account, text(&[], Some("C1"))).await, [""; 0]);
-    assert_eq!(found(Kind::Product, text(&["doe"], Some("c1"))).await, [""; 0]);
-    assert_eq!(found(Kind::Customer, text(&[], None)).await, [""; 0]);
+    assert_eq!(found(SearchedKind::Customer, text(&["doe"], None)).await, ["c1", "c2"]);
+    assert_eq!(found(SearchedKind::Customer, text(&["ja"], None)).await, ["c1"]);
+    assert_eq!(found(SearchedKind::Customer, text(&["do", "j"], None)).await, ["c1", "c2"]);
+    assert_eq!(found(SearchedKind::Customer, text(&["do", "jo"], None)).await, ["c2"]);
+    assert_eq!(found(SearchedKind::Customer, text(&["jane", "john"], None)).await, [""; 0]);
+    assert_eq!(found(SearchedKind::Customer, text(&["doe"], Some("c2"))).await, ["c2", "c1"]);
+    assert_eq!(found(SearchedKind::Account, text(&["doe"], None)).await, ["c1-loan"]);
+    assert_eq!(found(SearchedKind::Account, text(&[], Some("c1"))).await, ["c1-loan"]);
+    assert_eq!(found(SearchedKind::Account, text(&[], Some("C1"))).await, [""; 0]);
+    assert_eq!(found(SearchedKind::Product, text(&["doe"], Some("c1"))).await, [""; 0]);
+    assert_eq!(found(SearchedKind::Customer, text(&[], None)).await, [""; 0]);
 
-    let customers = async |searched: Text, page: Page| -> Vec<String> {
+    let customers = async |searched: SearchText, page: Page| -> Vec<String> {
         let found = store.search_customers(one, &searched, &page).await.unwrap();
         found.iter().map(|row| row.customer_id.to_string()).collect()
     };
@@ -256,7 +257,7 @@ pub async fn things_are_found_by_all_words(store: Arc<dyn Store>) {
     assert_eq!(whole, [customer_row(one, "c2")]);
 
     let accounts =
-        async |searched: Text| ids(&store, one, &AccountSearch { text: Some(searched), ..everything() }).await;
+        async |searched: SearchText| ids(&store, one, &AccountSearch { text: Some(searched), ..everything() }).await;
     assert_eq!(accounts(text(&["crm"], None)).await, ["c1-loan"]);
     assert_eq!(accounts(text(&["john"], None)).await, ["a2", "c1-loan"]);
     assert_eq!(accounts(text(&["jane"], None)).await, [""; 0]);
@@ -271,10 +272,11 @@ pub async fn words_follow_what_they_belong_to(store: Arc<dyn Store>) {
     written(&store, vec![customer_like(org, "a", &["old", "both"]), customer_like(org, "b", &["old"])]).await;
     let changed = |version, words: &[&str]| Unit {
         customers: vec![CustomerWrite::Update(Box::new(CustomerRow { version, ..customer_row(org, "a") }))],
-        words: vec![words_of(org, Kind::Customer, "a", words, false)],
+        words: vec![words_of(org, SearchedKind::Customer, "a", words, false)],
         ..Unit::default()
     };
-    let found = async |word: &str| store.find(org, Kind::Customer, &text(&[word], None), 10).await.unwrap().len();
+    let found =
+        async |word: &str| store.find(org, SearchedKind::Customer, &text(&[word], None), 10).await.unwrap().len();
     stale(&store, changed(7, &["stale"])).await;
     assert_eq!((found("stale").await, found("old").await), (0, 2));
     written(&store, vec![changed(2, &["new", "both"])]).await;

@@ -42,14 +42,14 @@ fn payments_survive_kills(database: &str, place: &Place, kills: u64) {
     let load = Load::start(&chance, |_| client.another());
     for _ in 0..kills {
         // Waits until a payment was acknowledged since the last kill, and then up to a third of a second more.
-        let before = load.figures.acknowledged();
-        until("a payment", || if load.figures.acknowledged() > before { Ok(()) } else { Err("none".to_owned()) });
+        let before = load.counts.acknowledged();
+        until("a payment", || if load.counts.acknowledged() > before { Ok(()) } else { Err("none".to_owned()) });
         thread::sleep(Duration::from_millis(chance.below(350)));
         server.kill();
         server = place.serve();
         client.lead_to(server.url());
     }
-    let unanswered = load.figures.unanswered.load(Ordering::SeqCst);
+    let unanswered = load.counts.unanswered.load(Ordering::SeqCst);
     let acknowledged = load.end();
     assert_all_there_once(&client, &acknowledged);
     place.verify();

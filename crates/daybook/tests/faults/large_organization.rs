@@ -64,10 +64,11 @@ fn check(database: &str, place: &Place) {
         large.make_product(product, cycle);
     }
     let mut payer = Payer { client: &client, large: &large, number: 0 };
-    let figures = payer.pay_while("months opened", || large.open("monthly", "m", monthly, "1996-11-17T12:00:00-05:00"));
-    figures.print(database);
+    let measured =
+        payer.pay_while("months opened", || large.open("monthly", "m", monthly, "1996-11-17T12:00:00-05:00"));
+    measured.print(database);
     if asked().is_none() {
-        assert!(figures.between <= MOST_BETWEEN, "{} accounts were done between two payments", figures.between);
+        assert!(measured.between <= MOST_BETWEEN, "{} accounts were done between two payments", measured.between);
     }
     payer.pay_while("days opened", || large.open("daily", "d", daily, "1950-11-17T12:00:00-05:00")).print(database);
     large.release(&mut payer, database, "held-monthly", "hm", monthly, "1996-11-17T12:00:00-05:00");
@@ -137,12 +138,12 @@ impl Large<'_> {
     fn release(&self, payer: &mut Payer<'_>, database: &str, product: &str, name: &str, count: usize, from: &str) {
         self.open(product, name, count, from);
         let what = format!("{product} released");
-        let figures = payer.pay_while(&what, || {
+        let measured = payer.pay_while(&what, || {
             let form = json!({ "migration_mode": false });
             self.server.put(&format!("/products/{product}/migration_mode"), &self.secret, &form).good();
             self.wait_for(product);
         });
-        figures.print(database);
+        measured.print(database);
     }
 }
 
@@ -154,7 +155,7 @@ struct Payer<'a> {
 }
 
 /// The results of a payer.
-struct Figures {
+struct Measured {
     what: String,
     took: Vec<Duration>,
     most_kib: u64,
@@ -163,7 +164,7 @@ struct Figures {
 
 impl Payer<'_> {
     /// Makes payments repeatedly while some work runs.
-    fn pay_while(&mut self, what: &str, work: impl FnOnce() + Send) -> Figures {
+    fn pay_while(&mut self, what: &str, work: impl FnOnce() + Send) -> Measured {
         let (mut took, mut most_kib, mut between, mut before) = (Vec::new(), 0, 0, 0);
         let part = Stopwatch::start();
         self.large.is_over.store(false, Relaxed);
@@ -189,11 +190,11 @@ impl Payer<'_> {
             working.join().expect("the large organization's calls work");
         });
         took.sort();
-        Figures { what: what.to_owned(), took, most_kib, between }
+        Measured { what: what.to_owned(), took, most_kib, between }
     }
 }
 
-impl Figures {
+impl Measured {
     fn print(&self, database: &str) {
         let percentile = |percent: usize| self.took[(self.took.len() * percent / 100).min(self.took.len() - 1)];
         println!(

@@ -22,14 +22,14 @@ pub type Acknowledged = BTreeMap<(String, String), i64>;
 
 /// Counts of the results, updated during the run.
 #[derive(Debug, Default)]
-pub struct Figures {
+pub struct LoadCounts {
     pub acknowledged: AtomicU64,
     pub unavailable: AtomicU64,
     pub unanswered: AtomicU64,
     is_over: AtomicBool,
 }
 
-impl Figures {
+impl LoadCounts {
     pub fn acknowledged(&self) -> u64 {
         self.acknowledged.load(Ordering::SeqCst)
     }
@@ -46,7 +46,7 @@ impl Figures {
 /// Running callers.
 #[derive(Debug)]
 pub struct Load {
-    pub figures: Arc<Figures>,
+    pub counts: Arc<LoadCounts>,
     callers: Vec<JoinHandle<Acknowledged>>,
 }
 
@@ -69,36 +69,36 @@ pub fn make_accounts(client: &ApiClient) {
 impl Load {
     /// Starts the callers, each with its own client.
     pub fn start(chance: &Chance, client_of: impl Fn(u64) -> ApiClient) -> Load {
-        let figures = Arc::new(Figures::default());
+        let counts = Arc::new(LoadCounts::default());
         let callers = (0..CALLERS).map(|caller| {
-            let (figures, chance, client) = (figures.clone(), chance.for_one(caller), client_of(caller));
-            thread::spawn(move || work(caller, chance, &client, &figures))
+            let (counts, chance, client) = (counts.clone(), chance.for_one(caller), client_of(caller));
+            thread::spawn(move || work(caller, chance, &client, &counts))
         });
-        Load { callers: callers.collect(), figures }
+        Load { callers: callers.collect(), counts }
     }
 
     /// Ends each caller once its payment is acknowledged. Returns everything that was acknowledged.
     pub fn end(self) -> Acknowledged {
-        self.figures.is_over.store(true, Ordering::SeqCst);
+        self.counts.is_over.store(true, Ordering::SeqCst);
         self.callers.into_iter().flat_map(|caller| caller.join().expect("a caller met nothing unforeseen")).collect()
     }
 }
 
-fn work(caller: u64, mut chance: Chance, client: &ApiClient, figures: &Figures) -> Acknowledged {
+fn work(caller: u64, mut chance: Chance, client: &ApiClient, counts: &LoadCounts) -> Acknowledged {
     let mut acknowledged = Acknowledged::new();
     let mut number = 0;
-    while !figures.is_over.load(Ordering::SeqCst) {
+    while !counts.is_over.load(Ordering::SeqCst) {
         number += 1;
         let (account, id) = (account(chance.below(ACCOUNTS)), format!("caller-{caller}-{number}"));
         let cents = 1 + chance.below(1_000) as i64;
-        send_until_acknowledged(client, &account, &id, cents, figures);
-        figures.acknowledged.fetch_add(1, Ordering::SeqCst);
+        send_until_acknowledged(client, &account, &id, cents, counts);
+        counts.acknowledged.fetch_add(1, Ordering::SeqCst);
         acknowledged.insert((account, id), cents);
     }
     acknowledged
 }
 
-fn send_until_acknowledged(client: &ApiClient, account: &str, id: &str, cents: i64, figures: &Figures) {
+fn send_until_acknowledged(client: &ApiClient, account: &str, id: &str, cents: i64, counts: &LoadCounts) {
     let body = json!({ "line_item_id": id, "original_amount_cents": cents });
     // For ten minutes at least.
     for _ in 0..30_000 {
@@ -111,10 +111,10 @@ fn send_until_acknowledged(client: &ApiClient, account: &str, id: &str, cents: i
                 assert_eq!(reply.status, 503, "{}", reply.text);
                 let seconds = reply.retry_after.as_ref().and_then(|text| text.parse::<u32>().ok());
                 assert!(seconds.is_some(), "503 says when to come again: {reply:?}");
-                figures.unavailable.fetch_add(1, Ordering::SeqCst);
+                counts.unavailable.fetch_add(1, Ordering::SeqCst);
             }
             Err(_) => {
-                figures.unanswered.fetch_add(1, Ordering::SeqCst);
+                counts.unanswered.fetch_add(1, Ordering::SeqCst);
             }
         }
         thread::sleep(BEFORE_SENDING_AGAIN);

@@ -23,15 +23,15 @@ fn payments_survive_outages_of_the_database() {
         until(what, || if count() >= before + by { Ok(()) } else { Err(format!("{} of them", count() - before)) });
     };
     for _ in 0..outages {
-        more("payments before an outage", &|| load.figures.acknowledged(), 20);
+        more("payments before an outage", &|| load.counts.acknowledged(), 20);
         database.stop_immediate();
-        more("answers of 503", &|| load.figures.unavailable(), 10);
+        more("answers of 503", &|| load.counts.unavailable(), 10);
         assert_eq!(client.get("/healthz").status, 200, "the server itself is well");
         assert_eq!(client.get("/readyz").status, 503);
         database.start_again();
-        more("payments after an outage", &|| load.figures.acknowledged(), 20);
+        more("payments after an outage", &|| load.counts.acknowledged(), 20);
     }
-    let (unavailable, unanswered) = (load.figures.unavailable(), load.figures.unanswered());
+    let (unavailable, unanswered) = (load.counts.unavailable(), load.counts.unanswered());
     let acknowledged = load.end();
     assert_eq!(unanswered, 0, "every call has an answer");
     until("readiness", || match client.get("/readyz").status {

@@ -68,8 +68,8 @@ fn calls_in_flight_are_answered_at_a_stop(database: &str, place: &Place) {
     let load = Load::start(&Chance::of_seed(seed()), |_| client.another());
     let mut ids = Vec::new();
     for stop in 0..stops {
-        let before = load.figures.acknowledged();
-        until("load", || if load.figures.acknowledged() > before + 20 { Ok(()) } else { Err("none".to_owned()) });
+        let before = load.counts.acknowledged();
+        until("load", || if load.counts.acknowledged() > before + 20 { Ok(()) } else { Err("none".to_owned()) });
         let address = server.url().trim_start_matches("http://").to_owned();
         let begun: Vec<InFlight> =
             (0..IN_FLIGHT).map(|number| InFlight::begin(&address, format!("in-flight-{stop}-{number}"))).collect();

@@ -3,21 +3,21 @@
 use crate::support::Home;
 use std::fmt;
 
-macro_rules! figures {
+macro_rules! counts {
     ($($name:ident: $text:literal),* $(,)?) => {
         /// Counts of what happened.
         #[derive(Clone, Debug, Default)]
-        pub struct Figures {
+        pub struct CampaignCounts {
             $(pub $name: u64,)*
         }
 
-        impl Figures {
-            pub fn add(&mut self, other: &Figures) {
+        impl CampaignCounts {
+            pub fn add(&mut self, other: &CampaignCounts) {
                 $(self.$name += other.$name;)*
             }
         }
 
-        impl fmt::Display for Figures {
+        impl fmt::Display for CampaignCounts {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 $(write!(f, "{} {}, ", self.$name, $text)?;)*
                 write!(f, "0 forgotten")
@@ -26,7 +26,7 @@ macro_rules! figures {
     };
 }
 
-figures! {
+counts! {
     seeds: "seeds",
     hours: "hours by the clock",
     messages: "messages",
@@ -51,7 +51,7 @@ figures! {
     lost: "nodes lost",
 }
 
-impl Figures {
+impl CampaignCounts {
     /// Fails if something never happened, because then the campaigns show nothing about it.
     pub fn assert_all_happened(&self, home: Home, seeds: u64) {
         if seeds < 10 {

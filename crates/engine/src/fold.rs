@@ -6,7 +6,7 @@
 
 use crate::calendar::Day;
 use crate::installment::Installment;
-use crate::installment::loan::{Loan, Poured};
+use crate::installment::loan::{Allocation, Loan};
 use crate::item::{Change, ItemChange, ItemId, ItemStatus, LineItem, Name};
 use crate::money::{Cents, Overflow};
 use crate::notify::{NoticeKind, Pending, Setting};
@@ -40,7 +40,7 @@ pub struct Revision {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Revised {
     /// As if it had never been made, though its item stays. Holds where its money went before.
-    Reversed(Poured),
+    Reversed(Allocation),
     /// As if it had never been made.
     Invalid,
     /// The payment is authorized and becomes valid later, so it counts from its own time.

@@ -1,6 +1,6 @@
 //! The state of an account: the result of folding a timeline.
 
-use crate::installment::loan::{Loan, Poured};
+use crate::installment::loan::{Allocation, Loan};
 use crate::item::{Component, Name};
 use crate::money::Cents;
 use crate::notify::Pending;
@@ -44,7 +44,7 @@ pub struct State {
     pub product: ProductState,
     /// Empty between steps; its capacity is reused for each payment.
     #[serde(skip)]
-    pub(crate) scratch: Poured,
+    pub(crate) scratch: Allocation,
 }
 
 /// The state of one type of product.
@@ -66,8 +66,8 @@ pub(crate) struct Unsettled {
 pub(crate) enum Undecided {
     /// The payment is pending and counts.
     Counts,
-    /// The payment is authorized and does not count yet. Holds what to pour when it becomes valid, and its effective
-    /// time.
+    /// The payment is authorized and does not count yet. Holds what to allocate when it becomes valid, and its
+    /// effective time.
     Waits { amount: Cents, allocation: Option<Component>, effective_at: Time },
     /// The payment is authorized and already counts, because a later entry makes it valid and the account is folded
     /// again.
@@ -92,7 +92,7 @@ impl State {
             decided_early: Vec::new(),
             notices: Vec::new(),
             product: ProductState::Installment(Loan::new()),
-            scratch: Poured::default(),
+            scratch: Allocation::default(),
         }
     }
 

@@ -175,7 +175,7 @@ pub(crate) enum Share {
 
 /// Where the money of a payment went.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Poured {
+pub(crate) struct Allocation {
     /// By row.
     pub shares: Vec<Share>,
     /// By line item, each with the order of the debt it paid down.
@@ -184,7 +184,7 @@ pub(crate) struct Poured {
     pub lowered: Option<Lowered>,
 }
 
-impl Poured {
+impl Allocation {
     /// The part that went to one component.
     pub fn component(&self, component: Component) -> Cents {
         let part = |(split, _): &(Split, u64)| if split.component == component { split.cents } else { Cents::ZERO };
@@ -238,21 +238,21 @@ pub(crate) struct Past {
 }
 
 impl Past {
-    /// Records a payment and where its money went. Empties `poured`.
-    pub fn remember(&mut self, name: Name, amount: Cents, status: ItemStatus, step: u64, poured: &mut Poured) {
+    /// Records a payment and where its money went. Empties `allocated`.
+    pub fn remember(&mut self, name: Name, amount: Cents, status: ItemStatus, step: u64, allocated: &mut Allocation) {
         let (shares, paid_down) = (self.shares.len() as u32, self.paid_down.len() as u32);
-        self.shares.append(&mut poured.shares);
-        self.paid_down.append(&mut poured.paid_down);
+        self.shares.append(&mut allocated.shares);
+        self.paid_down.append(&mut allocated.paid_down);
         let shares = shares..self.shares.len() as u32;
         let paid_down = paid_down..self.paid_down.len() as u32;
-        let lowered = poured.lowered.take();
+        let lowered = allocated.lowered.take();
         self.payments.push(Applied { name, amount, status, reversed: false, step, shares, paid_down, lowered });
     }
 
     /// Where the money of a payment went.
-    pub fn poured(&self, payment: &Applied) -> Poured {
+    pub fn allocation_of(&self, payment: &Applied) -> Allocation {
         let within = |range: &Range<u32>| range.start as usize..range.end as usize;
-        Poured {
+        Allocation {
             shares: self.shares[within(&payment.shares)].to_vec(),
             paid_down: self.paid_down[within(&payment.paid_down)].to_vec(),
             lowered: payment.lowered.clone(),

@@ -218,8 +218,8 @@ fn credit_offsets() {
     }
 }
 
-/// Debit offsets are poured like a payment for their component, but do not count as one: 20.00 to a fee of 3.00, or to
-/// 12.00 of interest, continues in the product's order. Money in excess of all debt is kept.
+/// Debit offsets are allocated like a payment for their component, but do not count as one: 20.00 to a fee of 3.00, or
+/// to 12.00 of interest, continues in the product's order. Money in excess of all debt is kept.
 #[test]
 fn debit_offsets() {
     for (component, told) in [

@@ -115,8 +115,8 @@ fn backdated_under_replay() {
     assert_eq!((payment.effective_at, payment.applied_at), (at(BEFORE), at(BEFORE)));
 }
 
-/// A replay that pays off closes the account: 1200.00 + 12.00 on the 15th. A later payment is poured again: the 50.00
-/// of the 18th finds nothing owed and is kept.
+/// A replay that pays off closes the account: 1200.00 + 12.00 on the 15th. A later payment is allocated again: the
+/// 50.00 of the 18th finds nothing owed and is kept.
 #[test]
 fn a_replay_that_pays_off() {
     let mut book = loan().replaying().open();

@@ -1,6 +1,6 @@
 //! The waterfall: where the money of a payment goes.
 //!
-//! Money is poured into buckets. A bucket combines when a debt is due (past due, due, in advance) and its kind
+//! Money is allocated to buckets. A bucket combines when a debt is due (past due, due, in advance) and its kind
 //! (`DUE_INTEREST`). The product's order decides which bucket is filled first; its span decides whether a whole bucket
 //! or a whole instalment is filled before the next. Money left when nothing is due follows the product's surplus rule.
 //! Only money in excess of all debt is kept as the borrower's surplus.
@@ -8,7 +8,7 @@
 //! Interest after maturity has its own row after the last one. In every order it is filled right after the principal of
 //! the last row, unless the payer allocates the payment to interest.
 
-use super::loan::{Poured, Share};
+use super::loan::{Allocation, Share};
 use super::terms::{Bucket, Due, Owed, Span, Surplus};
 use crate::fold::{FoldError, StepContext};
 use crate::item::Component;
@@ -17,8 +17,8 @@ use crate::money::Cents;
 /// The bucket of the last row's principal once interest after maturity accrues.
 const LAST_PRINCIPAL: Bucket = Bucket::new(Due::Past, Owed::Principal);
 
-/// Money being poured.
-pub(crate) struct Pouring {
+/// Money being allocated.
+pub(crate) struct MoneyToAllocate {
     /// The money that is left.
     pub left: Cents,
     /// Interest of the open period that is owed but is not a line item yet.
@@ -26,32 +26,32 @@ pub(crate) struct Pouring {
     /// Whether it covers everything owed now: then it pays no interest of periods that have not begun.
     pub pays_off: bool,
     /// Where it went.
-    pub poured: Poured,
+    pub allocated: Allocation,
 }
 
 impl StepContext<'_> {
-    /// Pours an amount over all debts.
-    pub fn pour(&mut self, amount: Cents, allocation: Option<Component>) -> Result<Poured, FoldError> {
+    /// Allocates an amount to all debts.
+    pub fn allocate(&mut self, amount: Cents, named: Option<Component>) -> Result<Allocation, FoldError> {
         self.accrue();
-        let poured = core::mem::take(&mut self.state.scratch);
+        let allocated = core::mem::take(&mut self.state.scratch);
         let accrued = self.unrecognised()?;
         let pays_off = amount >= self.state.balances().owed() + accrued;
-        let mut pouring = Pouring { left: amount, accrued, pays_off, poured };
-        if let Some(component) = allocation {
-            self.pour_allocated(&mut pouring, component)?;
+        let mut money = MoneyToAllocate { left: amount, accrued, pays_off, allocated };
+        if let Some(component) = named {
+            self.allocate_as_named(&mut money, component)?;
         }
-        self.pour_in_order(&mut pouring)?;
-        self.pour_surplus(&mut pouring, &self.plan.order_ahead)?;
-        self.pour_rest(&mut pouring)?;
-        if pouring.left.is_positive() {
-            self.state.surplus += pouring.left;
-            pouring.poured.shares.push(Share::Surplus { cents: pouring.left });
+        self.allocate_in_order(&mut money)?;
+        self.allocate_surplus(&mut money, &self.plan.order_ahead)?;
+        self.allocate_rest(&mut money)?;
+        if money.left.is_positive() {
+            self.state.surplus += money.left;
+            money.allocated.shares.push(Share::Surplus { cents: money.left });
         }
-        Ok(pouring.poured)
+        Ok(money.allocated)
     }
 
-    /// Pours into the component that the payer named: first past due, then due, then the rest of it.
-    fn pour_allocated(&mut self, pouring: &mut Pouring, component: Component) -> Result<(), FoldError> {
+    /// Allocates to the component that the payer named: first past due, then due, then the rest of it.
+    fn allocate_as_named(&mut self, money: &mut MoneyToAllocate, component: Component) -> Result<(), FoldError> {
         let kinds: &[Owed] = match component {
             Component::Principal => &[Owed::Principal],
             Component::Interest => &[Owed::Interest],
@@ -59,57 +59,57 @@ impl StepContext<'_> {
         };
         for due in [Due::Past, Due::Now] {
             for owed in kinds {
-                self.fill_bucket(pouring, Bucket::new(due, *owed))?;
+                self.fill_bucket(money, Bucket::new(due, *owed))?;
             }
             if component == Component::Interest {
-                self.fill_tail(pouring, due)?;
+                self.fill_tail(money, due)?;
             }
         }
         match component {
-            Component::Principal => self.pour_surplus(pouring, &[Owed::Principal]),
+            Component::Principal => self.allocate_surplus(money, &[Owed::Principal]),
             Component::Interest => {
                 for instalment in self.state.loan().current()..=self.plan.count() {
-                    self.fill(pouring, instalment, Owed::Interest)?;
+                    self.fill(money, instalment, Owed::Interest)?;
                 }
-                self.pour_accrued(pouring)
+                self.pay_accrued_interest(money)
             }
             Component::Fee => Ok(()),
         }
     }
 
-    fn pour_in_order(&mut self, pouring: &mut Pouring) -> Result<(), FoldError> {
+    fn allocate_in_order(&mut self, money: &mut MoneyToAllocate) -> Result<(), FoldError> {
         match self.plan.policy.span {
-            Span::BucketFirst => self.pour_by_bucket(pouring),
-            Span::OldestInstalmentFirst => self.pour_by_instalment(pouring),
-            Span::InstalmentsFirst => self.pour_instalments_then_fees(pouring),
+            Span::BucketFirst => self.allocate_by_bucket(money),
+            Span::OldestInstalmentFirst => self.allocate_by_instalment(money),
+            Span::InstalmentsFirst => self.allocate_instalments_then_fees(money),
         }
     }
 
     /// Fills one bucket of all instalments, then the next bucket.
-    fn pour_by_bucket(&mut self, pouring: &mut Pouring) -> Result<(), FoldError> {
+    fn allocate_by_bucket(&mut self, money: &mut MoneyToAllocate) -> Result<(), FoldError> {
         for bucket in &self.plan.order {
-            self.fill_bucket(pouring, *bucket)?;
+            self.fill_bucket(money, *bucket)?;
             if *bucket == LAST_PRINCIPAL {
-                self.pour_tail(pouring)?;
+                self.fill_whole_tail(money)?;
             }
         }
         Ok(())
     }
 
     /// Fills all buckets of the oldest instalment, then of the next. Fees that belong to no instalment are last.
-    fn pour_by_instalment(&mut self, pouring: &mut Pouring) -> Result<(), FoldError> {
+    fn allocate_by_instalment(&mut self, money: &mut MoneyToAllocate) -> Result<(), FoldError> {
         let (order, last) = (&self.plan.order, self.plan.count());
         let oldest_fee = self.state.loan().fees.iter().map(|fee| fee.instalment).min();
         let first = self.state.loan().first_row.min(oldest_fee.unwrap_or(u32::MAX));
         for instalment in (first..=self.last_begun()).chain([last + 1]) {
             let due = self.due(instalment);
             for bucket in order.iter().filter(|bucket| bucket.due == due) {
-                self.fill(pouring, instalment, bucket.owed)?;
+                self.fill(money, instalment, bucket.owed)?;
                 if instalment == last && *bucket == LAST_PRINCIPAL {
-                    self.pour_tail(pouring)?;
+                    self.fill_whole_tail(money)?;
                 }
             }
-            if pouring.left.is_zero() {
+            if money.left.is_zero() {
                 break;
             }
         }
@@ -117,59 +117,59 @@ impl StepContext<'_> {
     }
 
     /// Fills interest after maturity: the posted part, then the part accrued since.
-    fn pour_tail(&mut self, pouring: &mut Pouring) -> Result<(), FoldError> {
-        self.fill_tail(pouring, Due::Past)?;
-        self.fill_tail(pouring, Due::Now)
+    fn fill_whole_tail(&mut self, money: &mut MoneyToAllocate) -> Result<(), FoldError> {
+        self.fill_tail(money, Due::Past)?;
+        self.fill_tail(money, Due::Now)
     }
 
     /// Fills interest and principal of the oldest instalment, then of the next; then fees, bucket by bucket. So the
     /// amount of an instalment pays that instalment, however late it is paid.
-    fn pour_instalments_then_fees(&mut self, pouring: &mut Pouring) -> Result<(), FoldError> {
+    fn allocate_instalments_then_fees(&mut self, money: &mut MoneyToAllocate) -> Result<(), FoldError> {
         let order = &self.plan.order;
         let is_fee = |bucket: &&Bucket| matches!(bucket.owed, Owed::Fee | Owed::Penalty);
         for instalment in self.state.loan().first_row..=self.last_begun() {
             let due = self.due(instalment);
             for bucket in order.iter().filter(|bucket| bucket.due == due && !is_fee(bucket)) {
-                self.fill(pouring, instalment, bucket.owed)?;
+                self.fill(money, instalment, bucket.owed)?;
             }
-            if pouring.left.is_zero() {
+            if money.left.is_zero() {
                 return Ok(());
             }
         }
-        self.pour_tail(pouring)?;
+        self.fill_whole_tail(money)?;
         for bucket in order.iter().filter(is_fee) {
-            self.fill_bucket(pouring, *bucket)?;
+            self.fill_bucket(money, *bucket)?;
         }
         Ok(())
     }
 
-    /// Pours money left when nothing is due, by the product's surplus rule. `kinds` lists what may be paid in advance,
-    /// in order.
-    fn pour_surplus(&mut self, pouring: &mut Pouring, kinds: &[Owed]) -> Result<(), FoldError> {
+    /// Allocates money left when nothing is due, by the product's surplus rule. `kinds` lists what may be paid in
+    /// advance, in order.
+    fn allocate_surplus(&mut self, money: &mut MoneyToAllocate, kinds: &[Owed]) -> Result<(), FoldError> {
         if self.plan.policy.surplus == Surplus::NextInstalment {
-            return self.pour_ahead(pouring, kinds);
+            return self.allocate_ahead(money, kinds);
         }
-        let cents = self.state.loan().unscheduled().min(pouring.left);
+        let cents = self.state.loan().unscheduled().min(money.left);
         if cents.is_zero() {
             return Ok(());
         }
         if self.plan.policy.surplus == Surplus::LastInstalment {
-            self.pour_principal(pouring, cents, Share::Tail { cents });
+            self.pay_principal(money, cents, Share::Tail { cents });
             return Ok(());
         }
         let row = self.last_begun();
         self.loan().row_mut(row).extra += cents;
         self.loan().posted_principal += cents;
-        self.pour_principal(pouring, cents, Share::Extra { row, cents });
-        self.spread_anew(pouring)
+        self.pay_principal(money, cents, Share::Extra { row, cents });
+        self.spread_anew(money)
     }
 
     /// Pays the next instalments in advance.
-    fn pour_ahead(&mut self, pouring: &mut Pouring, kinds: &[Owed]) -> Result<(), FoldError> {
+    fn allocate_ahead(&mut self, money: &mut MoneyToAllocate, kinds: &[Owed]) -> Result<(), FoldError> {
         // The amount due of the open row is paid by now, so the open row may be the first.
         for instalment in self.state.loan().current()..=self.plan.count() {
             for owed in kinds {
-                self.fill(pouring, instalment, *owed)?;
+                self.fill(money, instalment, *owed)?;
             }
         }
         Ok(())
@@ -177,35 +177,35 @@ impl StepContext<'_> {
 
     /// Recalculates the rows whose period has not begun. The amount due of the open row is paid by now. A paid-off loan
     /// keeps its rows, in case a payment is undone.
-    fn spread_anew(&mut self, pouring: &mut Pouring) -> Result<(), FoldError> {
+    fn spread_anew(&mut self, money: &mut MoneyToAllocate) -> Result<(), FoldError> {
         if self.state.loan().unscheduled().is_zero() {
             return Ok(());
         }
         let current = self.state.loan().current();
         let first = if self.has_begun() { current + 1 } else { current };
-        pouring.poured.lowered = self.recalculate(first, Cents::ZERO)?;
+        money.allocated.lowered = self.recalculate(first, Cents::ZERO)?;
         Ok(())
     }
 
     /// If no principal is left to pay, pays all other debt before money becomes surplus.
-    fn pour_rest(&mut self, pouring: &mut Pouring) -> Result<(), FoldError> {
-        if pouring.left.is_zero() {
+    fn allocate_rest(&mut self, money: &mut MoneyToAllocate) -> Result<(), FoldError> {
+        if money.left.is_zero() {
             return Ok(());
         }
         for instalment in self.state.loan().first_row..=self.plan.count() + 1 {
-            self.fill_posted_interest(pouring, instalment);
+            self.fill_posted_interest(money, instalment);
         }
-        self.pour_accrued(pouring)
+        self.pay_accrued_interest(money)
     }
 
     /// Pays accrued interest that exceeds what the open row takes. It is owed nevertheless, and belongs to the next row
     /// with room for it.
-    fn pour_accrued(&mut self, pouring: &mut Pouring) -> Result<(), FoldError> {
+    fn pay_accrued_interest(&mut self, money: &mut MoneyToAllocate) -> Result<(), FoldError> {
         let mut instalment = self.open_row();
-        while pouring.accrued.is_positive() && pouring.left.is_positive() {
+        while money.accrued.is_positive() && money.left.is_positive() {
             let room = self.state.loan().interest_room(self.plan, instalment);
-            let cents = room.map_or(pouring.accrued, |room| room.min(pouring.accrued));
-            self.pour_accrued_into(pouring, instalment, cents)?;
+            let cents = room.map_or(money.accrued, |room| room.min(money.accrued));
+            self.pay_accrued_interest_of(money, instalment, cents)?;
             instalment += 1;
         }
         Ok(())

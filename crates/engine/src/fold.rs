@@ -263,7 +263,7 @@ impl<'a> StepContext<'a> {
             }
             Moment::GraceEnd => {
                 let instalment = self.state.loan().late_row;
-                Cause::GraceEnd { instalment, found: self.grace_end()? }
+                Cause::GraceEnd { instalment, grace_result: self.grace_end()? }
             }
             Moment::Notice(index) => {
                 let cause = Cause::Notice(self.fire(index)?);

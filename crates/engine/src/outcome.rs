@@ -134,7 +134,7 @@ pub enum Cause {
         /// The instalment, counted from 1.
         instalment: u32,
         /// The state of the instalment at that moment.
-        found: Found,
+        grace_result: GraceResult,
     },
     /// A configured notice.
     Notice(NoticeKind),
@@ -142,7 +142,7 @@ pub enum Cause {
 
 /// The state of an instalment when its grace ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Found {
+pub enum GraceResult {
     /// Paid.
     Paid,
     /// Unpaid, and late.

@@ -8,7 +8,7 @@ use super::terms::{InterestMethod, Method};
 use crate::fold::{FoldError, StepContext};
 use crate::item::{Component, ItemId, ItemKind, LineItem, Split};
 use crate::money::Cents;
-use crate::outcome::{EventKind, Found, Refusal};
+use crate::outcome::{EventKind, GraceResult, Refusal};
 use crate::status::Status;
 use crate::time::Time;
 use crate::timeline::{Entry, FeeClass};
@@ -241,7 +241,7 @@ impl StepContext<'_> {
         let period = &mut self.loan().period;
         period.through = today.clamp(period.through, period.end);
         while self.state.loan().late_row <= last && self.has_passed(self.state.loan().late_at) {
-            self.pass_fee_moment(|_| Found::Excused);
+            self.pass_fee_moment(|_| GraceResult::Excused);
         }
         self.loan().release_paid_rows(last);
         Ok(())

@@ -12,7 +12,7 @@ use super::terms::{Installment, Method};
 use crate::calendar::Day;
 use crate::item::{Component, ItemId, ItemKind, ItemStatus, Name, Split};
 use crate::money::Cents;
-use crate::outcome::Found;
+use crate::outcome::GraceResult;
 use crate::time::Time;
 use crate::timeline::FeeClass;
 use alloc::collections::VecDeque;
@@ -48,7 +48,7 @@ pub struct Row {
     /// Whether its grace ended while the status stopped late fees or the count; then it never counts as late.
     pub stopped: bool,
     /// The finding when its grace ended; `None` before, and if it was paid.
-    pub found: Option<Found>,
+    pub grace_result: Option<GraceResult>,
     /// Whether it was paid when it fell due, by money not given back since; meaningful once posted.
     pub on_time: bool,
 }

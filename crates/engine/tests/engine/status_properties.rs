@@ -6,7 +6,7 @@ use daybook_engine::installment::reading::read;
 use daybook_engine::installment::{InstallmentPolicy, LateFee, LateFeePolicy, Method, Pyramiding, Surplus};
 use daybook_engine::item::{ItemId, ItemKind, ItemStatus};
 use daybook_engine::money::{Cents, Percent};
-use daybook_engine::outcome::{EventKind, Found};
+use daybook_engine::outcome::{EventKind, GraceResult};
 use daybook_engine::replay::{Ledger, replay};
 use daybook_engine::status::{Standing, Status};
 use daybook_engine::terms::{Policy, ProductPolicy, Terms};
@@ -205,7 +205,7 @@ fn fees_came_before_late_rows(book: &Book) -> bool {
         paid_fees && {
             let (state, _) = replay(&book.terms, &book.entries, entry.place.at).unwrap();
             let mut rows = state.loan().numbered_rows();
-            rows.any(|(_, row)| row.found == Some(Found::Late) && row.unpaid() > Cents::ZERO)
+            rows.any(|(_, row)| row.grace_result == Some(GraceResult::Late) && row.unpaid() > Cents::ZERO)
         }
     })
 }

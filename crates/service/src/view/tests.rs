@@ -8,7 +8,7 @@ use daybook_engine::calendar::Day;
 use daybook_engine::installment::reading::read;
 use daybook_engine::installment::schedule::schedule;
 use daybook_engine::money::Cents;
-use daybook_engine::outcome::{Balances, Cause, Found, Outcome};
+use daybook_engine::outcome::{Balances, Cause, GraceResult, Outcome};
 use daybook_engine::replay::{Ledger, explain, replay};
 use daybook_engine::state::State;
 use daybook_engine::terms::Terms;
@@ -395,21 +395,22 @@ fn the_end_of_a_period_says_what_interest_it_earned() {
 fn the_end_of_a_grace_is_told_by_how_it_found_the_instalment() {
     let told = |found, fees_cents| {
         let change = Amounts::from(Balances { fees: Cents(fees_cents), ..Balances::default() });
-        let told = Told::moment(&Cause::GraceEnd { instalment: 2, found }, 12, &moment_amounts(&change)).unwrap();
+        let told = Told::moment(&Cause::GraceEnd { instalment: 2, grace_result: found }, 12, &moment_amounts(&change))
+            .unwrap();
         (told.event, told.description)
     };
-    let (event, words) = told(Found::Late, 1_500);
+    let (event, words) = told(GraceResult::Late, 1_500);
     let expected = "Instalment 2 was not paid in full by the end of its grace period: a late fee of 15.00 was charged.";
     assert_eq!((event, &*words), ("late_fee", expected));
-    let (event, words) = told(Found::Paid, 0);
+    let (event, words) = told(GraceResult::Paid, 0);
     assert_eq!((event, &*words), ("grace_end", "The grace period of instalment 2 ended; the instalment is paid."));
     let spared = "Instalment 2 was not paid in full, but no late fee was charged: the payments received covered it and \
                   went to older debt.";
-    assert_eq!(told(Found::Spared, 0).1, spared);
-    assert!(told(Found::Late, 0).1.contains("The instalment is late"));
-    assert!(told(Found::Uncounted, 0).1.contains("status stops the count of late instalments"));
-    assert!(told(Found::Excused, 0).1.contains("it fell due while the account was closed"));
-    assert!(told(Found::Stopped, 0).1.contains("the account's status stops late fees"));
+    assert_eq!(told(GraceResult::Spared, 0).1, spared);
+    assert!(told(GraceResult::Late, 0).1.contains("The instalment is late"));
+    assert!(told(GraceResult::Uncounted, 0).1.contains("status stops the count of late instalments"));
+    assert!(told(GraceResult::Excused, 0).1.contains("it fell due while the account was closed"));
+    assert!(told(GraceResult::Stopped, 0).1.contains("the account's status stops late fees"));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::installment::loan::{Allocation, Loan};
 use crate::item::{Change, ItemChange, ItemId, ItemStatus, LineItem, Name};
 use crate::money::{Cents, Overflow};
 use crate::notify::{NoticeKind, Pending, Setting};
-use crate::outcome::{Cause, Event, EventKind, Outcome, Refusal, Step};
+use crate::outcome::{Cause, Event, EventKind, FoldOutcome, Refusal, Step};
 use crate::state::State;
 use crate::status::{Standing, Status};
 use crate::terms::Terms;
@@ -80,7 +80,7 @@ enum Moment {
 ///
 /// The entries must be sorted by place and lie after everything folded into the state. Entries after `until` are
 /// ignored.
-pub fn fold(terms: &Terms, state: State, entries: &[Entry], until: Time) -> Result<(State, Outcome), FoldError> {
+pub fn fold(terms: &Terms, state: State, entries: &[Entry], until: Time) -> Result<(State, FoldOutcome), FoldError> {
     fold_as(terms, state, entries, until, FoldOptions::default(), None)
 }
 
@@ -91,7 +91,7 @@ pub fn fold_watched(
     entries: &[Entry],
     until: Time,
     watch: &mut dyn FoldObserver,
-) -> Result<(State, Outcome), FoldError> {
+) -> Result<(State, FoldOutcome), FoldError> {
     fold_as(terms, state, entries, until, FoldOptions::default(), Some(watch))
 }
 
@@ -120,7 +120,7 @@ pub struct ObservedStep<'a> {
     /// The account.
     pub state: &'a State,
     /// What the fold has produced so far.
-    pub out: &'a Outcome,
+    pub out: &'a FoldOutcome,
     /// The number of events in the outcome before this step; later events belong to this step.
     pub events_before: usize,
     /// Payments that are folded differently from their own entries.
@@ -144,12 +144,12 @@ pub(crate) fn fold_as(
     until: Time,
     how: FoldOptions<'_>,
     mut watch: Option<&mut (dyn FoldObserver + '_)>,
-) -> Result<(State, Outcome), FoldError> {
+) -> Result<(State, FoldOutcome), FoldError> {
     debug_assert!(entries.is_sorted_by_key(|entry| entry.place), "entries are in order");
     state.forget_slots();
     let due = entries.partition_point(|entry| entry.place.at <= until);
     // Capacity: a month that is paid on time has one input and produces about this many items and events.
-    let mut out = Outcome::with_room(2 * due, 3 * due);
+    let mut out = FoldOutcome::with_room(2 * due, 3 * due);
     state.loan_mut().make_room(due);
     let mut entries = entries[..due].iter().peekable();
     let (mut until, mut last) = (until, None);
@@ -216,7 +216,7 @@ pub(crate) struct StepContext<'a> {
     pub terms: &'a Terms,
     pub plan: &'a Installment,
     pub state: &'a mut State,
-    pub out: &'a mut Outcome,
+    pub out: &'a mut FoldOutcome,
     /// The step's place in the timeline.
     pub place: Place,
     /// Its local date.
@@ -232,7 +232,7 @@ impl<'a> StepContext<'a> {
     fn new(
         terms: &'a Terms,
         state: &'a mut State,
-        out: &'a mut Outcome,
+        out: &'a mut FoldOutcome,
         place: Place,
         how: FoldOptions<'a>,
     ) -> StepContext<'a> {
@@ -241,7 +241,7 @@ impl<'a> StepContext<'a> {
     }
 
     /// A run that writes to a scratch outcome, for projections.
-    pub fn scratch(terms: &'a Terms, state: &'a mut State, out: &'a mut Outcome, place: Place) -> StepContext<'a> {
+    pub fn scratch(terms: &'a Terms, state: &'a mut State, out: &'a mut FoldOutcome, place: Place) -> StepContext<'a> {
         StepContext::new(terms, state, out, place, FoldOptions::default())
     }
 

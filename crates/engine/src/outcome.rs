@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// The output of a fold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct FoldOutcome {
     /// Line items that this fold created, as they are at its end.
     pub items: Vec<LineItem>,
     /// Changes to line items that earlier folds created, in order; the last change to an item wins.
@@ -23,10 +23,10 @@ pub struct Outcome {
     pub refused: Vec<(u64, Refusal)>,
 }
 
-impl Outcome {
+impl FoldOutcome {
     /// An empty outcome with capacity for this many items and events.
-    pub(crate) fn with_room(items: usize, events: usize) -> Outcome {
-        Outcome { items: Vec::with_capacity(items), events: Vec::with_capacity(events), ..Outcome::default() }
+    pub(crate) fn with_room(items: usize, events: usize) -> FoldOutcome {
+        FoldOutcome { items: Vec::with_capacity(items), events: Vec::with_capacity(events), ..FoldOutcome::default() }
     }
 }
 

@@ -6,7 +6,7 @@
 
 use daybook_engine::fold::{FoldError, fold};
 use daybook_engine::item::Name;
-use daybook_engine::outcome::{Event, Outcome, Refusal};
+use daybook_engine::outcome::{Event, FoldOutcome, Refusal};
 use daybook_engine::replay::{Ledger, Recalculation, recalculate, replay};
 use daybook_engine::snapshot;
 use daybook_engine::state::State;
@@ -118,7 +118,7 @@ impl Book {
     }
 
     /// The outcome of a fold from the beginning.
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> FoldOutcome {
         replay(&self.terms, &self.entries, self.clock).expect("the timeline folds").1
     }
 

@@ -6,7 +6,7 @@ use super::terms::Installment;
 use crate::calendar::Day;
 use crate::fold::{FoldError, StepContext};
 use crate::money::{Cents, Overflow};
-use crate::outcome::{Balances, Outcome};
+use crate::outcome::{Balances, FoldOutcome};
 use crate::state::State;
 use crate::status::Status;
 use crate::terms::Terms;
@@ -51,7 +51,7 @@ pub fn read(terms: &Terms, state: &State, at: Time) -> Result<Reading, FoldError
 pub(crate) fn pass_closed_time(terms: &Terms, state: &State, at: Time) -> Result<State, FoldError> {
     let mut state = state.clone();
     let place = Place { at, rank: Rank::Late, seq: 0 };
-    StepContext::scratch(terms, &mut state, &mut Outcome::default(), place).pass_closed_time()?;
+    StepContext::scratch(terms, &mut state, &mut FoldOutcome::default(), place).pass_closed_time()?;
     Ok(state)
 }
 

@@ -8,7 +8,7 @@ use super::reading::pass_closed_time;
 use crate::calendar::Day;
 use crate::fold::{FoldError, StepContext};
 use crate::money::Cents;
-use crate::outcome::Outcome;
+use crate::outcome::FoldOutcome;
 use crate::state::State;
 use crate::terms::Terms;
 use crate::time::Time;
@@ -121,14 +121,14 @@ impl<'a> StepContext<'a> {
 pub(super) struct Projection<'a> {
     terms: &'a Terms,
     state: State,
-    scratch: Outcome,
+    scratch: FoldOutcome,
     earns: bool,
 }
 
 impl<'a> Projection<'a> {
     /// Starts by paying the past-due amounts at `at`.
     pub fn new(terms: &'a Terms, state: &State, at: Time, earns: bool) -> Result<Projection<'a>, FoldError> {
-        let mut projection = Projection { terms, state: state.clone(), scratch: Outcome::default(), earns };
+        let mut projection = Projection { terms, state: state.clone(), scratch: FoldOutcome::default(), earns };
         projection.state.loan_mut().past = None;
         projection.state.forget_slots();
         projection.run(at).accrue();

@@ -3,7 +3,7 @@
 use super::journal::{JournalEntry, Names, named};
 use super::message_writer::cancel_notices;
 use daybook_engine::item::{Change, ItemId, ItemStatus, LineItem};
-use daybook_engine::outcome::{Outcome, Refusal};
+use daybook_engine::outcome::{FoldOutcome, Refusal};
 use daybook_engine::time::Time;
 use daybook_store::batch::ItemChange;
 use daybook_store::records::{InputRow, ItemRow, MessageRow};
@@ -53,7 +53,7 @@ impl Writes {
     }
 
     /// Adds the line items and changes that a fold made.
-    pub fn absorb(&mut self, out: &Outcome, now: Time, journal: &[JournalEntry], names: Option<&Names>) {
+    pub fn absorb(&mut self, out: &FoldOutcome, now: Time, journal: &[JournalEntry], names: Option<&Names>) {
         // If all loaded inputs were accepted just now and have no external fields, no lookup is needed.
         let any_held_or_extra = journal.iter().any(|record| record.extra.is_some() || record.recorded_at != now);
         for item in &out.items {

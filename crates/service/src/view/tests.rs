@@ -8,7 +8,7 @@ use daybook_engine::calendar::Day;
 use daybook_engine::installment::reading::read;
 use daybook_engine::installment::schedule::schedule;
 use daybook_engine::money::Cents;
-use daybook_engine::outcome::{Balances, Cause, GraceResult, Outcome};
+use daybook_engine::outcome::{Balances, Cause, FoldOutcome, GraceResult};
 use daybook_engine::replay::{Ledger, explain, replay};
 use daybook_engine::state::State;
 use daybook_engine::terms::Terms;
@@ -343,7 +343,7 @@ fn a_customer_never_shows_the_number() {
 fn a_timeline_tells_why_the_balance_is_this() {
     let case = case();
     let until = at("2025-02-21T12:00:00-05:00");
-    let (state, Outcome { steps, .. }) = explain(&case.terms, &case.entries, until).unwrap();
+    let (state, FoldOutcome { steps, .. }) = explain(&case.terms, &case.entries, until).unwrap();
     let mut before = daybook_engine::outcome::Balances::default();
     let mut told = Vec::new();
     for step in &steps {

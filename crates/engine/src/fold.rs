@@ -10,7 +10,7 @@ use crate::installment::loan::{Allocation, Loan};
 use crate::item::{Change, ItemChange, ItemId, ItemStatus, LineItem, Name};
 use crate::money::{Cents, Overflow};
 use crate::notify::{NoticeKind, Pending, Setting};
-use crate::outcome::{Cause, Event, EventKind, FoldOutcome, Refusal, Step};
+use crate::outcome::{Cause, Event, EventKind, FoldOutcome, FoldStep, Refusal};
 use crate::state::State;
 use crate::status::{Standing, Status};
 use crate::terms::Terms;
@@ -363,7 +363,7 @@ impl<'a> StepContext<'a> {
             return;
         }
         let after = self.state.balances();
-        self.out.steps.push(Step { at: self.place.at, cause, after });
+        self.out.steps.push(FoldStep { at: self.place.at, cause, after });
     }
 
     pub fn announce(&mut self, what: EventKind) {

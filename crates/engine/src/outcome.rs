@@ -18,7 +18,7 @@ pub struct FoldOutcome {
     /// Events to announce, in order.
     pub events: Vec<Event>,
     /// The steps, in order; recorded only by [`crate::replay::explain`].
-    pub steps: Vec<Step>,
+    pub steps: Vec<FoldStep>,
     /// Inputs that were refused; they changed nothing.
     pub refused: Vec<(u64, Refusal)>,
 }
@@ -110,7 +110,7 @@ impl EventKind {
 
 /// One step of a fold, with the balances after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct FoldStep {
     /// When the step happened.
     pub at: Time,
     /// What caused the step.

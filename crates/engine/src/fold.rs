@@ -12,7 +12,7 @@ use crate::money::{Cents, Overflow};
 use crate::notify::{NoticeKind, Pending, Setting};
 use crate::outcome::{Cause, Event, EventKind, FoldOutcome, FoldStep, Refusal};
 use crate::state::State;
-use crate::status::{Standing, Status};
+use crate::status::{AccountStanding, Status};
 use crate::terms::Terms;
 use crate::time::Time;
 use crate::timeline::{Entry, Input, Place, Rank};
@@ -387,7 +387,7 @@ impl<'a> StepContext<'a> {
             return Ok(());
         }
         self.state.status = to;
-        if to.standing() == Standing::Active {
+        if to.standing() == AccountStanding::Active {
             self.state.active_pair = to;
         }
         self.announce(EventKind::StatusChanged { from, to });

@@ -22,7 +22,7 @@ use crate::view::render;
 use bytes::Bytes;
 use daybook_engine::outcome::EventKind;
 use daybook_engine::replay::replay;
-use daybook_engine::status::{Standing, Status};
+use daybook_engine::status::{AccountStanding, Status};
 use daybook_engine::time::Time;
 use daybook_store::records::{AccountKey, ProductKey};
 use daybook_store::{Inputs, Loaded, Want};
@@ -138,7 +138,7 @@ impl Service {
     /// A page of accounts.
     pub async fn list_accounts(&self, who: &Caller, paging: Paging, query: AccountQuery) -> Result<Bytes, Problem> {
         who.may(Right::Read)?;
-        let standings = [Standing::Active, Standing::Suspended, Standing::Closed];
+        let standings = [AccountStanding::Active, AccountStanding::Suspended, AccountStanding::Closed];
         if query.account_status.as_ref().is_some_and(|status| standings.iter().all(|known| known.name() != status)) {
             return Err(Problem::invalid("account_status", "must be one of ACTIVE, SUSPENDED, CLOSED"));
         }

@@ -14,7 +14,7 @@ use crate::form::NewCustomer;
 use crate::paging::Paging;
 use crate::problem::Problem;
 use crate::search_index::searched;
-use daybook_engine::status::Standing;
+use daybook_engine::status::AccountStanding;
 use daybook_engine::time::Time;
 use daybook_engine::zone::Zone;
 use daybook_store::portfolio_queries::{AccountSearch, FoundAccount, SearchText, SearchedKind};
@@ -84,7 +84,7 @@ impl Wanted {
         AccountSearch {
             product: self.product.clone(),
             status: self.status.clone(),
-            not_status: self.open_only.then(|| Standing::Closed.name().to_owned()),
+            not_status: self.open_only.then(|| AccountStanding::Closed.name().to_owned()),
             substatus: self.substatus.clone(),
             text: self.text.as_deref().map(searched),
             due_by: self.at_least.filter(|days| *days > 0).map(|days| ago(days, -SLACK_DAYS)),

@@ -8,7 +8,7 @@ use daybook_engine::item::{ItemId, ItemKind, ItemStatus};
 use daybook_engine::money::{Cents, Percent};
 use daybook_engine::outcome::{EventKind, GraceResult};
 use daybook_engine::replay::{Ledger, replay};
-use daybook_engine::status::{Standing, Status};
+use daybook_engine::status::{AccountStanding, Status};
 use daybook_engine::terms::{Policy, ProductPolicy, Terms};
 use daybook_engine::time::Time;
 use daybook_engine::timeline::Input;
@@ -54,7 +54,7 @@ fn pairs(book: &Book) -> Vec<(Time, Status, Status)> {
     for event in &book.outcome().events {
         if let EventKind::StatusChanged { to, .. } = event.what {
             let left = pairs[pairs.len() - 1].2;
-            pairs.push((event.at, to, if to.standing() == Standing::Active { to } else { left }));
+            pairs.push((event.at, to, if to.standing() == AccountStanding::Active { to } else { left }));
         }
     }
     pairs

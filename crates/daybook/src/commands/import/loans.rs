@@ -12,7 +12,7 @@ use super::sheet::{Row, Sheet};
 use crate::commands::Failure;
 use crate::commands::progress::Progress;
 use csv::ByteRecord;
-use daybook_engine::status::Standing;
+use daybook_engine::status::AccountStanding;
 use daybook_engine::time::Time;
 use daybook_service::form::fields::{Id, Reference};
 use daybook_service::form::{self, BadForm, NewAccount, NewCustomer};
@@ -22,7 +22,8 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 /// The valid statuses of an account.
-const STATUSES: [&str; 3] = [Standing::Active.name(), Standing::Suspended.name(), Standing::Closed.name()];
+const STATUSES: [&str; 3] =
+    [AccountStanding::Active.name(), AccountStanding::Suspended.name(), AccountStanding::Closed.name()];
 
 /// The meaning of each column.
 struct Heads {

@@ -15,7 +15,7 @@ use crate::state::State;
 use crate::status::{AccountStanding, Status};
 use crate::terms::Terms;
 use crate::time::Time;
-use crate::timeline::{Entry, Input, Place, Rank};
+use crate::timeline::{Entry, Input, Rank, TimelinePosition};
 use alloc::boxed::Box;
 
 /// Why a fold could not continue. The state that was passed in is lost; the fold has no side effects.
@@ -159,7 +159,7 @@ pub(crate) fn fold_as(
             (None, None) => break,
             (Some(_), None) => true,
             (None, Some(_)) => false,
-            (Some(entry), Some((at, _))) => entry.place < Place { at, rank: Rank::Moment, seq: 0 },
+            (Some(entry), Some((at, _))) => entry.place < TimelinePosition { at, rank: Rank::Moment, seq: 0 },
         };
         if let (Some(last), Some(watch)) = (last, &watch)
             && watch.is_enough()
@@ -177,7 +177,7 @@ pub(crate) fn fold_as(
             (entry.place.at, StepContext::new(terms, &mut state, &mut out, entry.place, how).input(entry)?)
         } else {
             let Some((at, moment)) = moment else { break };
-            let place = Place { at, rank: Rank::Moment, seq: 0 };
+            let place = TimelinePosition { at, rank: Rank::Moment, seq: 0 };
             (at, StepContext::new(terms, &mut state, &mut out, place, how).moment(moment)?)
         };
         last = Some(at);
@@ -218,7 +218,7 @@ pub(crate) struct StepContext<'a> {
     pub state: &'a mut State,
     pub out: &'a mut FoldOutcome,
     /// The step's place in the timeline.
-    pub place: Place,
+    pub place: TimelinePosition,
     /// Its local date.
     pub today: Day,
     /// The input being applied; `None` for a moment.
@@ -233,7 +233,7 @@ impl<'a> StepContext<'a> {
         terms: &'a Terms,
         state: &'a mut State,
         out: &'a mut FoldOutcome,
-        place: Place,
+        place: TimelinePosition,
         how: FoldOptions<'a>,
     ) -> StepContext<'a> {
         let today = terms.zone.day_at(place.at);
@@ -241,7 +241,12 @@ impl<'a> StepContext<'a> {
     }
 
     /// A run that writes to a scratch outcome, for projections.
-    pub fn scratch(terms: &'a Terms, state: &'a mut State, out: &'a mut FoldOutcome, place: Place) -> StepContext<'a> {
+    pub fn scratch(
+        terms: &'a Terms,
+        state: &'a mut State,
+        out: &'a mut FoldOutcome,
+        place: TimelinePosition,
+    ) -> StepContext<'a> {
         StepContext::new(terms, state, out, place, FoldOptions::default())
     }
 

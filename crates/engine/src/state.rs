@@ -7,7 +7,7 @@ use crate::notify::Pending;
 use crate::outcome::Balances;
 use crate::status::Status;
 use crate::time::Time;
-use crate::timeline::Place;
+use crate::timeline::TimelinePosition;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ pub struct State {
     /// The account is folded up to and including this time; `None` before the first fold.
     pub processed_through: Option<Time>,
     /// The place of the last step folded that can move money.
-    pub last_folded: Option<Place>,
+    pub last_folded: Option<TimelinePosition>,
     /// The number of steps folded, without notices: an input may be placed before a notice that has already fired.
     pub(crate) steps: u64,
     /// Money left over when no debt remained to pay.

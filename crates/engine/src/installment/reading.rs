@@ -11,7 +11,7 @@ use crate::state::State;
 use crate::status::Status;
 use crate::terms::Terms;
 use crate::time::Time;
-use crate::timeline::{Place, Rank};
+use crate::timeline::{Rank, TimelinePosition};
 
 /// The figures of an account at a point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub fn read(terms: &Terms, state: &State, at: Time) -> Result<Reading, FoldError
 /// A closed account at a point in time, with the due dates passed that lie after its closing.
 pub(crate) fn pass_closed_time(terms: &Terms, state: &State, at: Time) -> Result<State, FoldError> {
     let mut state = state.clone();
-    let place = Place { at, rank: Rank::Late, seq: 0 };
+    let place = TimelinePosition { at, rank: Rank::Late, seq: 0 };
     StepContext::scratch(terms, &mut state, &mut FoldOutcome::default(), place).pass_closed_time()?;
     Ok(state)
 }

@@ -12,7 +12,7 @@ use crate::outcome::FoldOutcome;
 use crate::state::State;
 use crate::terms::Terms;
 use crate::time::Time;
-use crate::timeline::{Place, Rank};
+use crate::timeline::{Rank, TimelinePosition};
 use alloc::vec::Vec;
 
 /// A row of the schedule.
@@ -141,7 +141,7 @@ impl<'a> Projection<'a> {
     }
 
     fn run(&mut self, at: Time) -> StepContext<'_> {
-        let place = Place { at, rank: Rank::Late, seq: 0 };
+        let place = TimelinePosition { at, rank: Rank::Late, seq: 0 };
         StepContext::scratch(self.terms, &mut self.state, &mut self.scratch, place)
     }
 

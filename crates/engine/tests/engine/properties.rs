@@ -12,7 +12,7 @@ use daybook_engine::state::State;
 use daybook_engine::status::Status;
 use daybook_engine::terms::Terms;
 use daybook_engine::time::Time;
-use daybook_engine::timeline::{Backdating, Entry, Input, Place, Placement, Rank, Situation, place};
+use daybook_engine::timeline::{Backdating, Entry, Input, Placement, Rank, Situation, TimelinePosition, place};
 use daybook_testkit::book::Book;
 use daybook_testkit::campaign::holds;
 use daybook_testkit::history::{self, Life, Told};
@@ -241,7 +241,7 @@ fn amounts_beyond_counting_are_an_error() {
     for seq in 2..115_000_u64 {
         let at = effective_at.plus_micros(seq as i64);
         book.entries.push(Entry {
-            place: Place { at, rank: Rank::Input, seq },
+            place: TimelinePosition { at, rank: Rank::Input, seq },
             effective_at: at,
             scheduled: false,
             name: format!("credit-{seq}").as_str().into(),

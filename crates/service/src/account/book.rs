@@ -28,7 +28,7 @@ use daybook_engine::snapshot;
 use daybook_engine::state::State;
 use daybook_engine::terms::Terms;
 use daybook_engine::time::Time;
-use daybook_engine::timeline::{Input, Place, Rank};
+use daybook_engine::timeline::{Input, Rank, TimelinePosition};
 use daybook_store::Loaded;
 use daybook_store::records::{AccountKey, AccountNow, AccountRow};
 use std::sync::Arc;
@@ -159,7 +159,7 @@ impl Book {
     ) -> Result<Book, Problem> {
         let at = terms.opening.effective_at;
         let opening = JournalEntry {
-            place: Place { at, rank: Rank::Input, seq: 1 },
+            place: TimelinePosition { at, rank: Rank::Input, seq: 1 },
             name: Name::from(OPEN),
             effective_at: at,
             scheduled: false,

@@ -13,7 +13,7 @@ use daybook_engine::replay::{Ledger, explain, replay};
 use daybook_engine::state::State;
 use daybook_engine::terms::Terms;
 use daybook_engine::time::Time as Moment;
-use daybook_engine::timeline::{Entry, Input, Place, Rank};
+use daybook_engine::timeline::{Entry, Input, Rank, TimelinePosition};
 use serde_json::{Value, json};
 
 const OPENED: &str = "2025-01-15T12:00:00-05:00";
@@ -50,7 +50,7 @@ fn case() -> Case {
         ("2025-03-10T12:00:00-04:00", "p2", pay(r#"{"line_item_id": "p2", "original_amount_cents": 40803}"#)),
     ];
     let entry = |(seq, (when, name, input)): (usize, (&str, &str, Input))| Entry {
-        place: Place { at: at(when), rank: Rank::Input, seq: seq as u64 + 1 },
+        place: TimelinePosition { at: at(when), rank: Rank::Input, seq: seq as u64 + 1 },
         effective_at: at(when),
         scheduled: false,
         name: name.into(),
@@ -202,7 +202,7 @@ fn what_is_asked_is_what_the_schedule_asks_whatever_the_product() {
         for (seq, (when, cents)) in amounts.into_iter().enumerate() {
             let body = format!(r#"{{"line_item_id": "p{seq}", "original_amount_cents": {cents}}}"#);
             let input = parse::<crate::form::PaymentRecord>(body.as_bytes()).unwrap().input();
-            let place = Place { at: at(when), rank: Rank::Input, seq: seq as u64 + 2 };
+            let place = TimelinePosition { at: at(when), rank: Rank::Input, seq: seq as u64 + 2 };
             let name = format!("p{seq}").into();
             case.entries.push(Entry { place, effective_at: place.at, scheduled: false, name, input });
         }
@@ -418,7 +418,7 @@ fn a_notice_shows_when_it_fires_next() {
     let mut case = case();
     let config: crate::form::NotificationConfig =
         parse(br#"{"notification_type": "payment_due_date", "time_offset": "-1 days", "time": "09:00:00"}"#).unwrap();
-    let place = Place { at: at("2025-01-20T12:00:00-05:00"), rank: Rank::Input, seq: 9 };
+    let place = TimelinePosition { at: at("2025-01-20T12:00:00-05:00"), rank: Rank::Input, seq: 9 };
     let input = Input::Notify(config.setting().unwrap());
     case.entries.insert(1, Entry { place, effective_at: place.at, scheduled: false, name: "n".into(), input });
     let (state, _) = replay(&case.terms, &case.entries, at("2025-02-21T12:00:00-05:00")).unwrap();

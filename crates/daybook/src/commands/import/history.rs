@@ -7,7 +7,7 @@ use super::portfolio::{Loan, Payment, Portfolio};
 use super::product::Product;
 use daybook_engine::replay::replay;
 use daybook_engine::time::Time;
-use daybook_engine::timeline::{Entry, Input, Place, Rank};
+use daybook_engine::timeline::{Entry, Input, Rank, TimelinePosition};
 use daybook_service::form::{self, NewAccount, PaymentRecord};
 use daybook_service::policy;
 use std::sync::Arc;
@@ -40,6 +40,6 @@ fn of_loan(product: &Product, loan: &Loan, payments: &[Payment], now: Time) -> O
 }
 
 fn entry(seq: u64, at: Time, name: &str, input: Input) -> Entry {
-    let place = Place { at, rank: Rank::Input, seq };
+    let place = TimelinePosition { at, rank: Rank::Input, seq };
     Entry { place, effective_at: at, scheduled: false, name: Arc::from(name), input }
 }

@@ -7,7 +7,7 @@
 use crate::calendar::Day;
 use crate::installment::Installment;
 use crate::installment::loan::{Allocation, Loan};
-use crate::item::{Change, ItemChange, ItemId, ItemStatus, LineItem, Name};
+use crate::item::{ItemChange, ItemChangeKind, ItemId, ItemStatus, LineItem, Name};
 use crate::money::{Cents, Overflow};
 use crate::notify::{NoticeKind, Pending, Setting};
 use crate::outcome::{Cause, Event, EventKind, FoldOutcome, FoldStep, Refusal};
@@ -421,7 +421,7 @@ impl<'a> StepContext<'a> {
     pub fn set_balance(&mut self, slot: Option<u32>, id: &ItemId, balance: Cents) {
         match slot {
             Some(slot) => self.out.items[slot as usize].balance = balance,
-            None => self.out.changes.push(ItemChange { id: id.clone(), change: Change::Balance(balance) }),
+            None => self.out.changes.push(ItemChange { id: id.clone(), change: ItemChangeKind::Balance(balance) }),
         }
     }
 
@@ -429,7 +429,7 @@ impl<'a> StepContext<'a> {
         match slot {
             Some(slot) if status == ItemStatus::Invalid => self.out.items[slot as usize].invalidate(),
             Some(slot) => self.out.items[slot as usize].status = status,
-            None => self.out.changes.push(ItemChange { id: id.clone(), change: Change::Status(status) }),
+            None => self.out.changes.push(ItemChange { id: id.clone(), change: ItemChangeKind::Status(status) }),
         }
     }
 
@@ -437,7 +437,7 @@ impl<'a> StepContext<'a> {
         match slot {
             Some(slot) => self.out.items[slot as usize].reversed_by = Some(reversal.clone()),
             None => {
-                let change = Change::ReversedBy(reversal.clone());
+                let change = ItemChangeKind::ReversedBy(reversal.clone());
                 self.out.changes.push(ItemChange { id: id.clone(), change });
             }
         }

@@ -4,7 +4,7 @@
 //! undone as if it had never been made, the account changes; [`recalculate`] reports the change to each line item.
 
 use crate::fold::{FoldError, FoldObserver, FoldOptions, fold_as};
-use crate::item::{Change, ItemId, ItemStatus, LineItem};
+use crate::item::{ItemChangeKind, ItemId, ItemStatus, LineItem};
 use crate::outcome::{Balances, Event, EventKind, FoldOutcome};
 use crate::state::State;
 use crate::status::Status;
@@ -91,10 +91,10 @@ impl Ledger {
         for change in &outcome.changes {
             if let Some(item) = self.items.get_mut(&change.id) {
                 match &change.change {
-                    Change::Balance(balance) => item.balance = *balance,
-                    Change::Status(ItemStatus::Invalid) => item.invalidate(),
-                    Change::Status(status) => item.status = *status,
-                    Change::ReversedBy(reversal) => item.reversed_by = Some(reversal.clone()),
+                    ItemChangeKind::Balance(balance) => item.balance = *balance,
+                    ItemChangeKind::Status(ItemStatus::Invalid) => item.invalidate(),
+                    ItemChangeKind::Status(status) => item.status = *status,
+                    ItemChangeKind::ReversedBy(reversal) => item.reversed_by = Some(reversal.clone()),
                 }
             }
         }

@@ -12,7 +12,7 @@ use crate::form::fields::ExternalField;
 use crate::view;
 use daybook_engine::fold::{FoldObserver, ObservedStep};
 use daybook_engine::installment::reading::{Reading, read};
-use daybook_engine::item::{Change, ItemId, ItemStatus, LineItem};
+use daybook_engine::item::{ItemChangeKind, ItemId, ItemStatus, LineItem};
 use daybook_engine::outcome::{EventKind, FoldOutcome};
 use daybook_engine::replay::{Ledger, Recalculation};
 use daybook_engine::state::State;
@@ -290,9 +290,9 @@ impl<'a> MessageWriter<'a> {
         let mut item = item.clone();
         for change in out.changes.iter().filter(|change| change.id == *id) {
             match &change.change {
-                Change::Balance(balance) => item.balance = *balance,
-                Change::Status(status) => item.status = *status,
-                Change::ReversedBy(reversal) => item.reversed_by = Some(reversal.clone()),
+                ItemChangeKind::Balance(balance) => item.balance = *balance,
+                ItemChangeKind::Status(status) => item.status = *status,
+                ItemChangeKind::ReversedBy(reversal) => item.reversed_by = Some(reversal.clone()),
             }
         }
         if item.status == ItemStatus::Invalid {

@@ -1,6 +1,6 @@
 //! Due moments, late fees, delinquency and charge-off.
 
-use super::loan::{Loan, Row, Target};
+use super::loan::{InstalmentRow, Loan, Target};
 use super::terms::{Due, LateFee, Method};
 use crate::fold::{FoldError, StepContext};
 use crate::item::{ItemId, ItemKind};
@@ -11,7 +11,7 @@ use crate::time::Time;
 use crate::timeline::{Backdating, FeeClass};
 use alloc::vec::Vec;
 
-impl Row {
+impl InstalmentRow {
     /// Whether the row counts as late if it is unpaid when its grace ends: it was not excused, spared or stopped.
     fn counts_as_late(&self) -> bool {
         !self.excused
@@ -186,7 +186,7 @@ impl StepContext<'_> {
         self.follow_late_count()
     }
 
-    fn late_fee(&self, row: &Row) -> Result<Cents, FoldError> {
+    fn late_fee(&self, row: &InstalmentRow) -> Result<Cents, FoldError> {
         let policy = &self.plan.policy.late_fee;
         let rounding = self.plan.policy.rounding;
         let fee = match policy.kind {

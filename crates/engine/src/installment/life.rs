@@ -1,7 +1,7 @@
 //! Opening, closing and reopening a loan, and all inputs other than payments and their reversals.
 
 use super::interest::Earning;
-use super::loan::{OpenFee, OpenItem, Period, Row};
+use super::loan::{InstalmentRow, OpenFee, OpenItem, Period};
 use super::rates::Rates;
 use super::row_amounts::RowAmounts;
 use super::terms::{InterestMethod, Method};
@@ -49,7 +49,7 @@ impl StepContext<'_> {
         };
         let end = plan.dates.due_day(instalment);
         let earning = Earning::in_period(policy, &plan.dates, instalment, start, end);
-        let row = if matured { Row::default() } else { *loan.row_mut(instalment) };
+        let row = if matured { InstalmentRow::default() } else { *loan.row_mut(instalment) };
         let fixed = match (policy.method, policy.interest) {
             _ if !earns => Some(Cents::ZERO),
             // If no principal is left, later rows have no interest; interest already paid in advance stays.

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 /// The state of an instalment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Row {
+pub struct InstalmentRow {
     /// This instalment's interest: posted, carried over to it, or paid before posting.
     pub interest: Cents,
     /// The paid part of it.
@@ -53,7 +53,7 @@ pub struct Row {
     pub on_time: bool,
 }
 
-impl Row {
+impl InstalmentRow {
     /// Clears `on_time` if the money for the row was given back.
     pub(crate) fn note_unpaid(&mut self) {
         self.on_time &= !self.posted || self.unpaid().is_zero();
@@ -224,7 +224,7 @@ pub(crate) struct Past {
     /// All interest after maturity ever posted: date and amount.
     pub tail: Vec<(Day, Cents)>,
     /// Posted and paid rows, from the first instalment on.
-    pub rows: Vec<Row>,
+    pub rows: Vec<InstalmentRow>,
     /// Every applied payment, in order.
     pub payments: Vec<Applied>,
     /// Payments that are invalid and do not count.
@@ -279,7 +279,7 @@ pub struct Loan {
     pub first_row: u32,
     /// The rows from `first_row` up to the open period's and those paid in advance. After maturity one more, for
     /// interest after maturity.
-    pub rows: VecDeque<Row>,
+    pub rows: VecDeque<InstalmentRow>,
     /// Interest after maturity posted since it was last fully paid: date and amount.
     pub tail: Vec<(Day, Cents)>,
     /// The principal of all posted rows, plus principal paid in addition to rows.
@@ -354,22 +354,22 @@ impl Loan {
     }
 
     /// The row of an instalment. `None` if it is posted and paid, or has no entries yet.
-    pub fn row(&self, instalment: u32) -> Option<&Row> {
+    pub fn row(&self, instalment: u32) -> Option<&InstalmentRow> {
         self.rows.get(instalment.checked_sub(self.first_row)? as usize)
     }
 
     /// The row of an instalment that is not yet posted and paid; created if it does not exist.
-    pub(crate) fn row_mut(&mut self, instalment: u32) -> &mut Row {
+    pub(crate) fn row_mut(&mut self, instalment: u32) -> &mut InstalmentRow {
         assert!(instalment >= self.first_row, "row {instalment} is posted and paid");
         let index = (instalment - self.first_row) as usize;
         while self.rows.len() <= index {
-            self.rows.push_back(Row::default());
+            self.rows.push_back(InstalmentRow::default());
         }
         &mut self.rows[index]
     }
 
     /// The row of an instalment. A posted and paid row is found only if the past is known.
-    pub(crate) fn row_or_past_mut(&mut self, instalment: u32) -> Option<&mut Row> {
+    pub(crate) fn row_or_past_mut(&mut self, instalment: u32) -> Option<&mut InstalmentRow> {
         if instalment >= self.first_row {
             return Some(self.row_mut(instalment));
         }
@@ -377,7 +377,7 @@ impl Loan {
     }
 
     /// The rows with their numbers, oldest first, except those posted and paid.
-    pub fn numbered_rows(&self) -> impl Iterator<Item = (u32, &Row)> {
+    pub fn numbered_rows(&self) -> impl Iterator<Item = (u32, &InstalmentRow)> {
         (self.first_row..).zip(&self.rows)
     }
 

@@ -1,7 +1,7 @@
 //! The figures of an account at a point in time: payoff, per-diem, days past due.
 
 use super::interest::Earning;
-use super::loan::{Loan, OpenFee, Row};
+use super::loan::{InstalmentRow, Loan, OpenFee};
 use super::terms::Installment;
 use crate::calendar::Day;
 use crate::fold::{FoldError, StepContext};
@@ -109,7 +109,7 @@ impl Loan {
 
     /// Unpaid interest and principal of the instalments whose due moment has passed.
     fn past_due_rows(&self) -> Cents {
-        self.rows.iter().take_while(|row| row.posted).map(Row::unpaid).sum()
+        self.rows.iter().take_while(|row| row.posted).map(InstalmentRow::unpaid).sum()
     }
 
     /// Unpaid fees of the periods that have ended, and fees that belong to no instalment.

@@ -13,21 +13,21 @@
 //! Each subscription reads the log at its own cursor, so a success writes no row. A message that fails becomes a row of
 //! `failures`, and the cursor moves on. While a subscription is paused, everything after its cursor counts as dead
 //! letters, without a row for each. When it is resumed, those positions become a range, and the cursor moves to the
-//! head. Some messages after the cursor may be finished before earlier ones ([`Ahead`]). When a subscription is paused,
-//! the cursor moves to the last of these, and the unsent messages before it become ranges of dead letters.
+//! head. Some messages after the cursor may be finished before earlier ones ([`OutOfOrder`]). When a subscription is
+//! paused, the cursor moves to the last of these, and the unsent messages before it become ranges of dead letters.
 //!
 //! One node at a time sends for a subscription: it holds a lease, and every record it writes carries the lease's token.
 //! The store has no rules about retries or pauses; its callers decide.
 
-mod ahead;
 mod calls;
+mod out_of_order;
 mod pieces;
 mod probing;
 mod search;
 mod standing;
 
-pub use ahead::Ahead;
 pub use calls::Outbox;
+pub use out_of_order::OutOfOrder;
 pub(crate) use pieces::{pieces, runs, without_gaps};
 pub use probing::Probed;
 pub(crate) use search::{CLOCK_SLACK_US, MOST_LOOKED_AT, SEARCHED};
@@ -84,7 +84,7 @@ pub struct Subscription {
     /// past.
     pub held_until: Option<Time>,
     /// Positions after the cursor that are finished.
-    pub ahead: Ahead,
+    pub ahead: OutOfOrder,
 }
 
 /// Which settings of a subscription the caller supplies; the others keep their values.
@@ -247,7 +247,7 @@ pub struct Range {
     /// Which events of it; `None` for all. This is the filter for a [`Reader`] of the range.
     pub filter: Option<Vec<String>>,
     /// Positions after `after` that are finished.
-    pub ahead: Ahead,
+    pub ahead: OutOfOrder,
 }
 
 /// How far a range was sent.
@@ -258,7 +258,7 @@ pub struct Progress {
     /// Every position up to this one is finished.
     pub through: i64,
     /// Positions after it that are finished.
-    pub ahead: Ahead,
+    pub ahead: OutOfOrder,
 }
 
 /// One delivery attempt.
@@ -297,7 +297,7 @@ pub struct Deliveries {
     /// ignored.
     pub cursor: i64,
     /// Positions after the cursor that are finished.
-    pub ahead: Ahead,
+    pub ahead: OutOfOrder,
     /// The subscription's filter when it was read. If it has changed since, messages that the new filter excludes are
     /// not retried.
     pub filter: Option<Vec<String>>,

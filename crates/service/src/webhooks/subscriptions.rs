@@ -11,7 +11,7 @@ use crate::problem::Problem;
 use crate::processor::job::Repeat;
 use crate::view::{self, render};
 use bytes::Bytes;
-use daybook_store::outbox::{Ahead, BY_A_PERSON, Backlog, Given, Pause, Subscription};
+use daybook_store::outbox::{BY_A_PERSON, Backlog, Given, OutOfOrder, Pause, Subscription};
 use std::collections::HashMap;
 
 /// The maximum number of subscriptions of an organization.
@@ -82,7 +82,7 @@ impl Service {
             max_per_second: None,
             max_in_flight: None,
             held_until: None,
-            ahead: Ahead::default(),
+            ahead: OutOfOrder::default(),
         })
     }
 

@@ -181,7 +181,7 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use daybook_store::outbox::Ahead;
+    use daybook_store::outbox::OutOfOrder;
 
     fn at(seconds: i64) -> Time {
         Time::from_seconds(seconds)
@@ -205,7 +205,7 @@ mod tests {
             max_per_second: None,
             max_in_flight: None,
             held_until: None,
-            ahead: Ahead::default(),
+            ahead: OutOfOrder::default(),
         }
     }
 

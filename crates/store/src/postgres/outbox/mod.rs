@@ -36,9 +36,9 @@ mod subscriptions;
 use super::Postgres;
 use super::cells::Cells;
 use crate::outbox::{
-    Again, Ahead, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, Failure, Found, Given, Head, Leased,
-    MessageFilter, Outbox, Outgoing, Overdue, Pause, Probed, Range, Reader, Recorded, Replayed, Standing, Subscription,
-    SubscriptionId, UrlMetrics,
+    Again, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, Failure, Found, Given, Head, Leased,
+    MessageFilter, OutOfOrder, Outbox, Outgoing, Overdue, Pause, Probed, Range, Reader, Recorded, Replayed, Standing,
+    Subscription, SubscriptionId, UrlMetrics,
 };
 use crate::records::{MessageRow, OrgId};
 use crate::{Audited, Result};
@@ -72,7 +72,7 @@ fn subscription(cells: &mut Cells<'_>) -> Result<Subscription> {
         max_per_second: setting(cells)?,
         max_in_flight: setting(cells)?,
         held_until: None,
-        ahead: Ahead { reached: cells.next()?, holes: cells.next()? },
+        ahead: OutOfOrder { reached: cells.next()?, holes: cells.next()? },
     };
     // One column for both: the next probe of a paused subscription, the end of the hold of an active one.
     let next = cells.time_or_none()?;

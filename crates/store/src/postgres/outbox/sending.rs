@@ -8,7 +8,8 @@ use super::super::server::Server;
 use super::{SUBSCRIPTION, status, subscription as read};
 use crate::Result;
 use crate::outbox::{
-    Ahead, Failure, Fate, Head, Leased, Outgoing, Overdue, Range, Reader, SubscriptionId, TO_EVERYBODY, TO_THE_OTHERS,
+    Failure, Fate, Head, Leased, OutOfOrder, Outgoing, Overdue, Range, Reader, SubscriptionId, TO_EVERYBODY,
+    TO_THE_OTHERS,
 };
 use crate::records::OrgId;
 use daybook_engine::time::Time;
@@ -189,7 +190,7 @@ pub(super) async fn replaying(server: &Server, org: OrgId, subscription: Subscri
             after: cells.next()?,
             last: cells.next()?,
             filter: cells.next()?,
-            ahead: Ahead { reached: cells.next()?, holes: cells.next()? },
+            ahead: OutOfOrder { reached: cells.next()?, holes: cells.next()? },
         })
     })
 }

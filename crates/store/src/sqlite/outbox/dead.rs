@@ -4,7 +4,7 @@ use super::run;
 use super::selection::{self, Member, Selection, members};
 use super::subscriptions::{ahead, chosen, events, events_text, head, holes_text};
 use crate::Result;
-use crate::outbox::{About, Ahead, DeadLetter, DeliveryFilter, Reader, Subscription, SubscriptionId, pieces};
+use crate::outbox::{About, DeadLetter, DeliveryFilter, OutOfOrder, Reader, Subscription, SubscriptionId, pieces};
 use crate::records::OrgId;
 use crate::sqlite::read::{all, count};
 use crate::sqlite::rows::{self, optional_text, place, time};
@@ -29,7 +29,7 @@ pub(super) struct Stretch {
     /// Since when it is dead.
     pub(super) since: Time,
     /// Positions of it that were sent out of order.
-    pub(super) ahead: Ahead,
+    pub(super) ahead: OutOfOrder,
 }
 
 impl Stretch {

@@ -9,7 +9,7 @@ use super::selection::{Selection, scan};
 use super::subscriptions::{change, chosen};
 use crate::Result;
 use crate::outbox::{
-    Ahead, CLOCK_SLACK_US, DeliveryFilter, MOST_LOOKED_AT, Reader, Replayed, Subscription, TO_EVERYBODY, runs,
+    CLOCK_SLACK_US, DeliveryFilter, MOST_LOOKED_AT, OutOfOrder, Reader, Replayed, Subscription, TO_EVERYBODY, runs,
 };
 use crate::records::OrgId;
 use crate::sqlite::read::{all, one};
@@ -129,7 +129,7 @@ fn insert(
     let members =
         scan(connection, &selection, (first - 1, *last), usize::MAX, "place", |row| Ok(position(row.get(0)?)))?;
     for (after, last) in runs(members, &wanted.keys().copied().collect()) {
-        let ahead = Ahead::default();
+        let ahead = OutOfOrder::default();
         let stretch = Stretch { range: None, after, last, filter: events.clone(), since: now, ahead };
         insert_range(connection, of, &stretch, true)?;
     }

@@ -5,7 +5,7 @@ use super::record::{add_attempts, write_failures};
 use super::run;
 use super::subscriptions::{by_id, drop_unwanted, every, failed_beyond, resume_found};
 use crate::Result;
-use crate::outbox::{Ahead, Probed, Recorded, Subscription};
+use crate::outbox::{OutOfOrder, Probed, Recorded, Subscription};
 use crate::sqlite::connection::broken;
 use crate::sqlite::portfolio_queries;
 use crate::sqlite::read::one;
@@ -69,7 +69,7 @@ pub(super) fn record(connection: &Connection, probed: &Probed) -> Result<Recorde
 fn finish_beyond(connection: &Connection, of: &Subscription, position: i64) -> Result<()> {
     let Some(pause) = of.paused.as_ref().filter(|_| position > of.cursor) else { return Ok(()) };
     let (after, last, filter) = (of.cursor, position - 1, of.filter.clone());
-    let missed = Stretch { range: None, after, last, filter, since: pause.at, ahead: Ahead::default() };
+    let missed = Stretch { range: None, after, last, filter, since: pause.at, ahead: OutOfOrder::default() };
     keep_range(connection, of, &missed)?;
     take_out(connection, of, &failed_beyond(connection, of)?, &[])?;
     run(connection, "UPDATE subscriptions SET cursor = ?2 WHERE id = ?1", params![of.id, position]).map(|_| ())

@@ -7,7 +7,7 @@ use super::selection::Selection;
 use crate::Result;
 use crate::error::StoreError;
 use crate::outbox::{
-    Ahead, Backlog, Given, LATEST_ATTEMPTS, Pause, Reader, Subscription, SubscriptionId, TO_EVERYBODY,
+    Backlog, Given, LATEST_ATTEMPTS, OutOfOrder, Pause, Reader, Subscription, SubscriptionId, TO_EVERYBODY,
 };
 use crate::records::OrgId;
 use crate::sqlite::read::{all, count, one};
@@ -52,14 +52,14 @@ fn paused(reason: Option<String>, at: Option<Time>, probe_at: Option<Time>) -> O
 }
 
 /// Reads the positions that are finished out of order, from two columns.
-pub(super) fn ahead(row: &Row<'_>, index: usize) -> Sql<Ahead> {
+pub(super) fn ahead(row: &Row<'_>, index: usize) -> Sql<OutOfOrder> {
     let holes = serde_json::from_str(row.get_ref(index + 1)?.as_str()?)
         .map_err(|error| rusqlite::Error::FromSqlConversionFailure(index + 1, Type::Text, Box::new(error)))?;
-    Ok(Ahead { reached: row.get(index)?, holes })
+    Ok(OutOfOrder { reached: row.get(index)?, holes })
 }
 
 /// Holes as they are stored.
-pub(super) fn holes_text(ahead: &Ahead) -> Result<String> {
+pub(super) fn holes_text(ahead: &OutOfOrder) -> Result<String> {
     serde_json::to_string(&ahead.holes).map_err(|error| StoreError::Broken(error.to_string()))
 }
 

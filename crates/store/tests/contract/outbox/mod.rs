@@ -13,7 +13,7 @@ use super::fixtures::*;
 use daybook_engine::time::Time;
 use daybook_store::Store;
 use daybook_store::outbox::{
-    Ahead, Attempt, Backlog, Deliveries, DeliveryFilter, Failure, Fate, Given, Pause, Progress, Reader, Recorded,
+    Attempt, Backlog, Deliveries, DeliveryFilter, Failure, Fate, Given, OutOfOrder, Pause, Progress, Reader, Recorded,
     Replayed, Subscription,
 };
 use daybook_store::records::{MessageRow, OrgId};
@@ -44,7 +44,7 @@ pub fn wanted(org: OrgId, url: &str, filter: Option<&[&str]>) -> Subscription {
         max_per_second: None,
         max_in_flight: None,
         held_until: None,
-        ahead: Ahead::default(),
+        ahead: OutOfOrder::default(),
     }
 }
 
@@ -102,7 +102,7 @@ pub fn deliveries(of: &Subscription) -> Deliveries {
 
 /// Progress of a range that was sent in order.
 pub fn progress(range: i64, through: i64) -> Progress {
-    Progress { range, through, ahead: Ahead::default() }
+    Progress { range, through, ahead: OutOfOrder::default() }
 }
 
 /// Records deliveries, which must succeed.

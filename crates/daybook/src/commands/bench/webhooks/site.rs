@@ -4,7 +4,7 @@ use super::receiving::Receiver;
 use crate::commands::Failure;
 use crate::commands::bench::portfolio::{Bench, said};
 use daybook_clock::{Clock, System};
-use daybook_store::outbox::{Ahead, Given, Subscription};
+use daybook_store::outbox::{Given, OutOfOrder, Subscription};
 use daybook_store::records::OrgId;
 use daybook_webhooks::dispatcher;
 use daybook_webhooks::guard::{self, Guard};
@@ -79,7 +79,7 @@ impl Site {
                 max_per_second: None,
                 max_in_flight: None,
                 held_until: None,
-                ahead: Ahead::default(),
+                ahead: OutOfOrder::default(),
             };
             self.bench.store.subscribe(&subscription, Given::default(), usize::MAX, None).await?;
         }

@@ -16,7 +16,7 @@ use daybook_clock::Stopwatch;
 use daybook_engine::terms::RULES_VERSION;
 use daybook_engine::time::Time;
 use daybook_metrics::{Families, Registry};
-use daybook_store::monitoring::{Releases, Room, Standing};
+use daybook_store::monitoring::{OverdueWork, Releases, Room};
 use daybook_store::outbox::UrlMetrics;
 use daybook_webhooks::dispatcher::URL_LABELS;
 use std::collections::BTreeMap;
@@ -42,7 +42,7 @@ const PAUSE_REASONS: [&str; 3] = ["CONSECUTIVE_ERRORS", "UNAUTHORIZED", "UNSUBSC
 /// The values read from the database.
 #[derive(Debug)]
 struct Found {
-    standing: Standing,
+    standing: OverdueWork,
     urls: Vec<UrlMetrics>,
     room: Option<Room>,
     /// `None` if counting took too long.
@@ -134,7 +134,7 @@ impl Service {
     async fn ask_database(&self, now: Time) -> Result<Found, Problem> {
         let asking = async {
             self.store.ping().await?;
-            let standing = self.store.standing(now).await?;
+            let standing = self.store.overdue_work(now).await?;
             Ok::<_, Problem>((standing, self.store.url_metrics().await?, self.store.room().await?))
         };
         let too_slow = |_| Problem::unavailable("the database did not respond in time");
@@ -185,7 +185,7 @@ fn age(now: Time, moment: Option<Time>) -> f64 {
     moment.map_or(0.0, |at| (now.micros() - at.micros()).max(0) as f64 / 1e6)
 }
 
-fn show_work(figures: &Registry, standing: &Standing, now: Time) {
+fn show_work(figures: &Registry, standing: &OverdueWork, now: Time) {
     let help = "Age of the oldest due moment of an account that is not processed yet; 0 if there is none. Products \
                 that are being released are not counted";
     figures.value("daybook_due_lag_seconds", help, age(now, standing.oldest_due));

@@ -12,7 +12,7 @@ pub const MOST_FAILED_COUNTED: i64 = 10_000;
 
 /// Overdue work and failures.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Standing {
+pub struct OverdueWork {
     /// The earliest moment of an account that has passed and is not processed yet. Products that hold their events or
     /// are being released are excluded, because their moments may be years old.
     pub oldest_due: Option<Time>,
@@ -82,7 +82,7 @@ pub trait Monitoring: Send + Sync {
     }
 
     /// Overdue work by `now`, and failures.
-    async fn standing(&self, now: Time) -> Result<Standing>;
+    async fn overdue_work(&self, now: Time) -> Result<OverdueWork>;
 
     /// Releases in progress.
     async fn releases(&self) -> Result<Releases>;

@@ -6,7 +6,7 @@ use super::rows::text;
 use super::{Sqlite, migrations};
 use crate::Result;
 use crate::error::StoreError;
-use crate::monitoring::{FilesRoom, MOST_FAILED_COUNTED, Monitoring, Releases, Room, Standing};
+use crate::monitoring::{FilesRoom, MOST_FAILED_COUNTED, Monitoring, OverdueWork, Releases, Room};
 use crate::records::ProductKey;
 use async_trait::async_trait;
 use daybook_engine::time::Time;
@@ -44,8 +44,8 @@ impl Monitoring for Sqlite {
         migrations::last_known()
     }
 
-    async fn standing(&self, now: Time) -> Result<Standing> {
-        self.read(move |connection| standing(connection, now)).await
+    async fn overdue_work(&self, now: Time) -> Result<OverdueWork> {
+        self.read(move |connection| overdue_work(connection, now)).await
     }
 
     async fn releases(&self) -> Result<Releases> {
@@ -65,13 +65,13 @@ impl Monitoring for Sqlite {
     }
 }
 
-fn standing(connection: &Connection, now: Time) -> Result<Standing> {
+fn overdue_work(connection: &Connection, now: Time) -> Result<OverdueWork> {
     let first = |sql: &str| {
         let moment: Option<Option<i64>> = one(connection, sql, [now.micros()], |row| row.get(0))?;
         Ok(moment.flatten().map(Time::from_micros))
     };
     let failed: Option<i64> = one(connection, FAILED, [MOST_FAILED_COUNTED], |row| row.get(0))?;
-    Ok(Standing {
+    Ok(OverdueWork {
         oldest_due: first(OLDEST_DUE)?,
         oldest_unpublished: first(OLDEST_UNPUBLISHED)?,
         failed_accounts: failed.unwrap_or(0).unsigned_abs(),

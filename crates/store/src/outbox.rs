@@ -20,19 +20,19 @@
 //! The store has no rules about retries or pauses; its callers decide.
 
 mod calls;
+mod delivery_records;
 mod out_of_order;
 mod pieces;
 mod probing;
 mod search;
-mod standing;
 
 pub use calls::Outbox;
+pub use delivery_records::{DeliveryRecords, Kept, Stand};
 pub use out_of_order::OutOfOrder;
 pub(crate) use pieces::{pieces, runs, without_gaps};
 pub use probing::Probed;
 pub(crate) use search::{CLOCK_SLACK_US, MOST_LOOKED_AT, SEARCHED};
 pub use search::{Found, MOST_COUNTED, MessageFilter, UrlMetrics};
-pub use standing::{Kept, Stand, Standing};
 
 use crate::records::{MessageRow, OrgId};
 use bytes::Bytes;

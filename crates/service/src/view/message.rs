@@ -3,7 +3,7 @@
 use super::MessageState;
 use super::time::Utc;
 use crate::webhooks::message::{Message as Found, MessageAttempt, UrlStanding};
-use daybook_store::outbox::{Stand, Standing};
+use daybook_store::outbox::{DeliveryRecords, Stand};
 use daybook_store::records::MessageRow;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -56,7 +56,7 @@ impl<'a> MessageUrl<'a> {
     }
 
     /// The view of a message's state at a URL.
-    pub fn of(standing: &'a Standing, stand: Stand) -> MessageUrl<'a> {
+    pub fn of(standing: &'a DeliveryRecords, stand: Stand) -> MessageUrl<'a> {
         MessageUrl::new(&standing.subscription.uuid, &standing.subscription.url, stand)
     }
 }

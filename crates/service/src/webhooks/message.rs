@@ -13,7 +13,7 @@ use crate::processor::job::Repeat;
 use crate::view::{self, render};
 use bytes::Bytes;
 use daybook_engine::time::Time;
-use daybook_store::outbox::{Again, Standing};
+use daybook_store::outbox::{Again, DeliveryRecords};
 use daybook_store::records::{MessageRow, OrgId};
 use daybook_webhooks::dispatcher::Settings;
 use daybook_webhooks::envelope;
@@ -86,7 +86,7 @@ impl Service {
         who.may(Right::Read)?;
         let row = self.message_row(who.org, event_id).await?;
         let standings = match row.position {
-            Some(position) => self.store.standings(who.org, &[position]).await?.pop().unwrap_or_default(),
+            Some(position) => self.store.delivery_records(who.org, &[position]).await?.pop().unwrap_or_default(),
             None => Vec::new(),
         };
         let keys = self.dispatcher_support().keys(who.org).await?;
@@ -230,14 +230,14 @@ impl Service {
 }
 
 fn url_standing(
-    standing: Standing,
+    standing: DeliveryRecords,
     row: &MessageRow,
     body: &Bytes,
     keys: &[StandardKey],
     (now, kept_since): (Time, Time),
 ) -> UrlStanding {
     let stand = standing.since(row, now, kept_since);
-    let Standing { subscription, failure, ranges: _, attempts } = standing;
+    let DeliveryRecords { subscription, failure, ranges: _, attempts } = standing;
     let failed = failure.map(|failure| failure.reason).filter(|reason| !reason.is_empty());
     let missed = || matches!(stand, Stand::Dead(_)).then(|| "it was not sent: the URL was paused".to_owned());
     let dropped =

@@ -13,7 +13,7 @@ use crate::problem::Problem;
 use crate::view::{self, UrlState, render};
 use bytes::Bytes;
 use daybook_engine::time::Time;
-use daybook_store::outbox::{Found, MessageFilter, Standing};
+use daybook_store::outbox::{DeliveryRecords, Found, MessageFilter};
 use daybook_store::records::MessageRow;
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ impl Place {
     }
 }
 
-type Line = (MessageRow, Vec<Standing>);
+type Line = (MessageRow, Vec<DeliveryRecords>);
 
 impl Service {
     /// A page of messages.
@@ -166,7 +166,7 @@ impl Service {
         if positions.is_empty() {
             return Ok(rows.into_iter().map(|row| (row, Vec::new())).collect());
         }
-        let mut standings = self.store.standings(who.org, &positions).await?.into_iter();
+        let mut standings = self.store.delivery_records(who.org, &positions).await?.into_iter();
         let line = |row: MessageRow| {
             let own = row.position.and_then(|_| standings.next()).unwrap_or_default();
             (row, own)

@@ -1,8 +1,8 @@
 //! What a database does for outgoing messages.
 
 use super::{
-    Again, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, Failure, Found, Given, Head, Leased,
-    MessageFilter, Outgoing, Overdue, Pause, Probed, Range, Reader, Recorded, Replayed, Standing, Subscription,
+    Again, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, DeliveryRecords, Failure, Found, Given, Head,
+    Leased, MessageFilter, Outgoing, Overdue, Pause, Probed, Range, Reader, Recorded, Replayed, Subscription,
     SubscriptionId, UrlMetrics,
 };
 use crate::records::{MessageRow, OrgId};
@@ -88,7 +88,7 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
 
     /// The status of the messages at some positions, in the order of the positions: one entry for each subscription, by
     /// time of creation.
-    async fn standings(&self, org: OrgId, positions: &[i64]) -> Result<Vec<Vec<Standing>>>;
+    async fn delivery_records(&self, org: OrgId, positions: &[i64]) -> Result<Vec<Vec<DeliveryRecords>>>;
 
     /// Matching messages of the log, latest first: those before a position, at most `limit`. One call reads a limited
     /// number of positions, so it may find none and return the place where the next call continues.

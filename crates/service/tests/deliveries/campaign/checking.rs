@@ -15,7 +15,7 @@ use super::receivers::{Claim, Role};
 use super::{Campaign, HOUR, SECOND, nodes};
 use crate::support::data;
 use daybook_engine::time::Time;
-use daybook_store::outbox::{Backlog, DeliveryFilter, Stand, Standing, Subscription};
+use daybook_store::outbox::{Backlog, DeliveryFilter, DeliveryRecords, Stand, Subscription};
 use daybook_store::records::MessageRow;
 use serde_json::json;
 use std::collections::{BTreeSet, HashMap};
@@ -170,16 +170,16 @@ impl Campaign {
             self.counts.messages += log.len() as u64;
             self.check_log(org, &log, &mut wrong);
             let positions: Vec<i64> = log.iter().map(|message| message.position.expect("it is in the log")).collect();
-            let standings = trial.store.standings(trial.who.org, &positions).await.expect("they are read");
+            let standings = trial.store.delivery_records(trial.who.org, &positions).await.expect("they are read");
             for url in 0..self.urls.len() {
                 if self.urls[url].org != org {
                     continue;
                 }
-                let of_url = |all: &Vec<Standing>| {
+                let of_url = |all: &Vec<DeliveryRecords>| {
                     let mut all = all.iter();
                     all.find(|one| one.subscription.uuid == self.urls[url].uuid).cloned().expect("it is subscribed")
                 };
-                let standings: Vec<Standing> = standings.iter().map(of_url).collect();
+                let standings: Vec<DeliveryRecords> = standings.iter().map(of_url).collect();
                 let dead = self.check_url(url, &log, &standings, &mut wrong);
                 all_dead += dead.len() as u64;
                 self.check_letters(url, &dead, &mut wrong).await;
@@ -210,7 +210,7 @@ impl Campaign {
         &mut self,
         at: usize,
         log: &[MessageRow],
-        standings: &[Standing],
+        standings: &[DeliveryRecords],
         wrong: &mut Vec<String>,
     ) -> BTreeSet<i64> {
         let (url, now) = (&self.urls[at], self.now());

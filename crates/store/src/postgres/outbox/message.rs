@@ -9,7 +9,7 @@ use super::ranges::take_out;
 use super::subscriptions::{changed, lock};
 use super::{SUBSCRIPTION, status, subscription as read};
 use crate::error::StoreError;
-use crate::outbox::{Again, Attempt, Failure, Fate, Kept, Stand, Standing, Subscription, SubscriptionId};
+use crate::outbox::{Again, Attempt, DeliveryRecords, Failure, Fate, Kept, Stand, Subscription, SubscriptionId};
 use crate::records::{MessageRow, OrgId};
 use crate::{Audited, Result};
 use daybook_engine::time::Time;
@@ -89,12 +89,12 @@ impl Traces {
         })
     }
 
-    fn of(&self, subscription: Subscription, position: i64) -> Standing {
+    fn of(&self, subscription: Subscription, position: i64) -> DeliveryRecords {
         fn own<T: Clone>(all: &[(Of, T)], asked: Of) -> Vec<T> {
             all.iter().filter(|(of, _)| *of == asked).map(|(_, one)| one.clone()).collect()
         }
         let of = (subscription.id, position);
-        Standing {
+        DeliveryRecords {
             subscription,
             failure: own(&self.failures, of).pop(),
             ranges: own(&self.ranges, of),
@@ -132,11 +132,15 @@ fn attempt(cells: &mut Cells<'_>, position: i64) -> Result<Attempt> {
     })
 }
 
-pub(super) async fn standings(server: &Server, org: OrgId, positions: &[i64]) -> Result<Vec<Vec<Standing>>> {
+pub(super) async fn delivery_records(
+    server: &Server,
+    org: OrgId,
+    positions: &[i64],
+) -> Result<Vec<Vec<DeliveryRecords>>> {
     let mut tries = Tries::none();
     loop {
         let mut transaction = Transaction::on(server.client().await?);
-        let outcome = standings_once(&mut transaction, org, positions).await;
+        let outcome = delivery_records_once(&mut transaction, org, positions).await;
         if let Some(done) = tries.settle(transaction, outcome).await {
             return done;
         }
@@ -144,7 +148,11 @@ pub(super) async fn standings(server: &Server, org: OrgId, positions: &[i64]) ->
 }
 
 /// Reads everything in one snapshot: a message must not seem absent while it moves from one table to another.
-async fn standings_once(transaction: &mut Transaction, org: OrgId, positions: &[i64]) -> Try<Vec<Vec<Standing>>> {
+async fn delivery_records_once(
+    transaction: &mut Transaction,
+    org: OrgId,
+    positions: &[i64],
+) -> Try<Vec<Vec<DeliveryRecords>>> {
     let all = format!("SELECT {SUBSCRIPTION} FROM subscriptions s WHERE s.org = $1 ORDER BY s.created_at, s.id");
     let mut steps = vec![Step::new(&all, vec![Box::new(org)])];
     steps.extend(Traces::steps(org, positions));

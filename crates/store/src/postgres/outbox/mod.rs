@@ -36,8 +36,8 @@ mod subscriptions;
 use super::Postgres;
 use super::cells::Cells;
 use crate::outbox::{
-    Again, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, Failure, Found, Given, Head, Leased,
-    MessageFilter, OutOfOrder, Outbox, Outgoing, Overdue, Pause, Probed, Range, Reader, Recorded, Replayed, Standing,
+    Again, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, DeliveryRecords, Failure, Found, Given, Head,
+    Leased, MessageFilter, OutOfOrder, Outbox, Outgoing, Overdue, Pause, Probed, Range, Reader, Recorded, Replayed,
     Subscription, SubscriptionId, UrlMetrics,
 };
 use crate::records::{MessageRow, OrgId};
@@ -160,8 +160,8 @@ impl Outbox for Postgres {
         message::by_event_id(&self.server, org, event_id, of).await
     }
 
-    async fn standings(&self, org: OrgId, positions: &[i64]) -> Result<Vec<Vec<Standing>>> {
-        message::standings(&self.server, org, positions).await
+    async fn delivery_records(&self, org: OrgId, positions: &[i64]) -> Result<Vec<Vec<DeliveryRecords>>> {
+        message::delivery_records(&self.server, org, positions).await
     }
 
     async fn search_log(&self, org: OrgId, filter: &MessageFilter, before: i64, limit: usize) -> Result<Found> {

@@ -4,7 +4,7 @@ use super::dead::{self, take_out};
 use super::run;
 use super::subscriptions::{by_uuid, change, of_organization};
 use crate::Result;
-use crate::outbox::{Again, Attempt, Failure, Fate, Kept, Stand, Standing, Subscription};
+use crate::outbox::{Again, Attempt, DeliveryRecords, Failure, Fate, Kept, Stand, Subscription};
 use crate::records::{MessageRow, OrgId};
 use crate::sqlite::read::{all, one};
 use crate::sqlite::rows::{self, LAST_ORG, LAST_POSITION, MESSAGE_COLUMNS, optional_time, place, time};
@@ -40,12 +40,12 @@ pub(super) fn by_event_id(
     one(connection, &sql, params, rows::message)
 }
 
-pub(super) fn standings(connection: &Connection, org: OrgId, position: i64) -> Result<Vec<Standing>> {
+pub(super) fn delivery_records(connection: &Connection, org: OrgId, position: i64) -> Result<Vec<DeliveryRecords>> {
     let all = of_organization(connection, org)?;
-    all.into_iter().map(|of| standing(connection, of, position)).collect()
+    all.into_iter().map(|of| records_of(connection, of, position)).collect()
 }
 
-fn standing(connection: &Connection, of: Subscription, position: i64) -> Result<Standing> {
+fn records_of(connection: &Connection, of: Subscription, position: i64) -> Result<DeliveryRecords> {
     let failed = "SELECT attempts, first_failed_at, retry_at, dead_at, reason, status, streak \
                   FROM failures WHERE subscription = ?1 AND position = ?2";
     let failure = one(connection, failed, params![of.id, position], |row| failure(row, position))?.flatten();
@@ -60,7 +60,7 @@ fn standing(connection: &Connection, of: Subscription, position: i64) -> Result<
     let tried = "SELECT number, at, latency_us, status, error, response, next_at \
                  FROM attempts INDEXED BY attempts_by_message WHERE place = ?2 AND subscription = ?1 ORDER BY id";
     let attempts = all(connection, tried, params![of.id, place(of.org, position)], |row| attempt(row, position))?;
-    Ok(Standing { subscription: of, failure, ranges, attempts })
+    Ok(DeliveryRecords { subscription: of, failure, ranges, attempts })
 }
 
 fn failure(row: &Row<'_>, position: i64) -> rusqlite::Result<Option<Failure>> {
@@ -108,18 +108,18 @@ pub(super) fn send_again(connection: &Connection, org: OrgId, uuid: &str, positi
     if of.paused.is_some() {
         return Ok(Again::Paused);
     }
-    let standing = standing(connection, of, position)?;
-    match standing.of(&message, now) {
+    let records_of = records_of(connection, of, position)?;
+    match records_of.of(&message, now) {
         Stand::NotForIt => return Ok(Again::NotForIt),
-        Stand::Waiting if standing.subscription.held_until.is_some_and(|until| until > now) => {
+        Stand::Waiting if records_of.subscription.held_until.is_some_and(|until| until > now) => {
             // It waits because the URL is on hold.
-            change(connection, &standing.subscription, now)?;
+            change(connection, &records_of.subscription, now)?;
             return Ok(Again::Sent);
         }
         Stand::Waiting => return Ok(Again::Waiting),
         Stand::Delivered(_) | Stand::Retry(_) | Stand::Dead(_) | Stand::Dropped | Stand::Forgotten => {}
     }
-    let of = &standing.subscription;
+    let of = &records_of.subscription;
     // Ranges being replayed contain it only for other events, and are in progress.
     let replayed: Vec<i64> = dead::ranges(connection, of.id, true)?.iter().filter_map(|range| range.range).collect();
     take_out(connection, of, &BTreeSet::from([position]), &replayed)?;

@@ -35,8 +35,8 @@ mod subscriptions;
 use super::Sqlite;
 use super::connection::broken;
 use crate::outbox::{
-    Again, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, Failure, Found, Given, Head, Leased,
-    MessageFilter, Outbox, Outgoing, Overdue, Pause, Probed, Range, Reader, Recorded, Replayed, Standing, Subscription,
+    Again, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, DeliveryRecords, Failure, Found, Given, Head,
+    Leased, MessageFilter, Outbox, Outgoing, Overdue, Pause, Probed, Range, Reader, Recorded, Replayed, Subscription,
     SubscriptionId, UrlMetrics,
 };
 use crate::records::{MessageRow, OrgId};
@@ -152,10 +152,10 @@ impl Outbox for Sqlite {
         self.read(move |connection| message::by_event_id(connection, org, &event_id, of)).await
     }
 
-    async fn standings(&self, org: OrgId, positions: &[i64]) -> Result<Vec<Vec<Standing>>> {
+    async fn delivery_records(&self, org: OrgId, positions: &[i64]) -> Result<Vec<Vec<DeliveryRecords>>> {
         let positions = positions.to_vec();
         self.read(move |connection| {
-            positions.iter().map(|position| message::standings(connection, org, *position)).collect()
+            positions.iter().map(|position| message::delivery_records(connection, org, *position)).collect()
         })
         .await
     }

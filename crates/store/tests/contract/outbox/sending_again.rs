@@ -32,8 +32,8 @@ pub async fn a_message_is_found_by_its_event(store: Arc<dyn Store>) {
 
 async fn stands(store: &Arc<dyn Store>, org: OrgId, position: i64) -> Vec<Stand> {
     let log = store.messages(org, position - 1, 1).await.unwrap();
-    let standings = store.standings(org, &[position]).await.unwrap().remove(0);
-    standings.iter().map(|standing| standing.of(&log[0], at(LATE))).collect()
+    let delivery_records = store.delivery_records(org, &[position]).await.unwrap().remove(0);
+    delivery_records.iter().map(|standing| standing.of(&log[0], at(LATE))).collect()
 }
 
 pub async fn a_message_stands_somewhere_with_each(store: Arc<dyn Store>) {
@@ -57,12 +57,12 @@ pub async fn a_message_stands_somewhere_with_each(store: Arc<dyn Store>) {
     assert_eq!(stands(&store, org, 3).await, [Stand::Dead(at(16)), Stand::NotForIt]);
     assert_eq!(stands(&store, org, 4).await[0], Stand::Delivered(at(16)), "though the cursor has not come so far");
     assert_eq!(stands(&store, org, 5).await, [Stand::Waiting, Stand::Waiting]);
-    let standings = store.standings(org, &[2]).await.unwrap().remove(0);
+    let delivery_records = store.delivery_records(org, &[2]).await.unwrap().remove(0);
     assert_eq!(
-        (&standings[0].attempts, &standings[0].failure),
+        (&delivery_records[0].attempts, &delivery_records[0].failure),
         (&vec![broken], &Some(failure(2, Fate::Retry(at(50)))))
     );
-    assert_eq!(standings[1].subscription, current(&store, &filtered).await);
+    assert_eq!(delivery_records[1].subscription, current(&store, &filtered).await);
     pause(&store, &filtered, 20).await;
     assert_eq!(stands(&store, org, 5).await, [Stand::Waiting, Stand::Dead(at(20))]);
     resume(&store, &filtered).await;

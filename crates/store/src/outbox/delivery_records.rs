@@ -6,7 +6,7 @@ use daybook_engine::time::Time;
 
 /// The stored delivery records of one message for one subscription.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct DeliveryRecords {
     /// The subscription.
     pub subscription: Subscription,
     /// How the message failed, if it did and was not delivered since.
@@ -47,7 +47,7 @@ pub enum Stand {
     Forgotten,
 }
 
-impl Standing {
+impl DeliveryRecords {
     /// The status of a message of the log, as of a moment. Delivery records of messages recorded at `kept_since` or
     /// later have not expired, so such a message without any record was excluded by a filter.
     pub fn since(&self, message: &MessageRow, now: Time, kept_since: Time) -> Stand {

@@ -20,7 +20,7 @@ use daybook_webhooks::envelope;
 use daybook_webhooks::sender::{CONTENT_TYPE, USER_AGENT};
 use daybook_webhooks::signature::StandardKey;
 
-pub use daybook_store::outbox::{Attempt, Stand};
+pub use daybook_store::outbox::{Attempt, DeliveryStatus};
 
 const PAUSED: &str = "the URL is paused: resubscribe it first";
 const SCHEDULED: &str = "the message is scheduled and is sent when it is due";
@@ -64,7 +64,7 @@ pub struct UrlStanding {
     /// Whether the URL is paused.
     pub is_paused: bool,
     /// The state of the message.
-    pub stand: Stand,
+    pub stand: DeliveryStatus,
     /// Why it is dead or retried, as a sentence.
     pub reason: Option<String>,
     /// The attempts, first one first.
@@ -157,7 +157,9 @@ impl Service {
         };
         // The first transaction records the request.
         let mut who = who.clone();
-        for one in message.urls.iter().filter(|one| !matches!(one.stand, Stand::NotForIt | Stand::Dropped)) {
+        for one in
+            message.urls.iter().filter(|one| !matches!(one.stand, DeliveryStatus::NotForIt | DeliveryStatus::Dropped))
+        {
             if one.is_paused {
                 done.left_paused.push(one.webhook_uuid.clone());
                 continue;
@@ -239,9 +241,10 @@ fn url_standing(
     let stand = standing.since(row, now, kept_since);
     let DeliveryRecords { subscription, failure, ranges: _, attempts } = standing;
     let failed = failure.map(|failure| failure.reason).filter(|reason| !reason.is_empty());
-    let missed = || matches!(stand, Stand::Dead(_)).then(|| "it was not sent: the URL was paused".to_owned());
-    let dropped =
-        || (stand == Stand::Dropped).then(|| "it is not sent: the subscription's filter excludes it".to_owned());
+    let missed = || matches!(stand, DeliveryStatus::Dead(_)).then(|| "it was not sent: the URL was paused".to_owned());
+    let dropped = || {
+        (stand == DeliveryStatus::Dropped).then(|| "it is not sent: the subscription's filter excludes it".to_owned())
+    };
     let headers = |attempt: &Attempt| {
         let timestamp_s = attempt.at.seconds();
         let signatures: Vec<String> = keys.iter().map(|key| key.sign(&row.event_id, timestamp_s, body)).collect();

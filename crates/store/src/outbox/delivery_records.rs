@@ -30,7 +30,7 @@ pub struct Kept {
 
 /// The delivery status of a message for a subscription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stand {
+pub enum DeliveryStatus {
     /// It was accepted, by an attempt that began at this moment.
     Delivered(Time),
     /// It is still to be sent.
@@ -50,22 +50,23 @@ pub enum Stand {
 impl DeliveryRecords {
     /// The status of a message of the log, as of a moment. Delivery records of messages recorded at `kept_since` or
     /// later have not expired, so such a message without any record was excluded by a filter.
-    pub fn since(&self, message: &MessageRow, now: Time, kept_since: Time) -> Stand {
+    pub fn since(&self, message: &MessageRow, now: Time, kept_since: Time) -> DeliveryStatus {
         match self.of(message, now) {
-            Stand::Forgotten if message.recorded_at >= kept_since => Stand::Dropped,
-            stand => stand,
+            DeliveryStatus::Forgotten if message.recorded_at >= kept_since => DeliveryStatus::Dropped,
+            status => status,
         }
     }
 
     /// The status of a message of the log, as of a moment.
-    pub fn of(&self, message: &MessageRow, now: Time) -> Stand {
+    pub fn of(&self, message: &MessageRow, now: Time) -> DeliveryStatus {
         if let Some(failure) = &self.failure {
             return match failure.fate {
-                Fate::Retry(at) => Stand::Retry(at),
-                Fate::Dead(since) => Stand::Dead(since),
+                Fate::Retry(at) => DeliveryStatus::Retry(at),
+                Fate::Dead(since) => DeliveryStatus::Dead(since),
             };
         }
-        let dead_since = |since: Time| Stand::Dead(now.min(since.max(message.recorded_at).max(message.effective_at)));
+        let dead_since =
+            |since: Time| DeliveryStatus::Dead(now.min(since.max(message.recorded_at).max(message.effective_at)));
         let of = &self.subscription;
         let gets = |reader: Reader<'_>| reader.gets(&message.event, &message.subject);
         let range = self
@@ -73,19 +74,19 @@ impl DeliveryRecords {
             .iter()
             .find(|range| gets(Reader { filter: range.filter.as_deref(), missed: true, ..of.reader() }));
         if let Some(range) = range {
-            return if range.replaying { Stand::Waiting } else { dead_since(range.since) };
+            return if range.replaying { DeliveryStatus::Waiting } else { dead_since(range.since) };
         }
         if let Some(delivered) = self.attempts.iter().rev().find(|attempt| attempt.error.is_none()) {
-            return Stand::Delivered(delivered.at);
+            return DeliveryStatus::Delivered(delivered.at);
         }
         let is_wanted = gets(Reader { missed: of.paused.is_some(), ..of.reader() });
         match (&of.paused, message.position.is_none_or(|position| position > of.cursor)) {
             (Some(pause), true) if is_wanted => dead_since(pause.at),
-            (None, true) if is_wanted => Stand::Waiting,
-            (_, false) if !self.attempts.is_empty() && !is_wanted => Stand::Dropped,
-            (_, false) if !self.attempts.is_empty() => Stand::Forgotten,
-            (_, false) if is_wanted && of.created_at <= message.recorded_at => Stand::Forgotten,
-            _ => Stand::NotForIt,
+            (None, true) if is_wanted => DeliveryStatus::Waiting,
+            (_, false) if !self.attempts.is_empty() && !is_wanted => DeliveryStatus::Dropped,
+            (_, false) if !self.attempts.is_empty() => DeliveryStatus::Forgotten,
+            (_, false) if is_wanted && of.created_at <= message.recorded_at => DeliveryStatus::Forgotten,
+            _ => DeliveryStatus::NotForIt,
         }
     }
 }

@@ -15,7 +15,7 @@ use super::receivers::{Claim, Role};
 use super::{Campaign, HOUR, SECOND, nodes};
 use crate::support::data;
 use daybook_engine::time::Time;
-use daybook_store::outbox::{Backlog, DeliveryFilter, DeliveryRecords, Stand, Subscription};
+use daybook_store::outbox::{Backlog, DeliveryFilter, DeliveryRecords, DeliveryStatus, Subscription};
 use daybook_store::records::MessageRow;
 use serde_json::json;
 use std::collections::{BTreeSet, HashMap};
@@ -223,13 +223,15 @@ impl Campaign {
             let is_old = self.expires && now.micros() - message.recorded_at.micros() >= KEPT;
             let is_taken = took.contains(&message.event_id);
             let fault = match stand {
-                Stand::Waiting | Stand::Retry(_) => Some("it is pending"),
-                Stand::Delivered(_) if !is_taken => Some("the receiver did not take it"),
-                Stand::Dead(_) if claim == Claim::MustNot => Some("it was not for the URL"),
-                Stand::NotForIt | Stand::Dropped | Stand::Forgotten if claim == Claim::Must && !is_old => {
+                DeliveryStatus::Waiting | DeliveryStatus::Retry(_) => Some("it is pending"),
+                DeliveryStatus::Delivered(_) if !is_taken => Some("the receiver did not take it"),
+                DeliveryStatus::Dead(_) if claim == Claim::MustNot => Some("it was not for the URL"),
+                DeliveryStatus::NotForIt | DeliveryStatus::Dropped | DeliveryStatus::Forgotten
+                    if claim == Claim::Must && !is_old =>
+                {
                     Some("it is forgotten")
                 }
-                Stand::NotForIt | Stand::Dropped | Stand::Forgotten
+                DeliveryStatus::NotForIt | DeliveryStatus::Dropped | DeliveryStatus::Forgotten
                     if url.role != Role::Free && claim == Claim::Must && !is_taken =>
                 {
                     Some("it is forgotten, and was never dead")
@@ -246,13 +248,14 @@ impl Campaign {
                 ));
                 wrong.push(format!("    {standing:?}"));
             }
-            if matches!(stand, Stand::Dead(_)) {
+            if matches!(stand, DeliveryStatus::Dead(_)) {
                 dead.insert(position);
             }
             self.counts.owed += u64::from(claim == Claim::Must);
-            self.counts.delivered += u64::from(matches!(stand, Stand::Delivered(_)));
+            self.counts.delivered += u64::from(matches!(stand, DeliveryStatus::Delivered(_)));
             let is_dropped =
-                matches!(stand, Stand::NotForIt | Stand::Dropped | Stand::Forgotten) && claim != Claim::MustNot;
+                matches!(stand, DeliveryStatus::NotForIt | DeliveryStatus::Dropped | DeliveryStatus::Forgotten)
+                    && claim != Claim::MustNot;
             self.counts.dropped += u64::from(is_dropped);
         }
         dead

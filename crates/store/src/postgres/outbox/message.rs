@@ -9,7 +9,9 @@ use super::ranges::take_out;
 use super::subscriptions::{changed, lock};
 use super::{SUBSCRIPTION, status, subscription as read};
 use crate::error::StoreError;
-use crate::outbox::{Again, Attempt, DeliveryRecords, Failure, Fate, Kept, Stand, Subscription, SubscriptionId};
+use crate::outbox::{
+    Again, Attempt, DeliveryRecords, DeliveryStatus, Failure, Fate, Kept, Subscription, SubscriptionId,
+};
 use crate::records::{MessageRow, OrgId};
 use crate::{Audited, Result};
 use daybook_engine::time::Time;
@@ -212,16 +214,20 @@ async fn send_again_once(
     }
     let id = of.id;
     match Traces::read(rest)?.of(of.clone(), position).of(&message, now) {
-        Stand::NotForIt => return Ok(Again::NotForIt),
-        Stand::Waiting if of.held_until.is_some_and(|until| until > now) => {
+        DeliveryStatus::NotForIt => return Ok(Again::NotForIt),
+        DeliveryStatus::Waiting if of.held_until.is_some_and(|until| until > now) => {
             // It waits because the URL is on hold.
             let mut steps = changed(&of, now);
             steps.extend(audit::steps(audit));
             transaction.fly(Frame { begin: None, commit: true }, &steps).await?;
             return Ok(Again::Sent);
         }
-        Stand::Waiting => return Ok(Again::Waiting),
-        Stand::Delivered(_) | Stand::Retry(_) | Stand::Dead(_) | Stand::Dropped | Stand::Forgotten => {}
+        DeliveryStatus::Waiting => return Ok(Again::Waiting),
+        DeliveryStatus::Delivered(_)
+        | DeliveryStatus::Retry(_)
+        | DeliveryStatus::Dead(_)
+        | DeliveryStatus::Dropped
+        | DeliveryStatus::Forgotten => {}
     }
     // Ranges being replayed contain it only for other events, and are in progress.
     let sql = "SELECT id FROM ranges WHERE org = $1 AND subscription = $2 AND replaying";

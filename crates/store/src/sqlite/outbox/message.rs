@@ -4,7 +4,7 @@ use super::dead::{self, take_out};
 use super::run;
 use super::subscriptions::{by_uuid, change, of_organization};
 use crate::Result;
-use crate::outbox::{Again, Attempt, DeliveryRecords, Failure, Fate, Kept, Stand, Subscription};
+use crate::outbox::{Again, Attempt, DeliveryRecords, DeliveryStatus, Failure, Fate, Kept, Subscription};
 use crate::records::{MessageRow, OrgId};
 use crate::sqlite::read::{all, one};
 use crate::sqlite::rows::{self, LAST_ORG, LAST_POSITION, MESSAGE_COLUMNS, optional_time, place, time};
@@ -110,14 +110,18 @@ pub(super) fn send_again(connection: &Connection, org: OrgId, uuid: &str, positi
     }
     let records_of = records_of(connection, of, position)?;
     match records_of.of(&message, now) {
-        Stand::NotForIt => return Ok(Again::NotForIt),
-        Stand::Waiting if records_of.subscription.held_until.is_some_and(|until| until > now) => {
+        DeliveryStatus::NotForIt => return Ok(Again::NotForIt),
+        DeliveryStatus::Waiting if records_of.subscription.held_until.is_some_and(|until| until > now) => {
             // It waits because the URL is on hold.
             change(connection, &records_of.subscription, now)?;
             return Ok(Again::Sent);
         }
-        Stand::Waiting => return Ok(Again::Waiting),
-        Stand::Delivered(_) | Stand::Retry(_) | Stand::Dead(_) | Stand::Dropped | Stand::Forgotten => {}
+        DeliveryStatus::Waiting => return Ok(Again::Waiting),
+        DeliveryStatus::Delivered(_)
+        | DeliveryStatus::Retry(_)
+        | DeliveryStatus::Dead(_)
+        | DeliveryStatus::Dropped
+        | DeliveryStatus::Forgotten => {}
     }
     let of = &records_of.subscription;
     // Ranges being replayed contain it only for other events, and are in progress.

@@ -1,7 +1,7 @@
 //! One message: finding it, its status, and sending it again.
 
 use super::*;
-use daybook_store::outbox::{Again, Stand};
+use daybook_store::outbox::{Again, DeliveryStatus};
 
 pub async fn a_message_is_found_by_its_event(store: Arc<dyn Store>) {
     let (org, other) = (organization(&store, "one").await, organization(&store, "two").await);
@@ -30,7 +30,7 @@ pub async fn a_message_is_found_by_its_event(store: Arc<dyn Store>) {
     assert_eq!(find(other, "a.1", Some(("a", 1))).await, None);
 }
 
-async fn stands(store: &Arc<dyn Store>, org: OrgId, position: i64) -> Vec<Stand> {
+async fn stands(store: &Arc<dyn Store>, org: OrgId, position: i64) -> Vec<DeliveryStatus> {
     let log = store.messages(org, position - 1, 1).await.unwrap();
     let delivery_records = store.delivery_records(org, &[position]).await.unwrap().remove(0);
     delivery_records.iter().map(|standing| standing.of(&log[0], at(LATE))).collect()
@@ -52,11 +52,15 @@ pub async fn a_message_stands_somewhere_with_each(store: Arc<dyn Store>) {
         ..deliveries(&to)
     };
     kept(&store, deliveries).await;
-    assert_eq!(stands(&store, org, 1).await, [Stand::Delivered(at(15)), Stand::NotForIt]);
-    assert_eq!(stands(&store, org, 2).await, [Stand::Retry(at(50)), Stand::NotForIt]);
-    assert_eq!(stands(&store, org, 3).await, [Stand::Dead(at(16)), Stand::NotForIt]);
-    assert_eq!(stands(&store, org, 4).await[0], Stand::Delivered(at(16)), "though the cursor has not come so far");
-    assert_eq!(stands(&store, org, 5).await, [Stand::Waiting, Stand::Waiting]);
+    assert_eq!(stands(&store, org, 1).await, [DeliveryStatus::Delivered(at(15)), DeliveryStatus::NotForIt]);
+    assert_eq!(stands(&store, org, 2).await, [DeliveryStatus::Retry(at(50)), DeliveryStatus::NotForIt]);
+    assert_eq!(stands(&store, org, 3).await, [DeliveryStatus::Dead(at(16)), DeliveryStatus::NotForIt]);
+    assert_eq!(
+        stands(&store, org, 4).await[0],
+        DeliveryStatus::Delivered(at(16)),
+        "though the cursor has not come so far"
+    );
+    assert_eq!(stands(&store, org, 5).await, [DeliveryStatus::Waiting, DeliveryStatus::Waiting]);
     let delivery_records = store.delivery_records(org, &[2]).await.unwrap().remove(0);
     assert_eq!(
         (&delivery_records[0].attempts, &delivery_records[0].failure),
@@ -64,18 +68,18 @@ pub async fn a_message_stands_somewhere_with_each(store: Arc<dyn Store>) {
     );
     assert_eq!(delivery_records[1].subscription, current(&store, &filtered).await);
     pause(&store, &filtered, 20).await;
-    assert_eq!(stands(&store, org, 5).await, [Stand::Waiting, Stand::Dead(at(20))]);
+    assert_eq!(stands(&store, org, 5).await, [DeliveryStatus::Waiting, DeliveryStatus::Dead(at(20))]);
     resume(&store, &filtered).await;
-    assert_eq!(stands(&store, org, 5).await, [Stand::Waiting, Stand::Dead(at(20))], "a range");
-    assert_eq!(stands(&store, org, 1).await[1], Stand::NotForIt, "the range is of other events");
+    assert_eq!(stands(&store, org, 5).await, [DeliveryStatus::Waiting, DeliveryStatus::Dead(at(20))], "a range");
+    assert_eq!(stands(&store, org, 1).await[1], DeliveryStatus::NotForIt, "the range is of other events");
     replay(&store, org, &only(&filtered), at(30)).await;
-    assert_eq!(stands(&store, org, 5).await, [Stand::Waiting, Stand::Waiting]);
+    assert_eq!(stands(&store, org, 5).await, [DeliveryStatus::Waiting, DeliveryStatus::Waiting]);
     // A subscription that was created later, and one whose attempts have expired.
     let late = Subscription { created_at: at(100), ..wanted(org, "https://late", None) };
     made(&store, &late).await;
-    assert_eq!(stands(&store, org, 1).await[2], Stand::NotForIt);
+    assert_eq!(stands(&store, org, 1).await[2], DeliveryStatus::NotForIt);
     store.expire_attempts(at(LATE), 100).await.unwrap();
-    assert_eq!(stands(&store, org, 1).await[0], Stand::Forgotten);
+    assert_eq!(stands(&store, org, 1).await[0], DeliveryStatus::Forgotten);
 }
 
 pub async fn a_message_is_sent_again(store: Arc<dyn Store>) {

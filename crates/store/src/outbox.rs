@@ -27,7 +27,7 @@ mod probing;
 mod search;
 
 pub use calls::Outbox;
-pub use delivery_records::{DeliveryRecords, DeliveryStatus, Kept};
+pub use delivery_records::{DeliveryRecords, DeliveryStatus, RangeStatus};
 pub use out_of_order::OutOfOrder;
 pub(crate) use pieces::{pieces, runs, without_gaps};
 pub use probing::Probed;

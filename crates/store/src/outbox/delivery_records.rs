@@ -12,14 +12,14 @@ pub struct DeliveryRecords {
     /// How the message failed, if it did and was not delivered since.
     pub failure: Option<Failure>,
     /// Ranges that contain the message.
-    pub ranges: Vec<Kept>,
+    pub ranges: Vec<RangeStatus>,
     /// Attempts, oldest first.
     pub attempts: Vec<Attempt>,
 }
 
 /// The columns of a range that determine a message's status.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub struct RangeStatus {
     /// Which events of it; `None` for all.
     pub filter: Option<Vec<String>>,
     /// Since when it is dead.

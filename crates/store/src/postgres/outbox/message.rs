@@ -10,7 +10,7 @@ use super::subscriptions::{changed, lock};
 use super::{SUBSCRIPTION, status, subscription as read};
 use crate::error::StoreError;
 use crate::outbox::{
-    Again, Attempt, DeliveryRecords, DeliveryStatus, Failure, Fate, Kept, Subscription, SubscriptionId,
+    Again, Attempt, DeliveryRecords, DeliveryStatus, Failure, Fate, RangeStatus, Subscription, SubscriptionId,
 };
 use crate::records::{MessageRow, OrgId};
 use crate::{Audited, Result};
@@ -62,7 +62,7 @@ type Of = (SubscriptionId, i64);
 /// The delivery records of messages, for all subscriptions.
 struct Traces {
     failures: Vec<(Of, Failure)>,
-    ranges: Vec<(Of, Kept)>,
+    ranges: Vec<(Of, RangeStatus)>,
     attempts: Vec<(Of, Attempt)>,
 }
 
@@ -82,7 +82,7 @@ impl Traces {
             })?,
             ranges: each(of(1), |cells| {
                 let of = key(cells)?;
-                Ok((of, Kept { filter: cells.next()?, since: cells.time()?, replaying: cells.next()? }))
+                Ok((of, RangeStatus { filter: cells.next()?, since: cells.time()?, replaying: cells.next()? }))
             })?,
             attempts: each(of(2), |cells| {
                 let of = key(cells)?;

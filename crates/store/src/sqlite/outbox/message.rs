@@ -4,7 +4,7 @@ use super::dead::{self, take_out};
 use super::run;
 use super::subscriptions::{by_uuid, change, of_organization};
 use crate::Result;
-use crate::outbox::{Again, Attempt, DeliveryRecords, DeliveryStatus, Failure, Fate, Kept, Subscription};
+use crate::outbox::{Again, Attempt, DeliveryRecords, DeliveryStatus, Failure, Fate, RangeStatus, Subscription};
 use crate::records::{MessageRow, OrgId};
 use crate::sqlite::read::{all, one};
 use crate::sqlite::rows::{self, LAST_ORG, LAST_POSITION, MESSAGE_COLUMNS, optional_time, place, time};
@@ -53,7 +53,7 @@ fn records_of(connection: &Connection, of: Subscription, position: i64) -> Resul
     for replaying in [true, false] {
         for stretch in dead::ranges(connection, of.id, replaying)? {
             if stretch.after < position && position <= stretch.last {
-                ranges.push(Kept { filter: stretch.filter, since: stretch.since, replaying });
+                ranges.push(RangeStatus { filter: stretch.filter, since: stretch.since, replaying });
             }
         }
     }

@@ -32,7 +32,7 @@ pub use out_of_order::OutOfOrder;
 pub(crate) use pieces::{pieces, runs, without_gaps};
 pub use probing::Probed;
 pub(crate) use search::{CLOCK_SLACK_US, MOST_LOOKED_AT, SEARCHED};
-pub use search::{Found, MOST_COUNTED, MessageFilter, UrlMetrics};
+pub use search::{MOST_COUNTED, MessageFilter, MessageSearchResult, UrlMetrics};
 
 use crate::records::{MessageRow, OrgId};
 use bytes::Bytes;

@@ -13,7 +13,7 @@ use crate::problem::Problem;
 use crate::view::{self, UrlState, render};
 use bytes::Bytes;
 use daybook_engine::time::Time;
-use daybook_store::outbox::{DeliveryRecords, Found, MessageFilter};
+use daybook_store::outbox::{DeliveryRecords, MessageFilter, MessageSearchResult};
 use daybook_store::records::MessageRow;
 use std::sync::Arc;
 
@@ -143,7 +143,7 @@ impl Service {
         }
         let looks_up = query.state.is_some() || query.webhook_uuid.is_some();
         let most = if looks_up { LOOKED_UP } else { left };
-        let Found { messages, next } = self.store.search_log(who.org, &filter, before, most).await?;
+        let MessageSearchResult { messages, next } = self.store.search_log(who.org, &filter, before, most).await?;
         let rows = messages.into_iter().map(|(_, row)| row).collect();
         let mut found = self.with_standings(who, rows).await?;
         let moments = self.moments();

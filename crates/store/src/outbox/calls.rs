@@ -1,9 +1,9 @@
 //! What a database does for outgoing messages.
 
 use super::{
-    Again, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, DeliveryRecords, Failure, Found, Given, Head,
-    Leased, MessageFilter, Outgoing, Overdue, Pause, Probed, Range, Reader, Recorded, Replayed, Subscription,
-    SubscriptionId, UrlMetrics,
+    Again, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, DeliveryRecords, Failure, Given, Head, Leased,
+    MessageFilter, MessageSearchResult, Outgoing, Overdue, Pause, Probed, Range, Reader, Recorded, Replayed,
+    Subscription, SubscriptionId, UrlMetrics,
 };
 use crate::records::{MessageRow, OrgId};
 use crate::{Audited, Result};
@@ -92,7 +92,13 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
 
     /// Matching messages of the log, latest first: those before a position, at most `limit`. One call reads a limited
     /// number of positions, so it may find none and return the place where the next call continues.
-    async fn search_log(&self, org: OrgId, filter: &MessageFilter, before: i64, limit: usize) -> Result<Found>;
+    async fn search_log(
+        &self,
+        org: OrgId,
+        filter: &MessageFilter,
+        before: i64,
+        limit: usize,
+    ) -> Result<MessageSearchResult>;
 
     /// Matching messages that wait, or are cancelled, or both, latest first: those before a place, at most `limit`.
     async fn search_waiting(
@@ -102,7 +108,7 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
         cancelled: Option<bool>,
         before: i64,
         limit: usize,
-    ) -> Result<Found>;
+    ) -> Result<MessageSearchResult>;
 
     /// Sends the message at a position again to one subscription, from `now`, as if for the first time, whether it was
     /// delivered, is dead or is to be retried. The version of the subscription goes up.

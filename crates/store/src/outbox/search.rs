@@ -32,7 +32,7 @@ pub struct MessageFilter {
 
 /// The result of a search, latest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct MessageSearchResult {
     /// The messages without their data and signature, each with its place in the order.
     pub messages: Vec<(i64, MessageRow)>,
     /// The search continues before this place; `None` at the end.

@@ -36,9 +36,9 @@ mod subscriptions;
 use super::Postgres;
 use super::cells::Cells;
 use crate::outbox::{
-    Again, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, DeliveryRecords, Failure, Found, Given, Head,
-    Leased, MessageFilter, OutOfOrder, Outbox, Outgoing, Overdue, Pause, Probed, Range, Reader, Recorded, Replayed,
-    Subscription, SubscriptionId, UrlMetrics,
+    Again, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, DeliveryRecords, Failure, Given, Head, Leased,
+    MessageFilter, MessageSearchResult, OutOfOrder, Outbox, Outgoing, Overdue, Pause, Probed, Range, Reader, Recorded,
+    Replayed, Subscription, SubscriptionId, UrlMetrics,
 };
 use crate::records::{MessageRow, OrgId};
 use crate::{Audited, Result};
@@ -164,7 +164,13 @@ impl Outbox for Postgres {
         message::delivery_records(&self.server, org, positions).await
     }
 
-    async fn search_log(&self, org: OrgId, filter: &MessageFilter, before: i64, limit: usize) -> Result<Found> {
+    async fn search_log(
+        &self,
+        org: OrgId,
+        filter: &MessageFilter,
+        before: i64,
+        limit: usize,
+    ) -> Result<MessageSearchResult> {
         search::log(&self.server, org, filter, before, limit).await
     }
 
@@ -175,7 +181,7 @@ impl Outbox for Postgres {
         cancelled: Option<bool>,
         before: i64,
         limit: usize,
-    ) -> Result<Found> {
+    ) -> Result<MessageSearchResult> {
         search::waiting(&self.server, org, filter, cancelled, before, limit).await
     }
 

@@ -35,9 +35,9 @@ mod subscriptions;
 use super::Sqlite;
 use super::connection::broken;
 use crate::outbox::{
-    Again, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, DeliveryRecords, Failure, Found, Given, Head,
-    Leased, MessageFilter, Outbox, Outgoing, Overdue, Pause, Probed, Range, Reader, Recorded, Replayed, Subscription,
-    SubscriptionId, UrlMetrics,
+    Again, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, DeliveryRecords, Failure, Given, Head, Leased,
+    MessageFilter, MessageSearchResult, Outbox, Outgoing, Overdue, Pause, Probed, Range, Reader, Recorded, Replayed,
+    Subscription, SubscriptionId, UrlMetrics,
 };
 use crate::records::{MessageRow, OrgId};
 use crate::{Audited, Result};
@@ -160,7 +160,13 @@ impl Outbox for Sqlite {
         .await
     }
 
-    async fn search_log(&self, org: OrgId, filter: &MessageFilter, before: i64, limit: usize) -> Result<Found> {
+    async fn search_log(
+        &self,
+        org: OrgId,
+        filter: &MessageFilter,
+        before: i64,
+        limit: usize,
+    ) -> Result<MessageSearchResult> {
         let filter = filter.clone();
         self.read(move |connection| search::log(connection, org, &filter, before, limit)).await
     }
@@ -172,7 +178,7 @@ impl Outbox for Sqlite {
         cancelled: Option<bool>,
         before: i64,
         limit: usize,
-    ) -> Result<Found> {
+    ) -> Result<MessageSearchResult> {
         let filter = filter.clone();
         self.read(move |connection| search::waiting(connection, org, &filter, cancelled, before, limit)).await
     }

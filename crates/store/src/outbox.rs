@@ -89,7 +89,7 @@ pub struct Subscription {
 
 /// Which settings of a subscription the caller supplies; the others keep their values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Given {
+pub struct SuppliedSettings {
     /// `max_per_second`.
     pub max_per_second: bool,
     /// `max_in_flight`.

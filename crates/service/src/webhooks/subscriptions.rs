@@ -11,7 +11,7 @@ use crate::problem::Problem;
 use crate::processor::job::Repeat;
 use crate::view::{self, render};
 use bytes::Bytes;
-use daybook_store::outbox::{BY_A_PERSON, Backlog, Given, OutOfOrder, Pause, Subscription};
+use daybook_store::outbox::{BY_A_PERSON, Backlog, OutOfOrder, Pause, Subscription, SuppliedSettings};
 use std::collections::HashMap;
 
 /// The maximum number of subscriptions of an organization.
@@ -30,8 +30,10 @@ impl Service {
             return Ok(answer);
         }
         let filter = form.filter()?;
-        let given =
-            Given { max_per_second: form.max_per_second.is_some(), max_in_flight: form.max_in_flight.is_some() };
+        let given = SuppliedSettings {
+            max_per_second: form.max_per_second.is_some(),
+            max_in_flight: form.max_in_flight.is_some(),
+        };
         let (max_per_second, max_in_flight) =
             (form.max_per_second.and_then(|limit| limit.0), form.max_in_flight.and_then(|limit| limit.0));
         let url = form.webhook_url.into_string();

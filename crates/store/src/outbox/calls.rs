@@ -1,9 +1,9 @@
 //! What a database does for outgoing messages.
 
 use super::{
-    Again, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, DeliveryRecords, Failure, Given, Head, Leased,
+    Again, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, DeliveryRecords, Failure, Head, Leased,
     MessageFilter, MessageSearchResult, Outgoing, Overdue, Pause, Probed, Range, Reader, Recorded, Replayed,
-    Subscription, SubscriptionId, UrlMetrics,
+    Subscription, SubscriptionId, SuppliedSettings, UrlMetrics,
 };
 use crate::records::{MessageRow, OrgId};
 use crate::{Audited, Result};
@@ -22,7 +22,7 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
     async fn subscribe(
         &self,
         subscription: &Subscription,
-        given: Given,
+        given: SuppliedSettings,
         most: usize,
         audit: Audited<'_>,
     ) -> Result<Option<Subscription>>;

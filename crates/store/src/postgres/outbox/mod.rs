@@ -36,9 +36,9 @@ mod subscriptions;
 use super::Postgres;
 use super::cells::Cells;
 use crate::outbox::{
-    Again, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, DeliveryRecords, Failure, Given, Head, Leased,
+    Again, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, DeliveryRecords, Failure, Head, Leased,
     MessageFilter, MessageSearchResult, OutOfOrder, Outbox, Outgoing, Overdue, Pause, Probed, Range, Reader, Recorded,
-    Replayed, Subscription, SubscriptionId, UrlMetrics,
+    Replayed, Subscription, SubscriptionId, SuppliedSettings, UrlMetrics,
 };
 use crate::records::{MessageRow, OrgId};
 use crate::{Audited, Result};
@@ -98,7 +98,7 @@ impl Outbox for Postgres {
     async fn subscribe(
         &self,
         subscription: &Subscription,
-        given: Given,
+        given: SuppliedSettings,
         most: usize,
         audit: Audited<'_>,
     ) -> Result<Option<Subscription>> {

@@ -13,7 +13,7 @@ use super::out_of_order::part;
 use super::ranges::take_out;
 use super::{SUBSCRIPTION, stretch, subscription as read};
 use crate::error::StoreError;
-use crate::outbox::{Given, LATEST_ATTEMPTS, Pause, Subscription, SubscriptionId, TO_EVERYBODY};
+use crate::outbox::{LATEST_ATTEMPTS, Pause, Subscription, SubscriptionId, SuppliedSettings, TO_EVERYBODY};
 use crate::records::OrgId;
 use crate::{Audited, Result};
 use daybook_engine::time::Time;
@@ -109,7 +109,7 @@ const FAILED_BEYOND: &str = "SELECT position FROM failures WHERE org = $1 AND su
 pub(super) async fn subscribe(
     server: &Server,
     new: &Subscription,
-    given: Given,
+    given: SuppliedSettings,
     most: usize,
     audit: Audited<'_>,
 ) -> Result<Option<Subscription>> {
@@ -126,7 +126,7 @@ pub(super) async fn subscribe(
 async fn subscribe_once(
     transaction: &mut Transaction,
     new: &Subscription,
-    given: Given,
+    given: SuppliedSettings,
     most: usize,
     audit: Audited<'_>,
 ) -> Try<Option<Subscription>> {
@@ -139,7 +139,7 @@ async fn subscribe_once(
 async fn make(
     transaction: &mut Transaction,
     new: &Subscription,
-    given: Given,
+    given: SuppliedSettings,
     most: usize,
     audit: Audited<'_>,
 ) -> Try<Option<Subscription>> {
@@ -232,7 +232,7 @@ async fn save_console_url_once(
         transaction.fly(Frame::default(), &remove(org, replaced.id)).await?;
     }
     match new {
-        Some(new) => make(transaction, new, Given::default(), most, audit).await,
+        Some(new) => make(transaction, new, SuppliedSettings::default(), most, audit).await,
         None => {
             transaction.fly(COMMIT, &audit::steps(audit)).await?;
             Ok(None)

@@ -35,9 +35,9 @@ mod subscriptions;
 use super::Sqlite;
 use super::connection::broken;
 use crate::outbox::{
-    Again, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, DeliveryRecords, Failure, Given, Head, Leased,
+    Again, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, DeliveryRecords, Failure, Head, Leased,
     MessageFilter, MessageSearchResult, Outbox, Outgoing, Overdue, Pause, Probed, Range, Reader, Recorded, Replayed,
-    Subscription, SubscriptionId, UrlMetrics,
+    Subscription, SubscriptionId, SuppliedSettings, UrlMetrics,
 };
 use crate::records::{MessageRow, OrgId};
 use crate::{Audited, Result};
@@ -65,7 +65,7 @@ impl Outbox for Sqlite {
     async fn subscribe(
         &self,
         subscription: &Subscription,
-        given: Given,
+        given: SuppliedSettings,
         most: usize,
         audit: Audited<'_>,
     ) -> Result<Option<Subscription>> {

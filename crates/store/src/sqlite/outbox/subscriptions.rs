@@ -7,7 +7,7 @@ use super::selection::Selection;
 use crate::Result;
 use crate::error::StoreError;
 use crate::outbox::{
-    Backlog, Given, LATEST_ATTEMPTS, OutOfOrder, Pause, Reader, Subscription, SubscriptionId, TO_EVERYBODY,
+    Backlog, LATEST_ATTEMPTS, OutOfOrder, Pause, Reader, Subscription, SubscriptionId, SuppliedSettings, TO_EVERYBODY,
 };
 use crate::records::OrgId;
 use crate::sqlite::read::{all, count, one};
@@ -122,7 +122,7 @@ const SUBSCRIBE: &str = "
 pub(super) fn subscribe(
     connection: &Connection,
     asked: &Subscription,
-    given: Given,
+    given: SuppliedSettings,
     most: usize,
 ) -> Result<Option<Subscription>> {
     if is_one_too_many(connection, asked, most)? {
@@ -157,7 +157,7 @@ pub(super) fn save_console_url(
         return Ok(None);
     }
     replaced.map_or(Ok(()), |replaced| remove(connection, replaced.id))?;
-    keep(connection, &asked, Given::default()).map(Some)
+    keep(connection, &asked, SuppliedSettings::default()).map(Some)
 }
 
 fn by_url(connection: &Connection, asked: &Subscription) -> Result<Option<Subscription>> {
@@ -165,7 +165,7 @@ fn by_url(connection: &Connection, asked: &Subscription) -> Result<Option<Subscr
     one(connection, &sql, params![asked.org, asked.url], subscription)
 }
 
-fn keep(connection: &Connection, asked: &Subscription, given: Given) -> Result<Subscription> {
+fn keep(connection: &Connection, asked: &Subscription, given: SuppliedSettings) -> Result<Subscription> {
     let Subscription { org, url, .. } = asked;
     let before = by_url(connection, asked)?;
     let params = params![

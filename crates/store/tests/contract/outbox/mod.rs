@@ -13,8 +13,8 @@ use super::fixtures::*;
 use daybook_engine::time::Time;
 use daybook_store::Store;
 use daybook_store::outbox::{
-    Attempt, Backlog, Deliveries, DeliveryFilter, Failure, Fate, Given, OutOfOrder, Pause, Progress, Reader, Recorded,
-    Replayed, Subscription,
+    Attempt, Backlog, Deliveries, DeliveryFilter, Failure, Fate, OutOfOrder, Pause, Progress, Reader, Recorded,
+    Replayed, Subscription, SuppliedSettings,
 };
 use daybook_store::records::{MessageRow, OrgId};
 use std::sync::Arc;
@@ -54,7 +54,7 @@ pub async fn subscribe(store: &Arc<dyn Store>, org: OrgId, url: &str, filter: Op
 
 /// Creates a subscription for which there is room.
 pub async fn made(store: &Arc<dyn Store>, wanted: &Subscription) -> Subscription {
-    store.subscribe(wanted, Given::default(), 100, None).await.unwrap().unwrap()
+    store.subscribe(wanted, SuppliedSettings::default(), 100, None).await.unwrap().unwrap()
 }
 
 /// A message about an event that happened, and was recorded, at a moment.

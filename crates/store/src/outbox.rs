@@ -358,7 +358,7 @@ pub struct DeliveryFilter {
 
 /// The message that a list entry is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct About {
+pub struct MessageSummary {
     /// The subscription.
     pub subscription: SubscriptionId,
     /// The subscription's public id.
@@ -381,7 +381,7 @@ pub struct AttemptLine {
     /// Its number; a later attempt has a higher one.
     pub id: i64,
     /// The message.
-    pub about: About,
+    pub about: MessageSummary,
     /// The attempt.
     pub attempt: Attempt,
 }
@@ -390,7 +390,7 @@ pub struct AttemptLine {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadLetter {
     /// Which message.
-    pub about: About,
+    pub about: MessageSummary,
     /// Since when it is dead. For a message published during a pause: since it was published, or since the pause began,
     /// whichever is later.
     pub dead_at: Time,

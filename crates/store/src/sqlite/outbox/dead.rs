@@ -4,7 +4,9 @@ use super::run;
 use super::selection::{self, Member, Selection, members};
 use super::subscriptions::{ahead, chosen, events, events_text, head, holes_text};
 use crate::Result;
-use crate::outbox::{About, DeadLetter, DeliveryFilter, OutOfOrder, Reader, Subscription, SubscriptionId, pieces};
+use crate::outbox::{
+    DeadLetter, DeliveryFilter, MessageSummary, OutOfOrder, Reader, Subscription, SubscriptionId, pieces,
+};
 use crate::records::OrgId;
 use crate::sqlite::read::{all, count};
 use crate::sqlite::rows::{self, optional_text, place, time};
@@ -214,9 +216,17 @@ fn failed(
     })
 }
 
-fn about(of: &Subscription, member: Member) -> About {
+fn about(of: &Subscription, member: Member) -> MessageSummary {
     let Member { position, account, event, event_id, moment: _ } = member;
-    About { subscription: of.id, uuid: of.uuid.clone(), url: of.url.clone(), position, event, event_id, account }
+    MessageSummary {
+        subscription: of.id,
+        uuid: of.uuid.clone(),
+        url: of.url.clone(),
+        position,
+        event,
+        event_id,
+        account,
+    }
 }
 
 pub(super) fn letters(

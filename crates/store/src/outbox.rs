@@ -413,7 +413,7 @@ pub struct Replayed {
 
 /// The result of a request to send a message again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Again {
+pub enum ResendResult {
     /// The message will be sent again.
     Sent,
     /// There is no such subscription.

@@ -13,7 +13,7 @@ use crate::processor::job::Repeat;
 use crate::view::{self, render};
 use bytes::Bytes;
 use daybook_engine::time::Time;
-use daybook_store::outbox::{Again, DeliveryRecords};
+use daybook_store::outbox::{DeliveryRecords, ResendResult};
 use daybook_store::records::{MessageRow, OrgId};
 use daybook_webhooks::dispatcher::Settings;
 use daybook_webhooks::envelope;
@@ -199,14 +199,14 @@ impl Service {
         let record = self.recorded(who, act);
         let now = self.clock.now();
         match self.store.send_again(who.org, webhook_uuid, position, now, record.as_ref()).await? {
-            Again::Sent => {
+            ResendResult::Sent => {
                 self.nudge.changed();
                 Ok(())
             }
-            Again::NoSubscription => Err(no_subscription(webhook_uuid)),
-            Again::Paused => Err(Problem::new("subscription_paused", PAUSED)),
-            Again::Waiting => conflict("the message is already waiting to be sent to this URL"),
-            Again::NotForIt => conflict("the message was not for this URL"),
+            ResendResult::NoSubscription => Err(no_subscription(webhook_uuid)),
+            ResendResult::Paused => Err(Problem::new("subscription_paused", PAUSED)),
+            ResendResult::Waiting => conflict("the message is already waiting to be sent to this URL"),
+            ResendResult::NotForIt => conflict("the message was not for this URL"),
         }
     }
 

@@ -1,9 +1,9 @@
 //! What a database does for outgoing messages.
 
 use super::{
-    Again, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, DeliveryRecords, Failure, Head, Leased,
+    AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, DeliveryRecords, Failure, Head, Leased,
     MessageFilter, MessageSearchResult, Outgoing, Overdue, Pause, Probed, Range, Reader, Recorded, Replayed,
-    Subscription, SubscriptionId, SuppliedSettings, UrlMetrics,
+    ResendResult, Subscription, SubscriptionId, SuppliedSettings, UrlMetrics,
 };
 use crate::records::{MessageRow, OrgId};
 use crate::{Audited, Result};
@@ -112,7 +112,14 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
 
     /// Sends the message at a position again to one subscription, from `now`, as if for the first time, whether it was
     /// delivered, is dead or is to be retried. The version of the subscription goes up.
-    async fn send_again(&self, org: OrgId, uuid: &str, position: i64, now: Time, audit: Audited<'_>) -> Result<Again>;
+    async fn send_again(
+        &self,
+        org: OrgId,
+        uuid: &str,
+        position: i64,
+        now: Time,
+        audit: Audited<'_>,
+    ) -> Result<ResendResult>;
 
     /// Sends matching dead letters of active subscriptions again, from `now`, as if for the first time; with `dry_run`
     /// only counts them. The versions of those subscriptions go up, so that their sender notices.

@@ -10,7 +10,7 @@ use super::subscriptions::{changed, lock};
 use super::{SUBSCRIPTION, status, subscription as read};
 use crate::error::StoreError;
 use crate::outbox::{
-    Again, Attempt, DeliveryRecords, DeliveryStatus, Failure, Fate, RangeStatus, Subscription, SubscriptionId,
+    Attempt, DeliveryRecords, DeliveryStatus, Failure, Fate, RangeStatus, ResendResult, Subscription, SubscriptionId,
 };
 use crate::records::{MessageRow, OrgId};
 use crate::{Audited, Result};
@@ -182,7 +182,7 @@ pub(super) async fn send_again(
     position: i64,
     now: Time,
     audit: Audited<'_>,
-) -> Result<Again> {
+) -> Result<ResendResult> {
     let mut tries = Tries::none();
     loop {
         let mut transaction = Transaction::on(server.client().await?);
@@ -200,29 +200,29 @@ async fn send_again_once(
     position: i64,
     now: Time,
     audit: Audited<'_>,
-) -> Try<Again> {
-    let Some(of) = lock(transaction, org, uuid).await? else { return Ok(Again::NoSubscription) };
+) -> Try<ResendResult> {
+    let Some(of) = lock(transaction, org, uuid).await? else { return Ok(ResendResult::NoSubscription) };
     let message =
         format!("SELECT position, NULL::bigint, NULL::bigint, {REST} FROM messages WHERE org = $1 AND position = $2");
     let mut steps = vec![Step::new(&message, vec![Box::new(org), Box::new(position)])];
     steps.extend(Traces::steps(org, &[position]));
     let rows = transaction.fly(Frame::default(), &steps).await?;
-    let Some((found, rest)) = rows.split_first() else { return Ok(Again::NotForIt) };
-    let Some(message) = each(found, cells::message)?.pop() else { return Ok(Again::NotForIt) };
+    let Some((found, rest)) = rows.split_first() else { return Ok(ResendResult::NotForIt) };
+    let Some(message) = each(found, cells::message)?.pop() else { return Ok(ResendResult::NotForIt) };
     if of.paused.is_some() {
-        return Ok(Again::Paused);
+        return Ok(ResendResult::Paused);
     }
     let id = of.id;
     match Traces::read(rest)?.of(of.clone(), position).of(&message, now) {
-        DeliveryStatus::NotForIt => return Ok(Again::NotForIt),
+        DeliveryStatus::NotForIt => return Ok(ResendResult::NotForIt),
         DeliveryStatus::Waiting if of.held_until.is_some_and(|until| until > now) => {
             // It waits because the URL is on hold.
             let mut steps = changed(&of, now);
             steps.extend(audit::steps(audit));
             transaction.fly(Frame { begin: None, commit: true }, &steps).await?;
-            return Ok(Again::Sent);
+            return Ok(ResendResult::Sent);
         }
-        DeliveryStatus::Waiting => return Ok(Again::Waiting),
+        DeliveryStatus::Waiting => return Ok(ResendResult::Waiting),
         DeliveryStatus::Delivered(_)
         | DeliveryStatus::Retry(_)
         | DeliveryStatus::Dead(_)
@@ -240,5 +240,5 @@ async fn send_again_once(
     steps.extend(changed(&of, now));
     steps.extend(audit::steps(audit));
     transaction.fly(Frame { begin: None, commit: true }, &steps).await?;
-    Ok(Again::Sent)
+    Ok(ResendResult::Sent)
 }

@@ -36,9 +36,9 @@ mod subscriptions;
 use super::Postgres;
 use super::cells::Cells;
 use crate::outbox::{
-    Again, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, DeliveryRecords, Failure, Head, Leased,
+    AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, DeliveryRecords, Failure, Head, Leased,
     MessageFilter, MessageSearchResult, OutOfOrder, Outbox, Outgoing, Overdue, Pause, Probed, Range, Reader, Recorded,
-    Replayed, Subscription, SubscriptionId, SuppliedSettings, UrlMetrics,
+    Replayed, ResendResult, Subscription, SubscriptionId, SuppliedSettings, UrlMetrics,
 };
 use crate::records::{MessageRow, OrgId};
 use crate::{Audited, Result};
@@ -200,7 +200,14 @@ impl Outbox for Postgres {
         search::url_metrics(&self.server).await
     }
 
-    async fn send_again(&self, org: OrgId, uuid: &str, position: i64, now: Time, audit: Audited<'_>) -> Result<Again> {
+    async fn send_again(
+        &self,
+        org: OrgId,
+        uuid: &str,
+        position: i64,
+        now: Time,
+        audit: Audited<'_>,
+    ) -> Result<ResendResult> {
         message::send_again(&self.server, org, uuid, position, now, audit).await
     }
 

@@ -4,7 +4,7 @@ use super::dead::{self, take_out};
 use super::run;
 use super::subscriptions::{by_uuid, change, of_organization};
 use crate::Result;
-use crate::outbox::{Again, Attempt, DeliveryRecords, DeliveryStatus, Failure, Fate, RangeStatus, Subscription};
+use crate::outbox::{Attempt, DeliveryRecords, DeliveryStatus, Failure, Fate, RangeStatus, ResendResult, Subscription};
 use crate::records::{MessageRow, OrgId};
 use crate::sqlite::read::{all, one};
 use crate::sqlite::rows::{self, LAST_ORG, LAST_POSITION, MESSAGE_COLUMNS, optional_time, place, time};
@@ -96,27 +96,33 @@ const AGAIN: &str = "
     VALUES (?1, ?2, 0, NULL, ?3, NULL, '', NULL, -1)
     ON CONFLICT DO UPDATE SET attempts = 0, first_failed_at = NULL, retry_at = excluded.retry_at, dead_at = NULL";
 
-pub(super) fn send_again(connection: &Connection, org: OrgId, uuid: &str, position: i64, now: Time) -> Result<Again> {
-    let Some(of) = by_uuid(connection, org, uuid)? else { return Ok(Again::NoSubscription) };
+pub(super) fn send_again(
+    connection: &Connection,
+    org: OrgId,
+    uuid: &str,
+    position: i64,
+    now: Time,
+) -> Result<ResendResult> {
+    let Some(of) = by_uuid(connection, org, uuid)? else { return Ok(ResendResult::NoSubscription) };
     let sql = format!("SELECT place, NULL, NULL, {MESSAGE_COLUMNS} FROM messages WHERE place = ?1");
     let is_place = (0..=LAST_ORG).contains(&org) && (1..=LAST_POSITION).contains(&position);
     let message = match is_place {
         true => one(connection, &sql, [place(org, position)], rows::message)?,
         false => None,
     };
-    let Some(message) = message else { return Ok(Again::NotForIt) };
+    let Some(message) = message else { return Ok(ResendResult::NotForIt) };
     if of.paused.is_some() {
-        return Ok(Again::Paused);
+        return Ok(ResendResult::Paused);
     }
     let records_of = records_of(connection, of, position)?;
     match records_of.of(&message, now) {
-        DeliveryStatus::NotForIt => return Ok(Again::NotForIt),
+        DeliveryStatus::NotForIt => return Ok(ResendResult::NotForIt),
         DeliveryStatus::Waiting if records_of.subscription.held_until.is_some_and(|until| until > now) => {
             // It waits because the URL is on hold.
             change(connection, &records_of.subscription, now)?;
-            return Ok(Again::Sent);
+            return Ok(ResendResult::Sent);
         }
-        DeliveryStatus::Waiting => return Ok(Again::Waiting),
+        DeliveryStatus::Waiting => return Ok(ResendResult::Waiting),
         DeliveryStatus::Delivered(_)
         | DeliveryStatus::Retry(_)
         | DeliveryStatus::Dead(_)
@@ -129,5 +135,5 @@ pub(super) fn send_again(connection: &Connection, org: OrgId, uuid: &str, positi
     take_out(connection, of, &BTreeSet::from([position]), &replayed)?;
     run(connection, AGAIN, params![of.id, position, now.micros()])?;
     change(connection, of, now)?;
-    Ok(Again::Sent)
+    Ok(ResendResult::Sent)
 }

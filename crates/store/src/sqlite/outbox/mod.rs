@@ -35,9 +35,9 @@ mod subscriptions;
 use super::Sqlite;
 use super::connection::broken;
 use crate::outbox::{
-    Again, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, DeliveryRecords, Failure, Head, Leased,
+    AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, DeliveryRecords, Failure, Head, Leased,
     MessageFilter, MessageSearchResult, Outbox, Outgoing, Overdue, Pause, Probed, Range, Reader, Recorded, Replayed,
-    Subscription, SubscriptionId, SuppliedSettings, UrlMetrics,
+    ResendResult, Subscription, SubscriptionId, SuppliedSettings, UrlMetrics,
 };
 use crate::records::{MessageRow, OrgId};
 use crate::{Audited, Result};
@@ -202,10 +202,17 @@ impl Outbox for Sqlite {
         self.read(search::url_metrics).await
     }
 
-    async fn send_again(&self, org: OrgId, uuid: &str, position: i64, now: Time, audit: Audited<'_>) -> Result<Again> {
+    async fn send_again(
+        &self,
+        org: OrgId,
+        uuid: &str,
+        position: i64,
+        now: Time,
+        audit: Audited<'_>,
+    ) -> Result<ResendResult> {
         let uuid = uuid.to_owned();
         let send = move |write: &Connection| message::send_again(write, org, &uuid, position, now);
-        self.write_audited(audit, |again| *again == Again::Sent, send).await
+        self.write_audited(audit, |again| *again == ResendResult::Sent, send).await
     }
 
     async fn replay(&self, org: OrgId, filter: &DeliveryFilter, now: Time, dry_run: bool) -> Result<Replayed> {

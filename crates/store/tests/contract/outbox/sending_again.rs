@@ -1,7 +1,7 @@
 //! One message: finding it, its status, and sending it again.
 
 use super::*;
-use daybook_store::outbox::{Again, DeliveryStatus};
+use daybook_store::outbox::{DeliveryStatus, ResendResult};
 
 pub async fn a_message_is_found_by_its_event(store: Arc<dyn Store>) {
     let (org, other) = (organization(&store, "one").await, organization(&store, "two").await);
@@ -92,7 +92,7 @@ pub async fn a_message_is_sent_again(store: Arc<dyn Store>) {
         kept(&store, Deliveries { cursor: 3, attempts: vec![attempt(1, 1, 15)], failed, ..deliveries(&to) }).await;
     let again = async |position| store.send_again(org, &to.uuid, position, at(40), None).await.unwrap();
     for position in [1, 2, 3] {
-        assert_eq!(again(position).await, Again::Sent, "{position}");
+        assert_eq!(again(position).await, ResendResult::Sent, "{position}");
     }
     assert!(current(&store, &to).await.version > now.version, "whoever sends has to look");
     let due = store.due_failures(org, to.id, at(40), 10).await.unwrap();
@@ -109,16 +109,16 @@ pub async fn a_message_is_sent_again(store: Arc<dyn Store>) {
         [fresh(1, "", None, -1), fresh(2, "reason of 2", Some(503), 2), fresh(3, "reason of 3", Some(503), 2)];
     assert_eq!(due.iter().map(|(failure, _)| failure.clone()).collect::<Vec<_>>(), expected);
     assert_eq!(backlog(&store, &to).await, Backlog { pending: 4, dead: 0 });
-    assert_eq!(again(4).await, Again::Waiting, "nobody has sent it yet");
-    assert_eq!(again(5).await, Again::NotForIt, "there is none");
-    assert_eq!(again(-1).await, Again::NotForIt);
-    assert_eq!(store.send_again(org, "unknown", 1, at(40), None).await.unwrap(), Again::NoSubscription);
+    assert_eq!(again(4).await, ResendResult::Waiting, "nobody has sent it yet");
+    assert_eq!(again(5).await, ResendResult::NotForIt, "there is none");
+    assert_eq!(again(-1).await, ResendResult::NotForIt);
+    assert_eq!(store.send_again(org, "unknown", 1, at(40), None).await.unwrap(), ResendResult::NoSubscription);
     let other = organization(&store, "two").await;
-    assert_eq!(store.send_again(other, &to.uuid, 1, at(40), None).await.unwrap(), Again::NoSubscription);
+    assert_eq!(store.send_again(other, &to.uuid, 1, at(40), None).await.unwrap(), ResendResult::NoSubscription);
     let filtered = subscribe(&store, org, "https://b", Some(&["closed"])).await;
-    assert_eq!(store.send_again(org, &filtered.uuid, 1, at(40), None).await.unwrap(), Again::NotForIt);
+    assert_eq!(store.send_again(org, &filtered.uuid, 1, at(40), None).await.unwrap(), ResendResult::NotForIt);
     pause(&store, &to, 50).await;
-    assert_eq!(again(1).await, Again::Paused);
+    assert_eq!(again(1).await, ResendResult::Paused);
     assert_eq!(backlog(&store, &to).await, Backlog { pending: 0, dead: 4 });
 }
 
@@ -130,7 +130,7 @@ pub async fn one_message_of_a_range_is_sent_again(store: Arc<dyn Store>) {
     resume(&store, &to).await;
     let again = async |position| store.send_again(org, &to.uuid, position, at(40), None).await.unwrap();
     for (position, left) in [(3, vec![1, 2, 4, 5]), (5, vec![1, 2, 4]), (1, vec![2, 4]), (2, vec![4]), (4, vec![])] {
-        assert_eq!(again(position).await, Again::Sent);
+        assert_eq!(again(position).await, ResendResult::Sent);
         let dead: Vec<i64> = dead(&store, &to).await.into_iter().map(|(position, _)| position).collect();
         assert_eq!(dead, left);
         let backlog = backlog(&store, &to).await;

@@ -122,8 +122,8 @@ pub struct Overdue {
 
 impl Subscription {
     /// What it reads of the log.
-    pub fn reader(&self) -> Reader<'_> {
-        Reader { org: self.org, filter: self.filter.as_deref(), uuid: &self.uuid, missed: false }
+    pub fn subscription_filter(&self) -> SubscriptionFilter<'_> {
+        SubscriptionFilter { org: self.org, filter: self.filter.as_deref(), uuid: &self.uuid, missed: false }
     }
 }
 
@@ -179,7 +179,7 @@ pub struct Outgoing {
 /// Two events are special: [`TO_EVERYBODY`] goes to every subscription regardless of its filter, and [`TO_THE_OTHERS`]
 /// does not go to the subscription that it is about (its `subject` is the subscription's `uuid`).
 #[derive(Clone, Copy, Debug)]
-pub struct Reader<'a> {
+pub struct SubscriptionFilter<'a> {
     /// The organization of the log.
     pub org: OrgId,
     /// Events that it gets; `None` for all.
@@ -191,7 +191,7 @@ pub struct Reader<'a> {
     pub missed: bool,
 }
 
-impl Reader<'_> {
+impl SubscriptionFilter<'_> {
     /// Whether it gets a message of this event about this subject.
     pub fn gets(&self, event: &str, subject: &str) -> bool {
         match event {
@@ -244,7 +244,7 @@ pub struct Range {
     pub after: i64,
     /// Its last position.
     pub last: i64,
-    /// Which events of it; `None` for all. This is the filter for a [`Reader`] of the range.
+    /// Which events of it; `None` for all. This is the filter for a [`SubscriptionFilter`] of the range.
     pub filter: Option<Vec<String>>,
     /// Positions after `after` that are finished.
     pub ahead: OutOfOrder,

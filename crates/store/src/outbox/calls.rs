@@ -2,8 +2,8 @@
 
 use super::{
     AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, DeliveryRecords, Failure, Head, Leased,
-    MessageFilter, MessageSearchResult, Outgoing, Overdue, Pause, Probed, Range, Reader, Recorded, Replayed,
-    ResendResult, Subscription, SubscriptionId, SuppliedSettings, UrlMetrics,
+    MessageFilter, MessageSearchResult, Outgoing, Overdue, Pause, Probed, Range, Recorded, Replayed, ResendResult,
+    Subscription, SubscriptionFilter, SubscriptionId, SuppliedSettings, UrlMetrics,
 };
 use crate::records::{MessageRow, OrgId};
 use crate::{Audited, Result};
@@ -170,7 +170,13 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
 
     /// The messages that a reader gets between two positions of the log (after the first, up to the second), in order,
     /// at most `limit`.
-    async fn feed(&self, reader: Reader<'_>, after: i64, through: i64, limit: usize) -> Result<Vec<Outgoing>>;
+    async fn feed(
+        &self,
+        reader: SubscriptionFilter<'_>,
+        after: i64,
+        through: i64,
+        limit: usize,
+    ) -> Result<Vec<Outgoing>>;
 
     /// Failures of a subscription to be retried by `now`, longest overdue first, with their messages: at most `limit`.
     async fn due_failures(

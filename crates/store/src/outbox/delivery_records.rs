@@ -1,6 +1,6 @@
 //! The delivery status of a message for a subscription.
 
-use super::{Attempt, Failure, Fate, Reader, Subscription};
+use super::{Attempt, Failure, Fate, Subscription, SubscriptionFilter};
 use crate::records::MessageRow;
 use daybook_engine::time::Time;
 
@@ -68,18 +68,17 @@ impl DeliveryRecords {
         let dead_since =
             |since: Time| DeliveryStatus::Dead(now.min(since.max(message.recorded_at).max(message.effective_at)));
         let of = &self.subscription;
-        let gets = |reader: Reader<'_>| reader.gets(&message.event, &message.subject);
-        let range = self
-            .ranges
-            .iter()
-            .find(|range| gets(Reader { filter: range.filter.as_deref(), missed: true, ..of.reader() }));
+        let gets = |reader: SubscriptionFilter<'_>| reader.gets(&message.event, &message.subject);
+        let range = self.ranges.iter().find(|range| {
+            gets(SubscriptionFilter { filter: range.filter.as_deref(), missed: true, ..of.subscription_filter() })
+        });
         if let Some(range) = range {
             return if range.replaying { DeliveryStatus::Waiting } else { dead_since(range.since) };
         }
         if let Some(delivered) = self.attempts.iter().rev().find(|attempt| attempt.error.is_none()) {
             return DeliveryStatus::Delivered(delivered.at);
         }
-        let is_wanted = gets(Reader { missed: of.paused.is_some(), ..of.reader() });
+        let is_wanted = gets(SubscriptionFilter { missed: of.paused.is_some(), ..of.subscription_filter() });
         match (&of.paused, message.position.is_none_or(|position| position > of.cursor)) {
             (Some(pause), true) if is_wanted => dead_since(pause.at),
             (None, true) if is_wanted => DeliveryStatus::Waiting,

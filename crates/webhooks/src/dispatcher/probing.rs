@@ -10,7 +10,8 @@ use crate::policy::Verdict;
 use daybook_engine::time::Time;
 use daybook_store::error::StoreError;
 use daybook_store::outbox::{
-    Attempt, DeadLetter, DeliveryFilter, Failure, Fate, Outgoing, Pause, Probed, Reader, Recorded, Subscription,
+    Attempt, DeadLetter, DeliveryFilter, Failure, Fate, Outgoing, Pause, Probed, Recorded, Subscription,
+    SubscriptionFilter,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -158,7 +159,7 @@ async fn waiting(shared: &Shared, of: &Subscription) -> Result<Option<(DeadLette
     let Some(letter) = letters.into_iter().min_by_key(|letter| (letter.attempts, letter.about.position)) else {
         return Ok(None);
     };
-    let (reader, position) = (Reader { filter: None, ..of.reader() }, letter.about.position);
+    let (reader, position) = (SubscriptionFilter { filter: None, ..of.subscription_filter() }, letter.about.position);
     let message = shared.outbox.feed(reader, position - 1, position, 1).await?.pop();
     Ok(message.map(|message| (letter, message)))
 }

@@ -13,7 +13,8 @@ use super::subscriptions::changed;
 use super::{SUBSCRIPTION, stretch, subscription as read};
 use crate::Result;
 use crate::outbox::{
-    CLOCK_SLACK_US, DeliveryFilter, MOST_LOOKED_AT, Reader, Replayed, Subscription, SubscriptionId, TO_EVERYBODY, runs,
+    CLOCK_SLACK_US, DeliveryFilter, MOST_LOOKED_AT, Replayed, Subscription, SubscriptionFilter, SubscriptionId,
+    TO_EVERYBODY, runs,
 };
 use crate::records::OrgId;
 use daybook_engine::time::Time;
@@ -164,7 +165,7 @@ impl Wanted<'_> {
         let mut matching = BTreeMap::new();
         for (position, event, subject, account) in messages {
             let waits = ranges.iter().any(|(after, last, events)| {
-                let reader = Reader { filter: events.as_deref(), missed: true, ..of.reader() };
+                let reader = SubscriptionFilter { filter: events.as_deref(), missed: true, ..of.subscription_filter() };
                 *after < position && position <= *last && reader.gets(&event, &subject)
             });
             let is_asked_for = filter.event.as_ref().is_none_or(|asked| *asked == event)

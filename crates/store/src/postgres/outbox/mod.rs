@@ -37,8 +37,8 @@ use super::Postgres;
 use super::cells::Cells;
 use crate::outbox::{
     AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, DeliveryRecords, Failure, Head, Leased,
-    MessageFilter, MessageSearchResult, OutOfOrder, Outbox, Outgoing, Overdue, Pause, Probed, Range, Reader, Recorded,
-    Replayed, ResendResult, Subscription, SubscriptionId, SuppliedSettings, UrlMetrics,
+    MessageFilter, MessageSearchResult, OutOfOrder, Outbox, Outgoing, Overdue, Pause, Probed, Range, Recorded,
+    Replayed, ResendResult, Subscription, SubscriptionFilter, SubscriptionId, SuppliedSettings, UrlMetrics,
 };
 use crate::records::{MessageRow, OrgId};
 use crate::{Audited, Result};
@@ -243,7 +243,13 @@ impl Outbox for Postgres {
         sending::heads(&self.server).await
     }
 
-    async fn feed(&self, reader: Reader<'_>, after: i64, through: i64, limit: usize) -> Result<Vec<Outgoing>> {
+    async fn feed(
+        &self,
+        reader: SubscriptionFilter<'_>,
+        after: i64,
+        through: i64,
+        limit: usize,
+    ) -> Result<Vec<Outgoing>> {
         sending::feed(&self.server, reader, after, through, limit).await
     }
 

@@ -8,8 +8,8 @@ use super::super::server::Server;
 use super::{SUBSCRIPTION, status, subscription as read};
 use crate::Result;
 use crate::outbox::{
-    Failure, Fate, Head, Leased, OutOfOrder, Outgoing, Overdue, Range, Reader, SubscriptionId, TO_EVERYBODY,
-    TO_THE_OTHERS,
+    Failure, Fate, Head, Leased, OutOfOrder, Outgoing, Overdue, Range, SubscriptionFilter, SubscriptionId,
+    TO_EVERYBODY, TO_THE_OTHERS,
 };
 use crate::records::OrgId;
 use daybook_engine::time::Time;
@@ -115,12 +115,12 @@ fn outgoing(cells: &mut Cells<'_>) -> Result<Outgoing> {
 /// With a filter, each event contributes its first positions; the messages at the first of all these are read.
 pub(super) async fn feed(
     server: &Server,
-    reader: Reader<'_>,
+    reader: SubscriptionFilter<'_>,
     after: i64,
     through: i64,
     limit: usize,
 ) -> Result<Vec<Outgoing>> {
-    let Reader { org, filter, uuid, missed } = reader;
+    let SubscriptionFilter { org, filter, uuid, missed } = reader;
     let left_out = if missed { format!("AND m.event <> '{TO_EVERYBODY}'") } else { String::new() };
     let within = format!(
         "m.org = $1 AND m.position > $2 AND m.position <= $3

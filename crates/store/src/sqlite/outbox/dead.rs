@@ -5,7 +5,7 @@ use super::selection::{self, Member, Selection, members};
 use super::subscriptions::{ahead, chosen, events, events_text, head, holes_text};
 use crate::Result;
 use crate::outbox::{
-    DeadLetter, DeliveryFilter, MessageSummary, OutOfOrder, Reader, Subscription, SubscriptionId, pieces,
+    DeadLetter, DeliveryFilter, MessageSummary, OutOfOrder, Subscription, SubscriptionFilter, SubscriptionId, pieces,
 };
 use crate::records::OrgId;
 use crate::sqlite::read::{all, count};
@@ -37,7 +37,7 @@ pub(super) struct Stretch {
 impl Stretch {
     /// The messages of it that the subscription gets.
     pub(super) fn selection<'a>(&'a self, of: &'a Subscription) -> Selection<'a> {
-        Selection::of(Reader { filter: self.filter.as_deref(), missed: true, ..of.reader() })
+        Selection::of(SubscriptionFilter { filter: self.filter.as_deref(), missed: true, ..of.subscription_filter() })
     }
 
     /// Since when a message of it is dead.

@@ -9,7 +9,8 @@ use super::selection::{Selection, scan};
 use super::subscriptions::{change, chosen};
 use crate::Result;
 use crate::outbox::{
-    CLOCK_SLACK_US, DeliveryFilter, MOST_LOOKED_AT, OutOfOrder, Reader, Replayed, Subscription, TO_EVERYBODY, runs,
+    CLOCK_SLACK_US, DeliveryFilter, MOST_LOOKED_AT, OutOfOrder, Replayed, Subscription, SubscriptionFilter,
+    TO_EVERYBODY, runs,
 };
 use crate::records::OrgId;
 use crate::sqlite::read::{all, one};
@@ -102,7 +103,8 @@ fn wanted(
         })?;
         let Some((event, subject, account)) = found else { continue };
         let waits = stretches.iter().any(|range| {
-            let reader = Reader { filter: range.filter.as_deref(), missed: true, ..of.reader() };
+            let reader =
+                SubscriptionFilter { filter: range.filter.as_deref(), missed: true, ..of.subscription_filter() };
             range.after < *position && *position <= range.last && reader.gets(&event, &subject)
         });
         let is_asked_for = filter.event.as_ref().is_none_or(|asked| *asked == event)
@@ -122,7 +124,8 @@ fn insert(
     now: Time,
 ) -> Result<()> {
     let events = events_of(of, filter, wanted);
-    let selection = Selection::of(Reader { filter: events.as_deref(), missed: true, ..of.reader() });
+    let selection =
+        Selection::of(SubscriptionFilter { filter: events.as_deref(), missed: true, ..of.subscription_filter() });
     let (Some((first, _)), Some((last, _))) = (wanted.first_key_value(), wanted.last_key_value()) else {
         return Ok(());
     };

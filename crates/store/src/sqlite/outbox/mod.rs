@@ -36,8 +36,8 @@ use super::Sqlite;
 use super::connection::broken;
 use crate::outbox::{
     AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, DeliveryRecords, Failure, Head, Leased,
-    MessageFilter, MessageSearchResult, Outbox, Outgoing, Overdue, Pause, Probed, Range, Reader, Recorded, Replayed,
-    ResendResult, Subscription, SubscriptionId, SuppliedSettings, UrlMetrics,
+    MessageFilter, MessageSearchResult, Outbox, Outgoing, Overdue, Pause, Probed, Range, Recorded, Replayed,
+    ResendResult, Subscription, SubscriptionFilter, SubscriptionId, SuppliedSettings, UrlMetrics,
 };
 use crate::records::{MessageRow, OrgId};
 use crate::{Audited, Result};
@@ -265,11 +265,17 @@ impl Outbox for Sqlite {
         self.read(sending::heads).await
     }
 
-    async fn feed(&self, reader: Reader<'_>, after: i64, through: i64, limit: usize) -> Result<Vec<Outgoing>> {
-        let Reader { org, filter, uuid, missed } = reader;
+    async fn feed(
+        &self,
+        reader: SubscriptionFilter<'_>,
+        after: i64,
+        through: i64,
+        limit: usize,
+    ) -> Result<Vec<Outgoing>> {
+        let SubscriptionFilter { org, filter, uuid, missed } = reader;
         let (filter, uuid) = (filter.map(<[String]>::to_vec), uuid.to_owned());
         self.read(move |connection| {
-            let reader = Reader { org, filter: filter.as_deref(), uuid: &uuid, missed };
+            let reader = SubscriptionFilter { org, filter: filter.as_deref(), uuid: &uuid, missed };
             sending::feed(connection, reader, after, through, limit)
         })
         .await

@@ -141,7 +141,7 @@ fn url(connection: &Connection, of: &Subscription, is_paused: bool) -> Result<Ur
             note(&range.selection(of), (after, last), is_dead)?;
         }
     }
-    let reader = crate::outbox::Reader { missed: is_paused, ..of.reader() };
+    let reader = crate::outbox::SubscriptionFilter { missed: is_paused, ..of.subscription_filter() };
     note(&Selection::of(reader), rest, is_paused)?;
     let moment = "SELECT max(effective_at, recorded_at) FROM messages WHERE place = ?1";
     let oldest_pending = match oldest {

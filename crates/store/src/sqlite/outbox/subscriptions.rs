@@ -7,7 +7,8 @@ use super::selection::Selection;
 use crate::Result;
 use crate::error::StoreError;
 use crate::outbox::{
-    Backlog, LATEST_ATTEMPTS, OutOfOrder, Pause, Reader, Subscription, SubscriptionId, SuppliedSettings, TO_EVERYBODY,
+    Backlog, LATEST_ATTEMPTS, OutOfOrder, Pause, Subscription, SubscriptionFilter, SubscriptionId, SuppliedSettings,
+    TO_EVERYBODY,
 };
 use crate::records::OrgId;
 use crate::sqlite::read::{all, count, one};
@@ -346,7 +347,7 @@ pub(super) fn backlogs(connection: &Connection, org: OrgId) -> Result<Vec<(Subsc
 fn backlog(connection: &Connection, of: &Subscription, head: i64) -> Result<Backlog> {
     let counted = one(connection, FAILED, params![of.id], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let (mut pending, mut dead): (i64, i64) = counted.unwrap_or_default();
-    let reader = Reader { missed: of.paused.is_some(), ..of.reader() };
+    let reader = SubscriptionFilter { missed: of.paused.is_some(), ..of.subscription_filter() };
     // A message that failed may also be in a stretch: while an earlier one is in flight, or if it was tried during a
     // pause.
     let count = |selection: &Selection<'_>, ends| {

@@ -4,7 +4,7 @@ use super::{Item, LONGEST_WINDOW, Page, STORE_AWAY, Source, Worker};
 use crate::dispatcher::window::Window;
 use crate::signature::StandardKey;
 use daybook_store::error::StoreError;
-use daybook_store::outbox::{Outgoing, Reader};
+use daybook_store::outbox::{Outgoing, SubscriptionFilter};
 use std::future::Future;
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ impl Worker {
         }
         let (shared, subscription) = (self.shared.clone(), self.subscription.clone());
         self.read(async move {
-            Ok(Page::Log(shared.outbox.feed(subscription.reader(), after, through, PAGE).await?, through))
+            Ok(Page::Log(shared.outbox.feed(subscription.subscription_filter(), after, through, PAGE).await?, through))
         });
         true
     }
@@ -63,7 +63,7 @@ impl Worker {
         let (shared, range) = (self.shared.clone(), range.clone());
         let (org, uuid) = (self.subscription.org, self.subscription.uuid.clone());
         self.read(async move {
-            let reader = Reader { org, filter: range.filter.as_deref(), uuid: &uuid, missed: true };
+            let reader = SubscriptionFilter { org, filter: range.filter.as_deref(), uuid: &uuid, missed: true };
             Ok(Page::Range(shared.outbox.feed(reader, after, range.last, PAGE).await?))
         });
         true

@@ -252,7 +252,7 @@ pub struct Range {
 
 /// How far a range was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct RangeProgress {
     /// The range.
     pub range: i64,
     /// Every position up to this one is finished.
@@ -302,7 +302,7 @@ pub struct Deliveries {
     /// not retried.
     pub filter: Option<Vec<String>>,
     /// Ranges that are being replayed. A range that reaches its end is removed.
-    pub ranges: Vec<Progress>,
+    pub ranges: Vec<RangeProgress>,
     /// Attempts, in order.
     pub attempts: Vec<Attempt>,
     /// Failures: inserted, or overwritten.

@@ -17,7 +17,7 @@ use super::subscriptions::bury;
 use super::{SUBSCRIPTION, subscription as read};
 use crate::Result;
 use crate::outbox::{
-    Attempt, Deliveries, Failure, Fate, Pause, Progress, Recorded, Subscription, SubscriptionId, TO_EVERYBODY,
+    Attempt, Deliveries, Failure, Fate, Pause, RangeProgress, Recorded, Subscription, SubscriptionId, TO_EVERYBODY,
 };
 use crate::records::OrgId;
 use daybook_engine::time::Time;
@@ -131,7 +131,7 @@ fn steps<'a>(deliveries: &'a Deliveries, before: &Subscription) -> Vec<Step<'a>>
         // The filter was narrowed while these were in flight.
         steps.extend(unwanted((org, id), &deliveries.failed));
     }
-    for Progress { range, through, ahead } in &deliveries.ranges {
+    for RangeProgress { range, through, ahead } in &deliveries.ranges {
         let moved: Vec<Param<'a>> = vec![
             Box::new(org),
             Box::new(id),

@@ -5,7 +5,7 @@ use super::out_of_order;
 use super::run;
 use super::subscriptions::{by_id, drop_unwanted, holes_text, stop};
 use crate::Result;
-use crate::outbox::{Attempt, Deliveries, Failure, Fate, Pause, Progress, Recorded};
+use crate::outbox::{Attempt, Deliveries, Failure, Fate, Pause, RangeProgress, Recorded};
 use crate::records::OrgId;
 use crate::sqlite::connection::broken;
 use crate::sqlite::log::Log;
@@ -138,7 +138,7 @@ pub(super) fn write_failures(
 
 /// Progress in a range counts even if the range is dead again by now.
 fn move_ranges(connection: &Connection, deliveries: &Deliveries) -> Result<()> {
-    for Progress { range, through, ahead } in &deliveries.ranges {
+    for RangeProgress { range, through, ahead } in &deliveries.ranges {
         let sql = "DELETE FROM ranges WHERE id = ?1 AND subscription = ?2 AND last <= ?3";
         run(connection, sql, params![range, deliveries.subscription, through])?;
         let sql =

@@ -13,7 +13,7 @@ use super::fixtures::*;
 use daybook_engine::time::Time;
 use daybook_store::Store;
 use daybook_store::outbox::{
-    Attempt, Backlog, Deliveries, DeliveryFilter, Failure, Fate, OutOfOrder, Pause, Progress, Recorded, Replayed,
+    Attempt, Backlog, Deliveries, DeliveryFilter, Failure, Fate, OutOfOrder, Pause, RangeProgress, Recorded, Replayed,
     Subscription, SubscriptionFilter, SuppliedSettings,
 };
 use daybook_store::records::{MessageRow, OrgId};
@@ -101,8 +101,8 @@ pub fn deliveries(of: &Subscription) -> Deliveries {
 }
 
 /// Progress of a range that was sent in order.
-pub fn progress(range: i64, through: i64) -> Progress {
-    Progress { range, through, ahead: OutOfOrder::default() }
+pub fn progress(range: i64, through: i64) -> RangeProgress {
+    RangeProgress { range, through, ahead: OutOfOrder::default() }
 }
 
 /// Records deliveries, which must succeed.

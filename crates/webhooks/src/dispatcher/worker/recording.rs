@@ -6,7 +6,7 @@ use crate::dispatcher::Shared;
 use crate::dispatcher::window::Window;
 use daybook_engine::time::Time;
 use daybook_store::error::StoreError;
-use daybook_store::outbox::{Deliveries, Pause, Progress, Recorded, Subscription};
+use daybook_store::outbox::{Deliveries, Pause, RangeProgress, Recorded, Subscription};
 use daybook_store::records::MessageRow;
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ impl Worker {
         if let Some((range, window)) = &self.range {
             self.recorded_range_to = window.finished_through();
             let (through, ahead) = (self.recorded_range_to, window.ahead());
-            deliveries.ranges.push(Progress { range: range.id, through, ahead });
+            deliveries.ranges.push(RangeProgress { range: range.id, through, ahead });
         }
         self.recorded_retries = deliveries
             .failed
@@ -134,7 +134,7 @@ impl Worker {
         deliveries.cursor = end(&self.log);
         deliveries.ahead = self.log.ahead();
         deliveries.held_until = self.held();
-        deliveries.ranges.extend(self.range.as_ref().map(|(range, window)| Progress {
+        deliveries.ranges.extend(self.range.as_ref().map(|(range, window)| RangeProgress {
             range: range.id,
             through: end(window),
             ahead: window.ahead(),

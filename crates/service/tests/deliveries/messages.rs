@@ -3,7 +3,7 @@
 use crate::support::{Home, code_of, json_of, list, on_both};
 use crate::world::{World, body, events, minutes, names};
 use daybook_engine::time::Time;
-use daybook_service::webhooks::message::{Message, Stand};
+use daybook_service::webhooks::message::{DeliveryStatus, Message};
 use daybook_service::webhooks::subscriptions::MOST_SUBSCRIPTIONS;
 use daybook_service::{DeliveryQuery, paging::Paging};
 use daybook_testkit::receiver::{Behaviour, Receiver};
@@ -155,20 +155,29 @@ async fn a_message_shows_where_it_stands(home: Home) {
     let id = letters[0]["event_id"].as_str().expect("an id");
     let stands = async || message(&world, id).await.urls.iter().map(|url| url.stand).collect::<Vec<_>>();
     let now = time("2026-04-01T12:00:30Z");
-    assert_eq!(stands().await, [Stand::Waiting, Stand::Waiting, Stand::Dead(now), Stand::NotForIt]);
+    assert_eq!(
+        stands().await,
+        [DeliveryStatus::Waiting, DeliveryStatus::Waiting, DeliveryStatus::Dead(now), DeliveryStatus::NotForIt]
+    );
     world.send().await;
-    let retry = Stand::Retry(time("2026-04-01T12:01:30Z"));
-    assert_eq!(stands().await, [Stand::Delivered(now), retry, Stand::Dead(now), Stand::NotForIt]);
+    let retry = DeliveryStatus::Retry(time("2026-04-01T12:01:30Z"));
+    assert_eq!(
+        stands().await,
+        [DeliveryStatus::Delivered(now), retry, DeliveryStatus::Dead(now), DeliveryStatus::NotForIt]
+    );
     let shown = message(&world, id).await;
     let reasons: Vec<_> = shown.urls.iter().map(|url| url.reason.as_deref()).collect();
     assert_eq!(reasons, [None, Some("answered 500"), Some("it was not sent: the URL was paused"), None]);
     world.pass(minutes(1_500)).await;
     world.resume(&uuid).await;
-    assert!(matches!(stands().await[..], [Stand::Delivered(_), Stand::Dead(_), Stand::Dead(_), Stand::NotForIt]));
+    assert!(matches!(
+        stands().await[..],
+        [DeliveryStatus::Delivered(_), DeliveryStatus::Dead(_), DeliveryStatus::Dead(_), DeliveryStatus::NotForIt]
+    ));
     world.replay(&json!({ "webhook_uuid": uuid })).await;
-    assert_eq!(stands().await[2], Stand::Waiting);
+    assert_eq!(stands().await[2], DeliveryStatus::Waiting);
     world.send().await;
-    assert!(matches!(stands().await[2], Stand::Delivered(_)));
+    assert!(matches!(stands().await[2], DeliveryStatus::Delivered(_)));
 }
 
 async fn again(world: &World, uuid: &str, event_id: &str) {

@@ -114,12 +114,12 @@ pub(super) fn send_again(
     if of.paused.is_some() {
         return Ok(ResendResult::Paused);
     }
-    let records_of = records_of(connection, of, position)?;
-    match records_of.of(&message, now) {
+    let records = records_of(connection, of, position)?;
+    match records.of(&message, now) {
         DeliveryStatus::NotForIt => return Ok(ResendResult::NotForIt),
-        DeliveryStatus::Waiting if records_of.subscription.held_until.is_some_and(|until| until > now) => {
+        DeliveryStatus::Waiting if records.subscription.held_until.is_some_and(|until| until > now) => {
             // It waits because the URL is on hold.
-            change(connection, &records_of.subscription, now)?;
+            change(connection, &records.subscription, now)?;
             return Ok(ResendResult::Sent);
         }
         DeliveryStatus::Waiting => return Ok(ResendResult::Waiting),
@@ -129,7 +129,7 @@ pub(super) fn send_again(
         | DeliveryStatus::Dropped
         | DeliveryStatus::Forgotten => {}
     }
-    let of = &records_of.subscription;
+    let of = &records.subscription;
     // Ranges being replayed contain it only for other events, and are in progress.
     let replayed: Vec<i64> = dead::ranges(connection, of.id, true)?.iter().filter_map(|range| range.range).collect();
     take_out(connection, of, &BTreeSet::from([position]), &replayed)?;

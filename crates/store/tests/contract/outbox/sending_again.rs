@@ -33,7 +33,7 @@ pub async fn a_message_is_found_by_its_event(store: Arc<dyn Store>) {
 async fn stands(store: &Arc<dyn Store>, org: OrgId, position: i64) -> Vec<DeliveryStatus> {
     let log = store.messages(org, position - 1, 1).await.unwrap();
     let delivery_records = store.delivery_records(org, &[position]).await.unwrap().remove(0);
-    delivery_records.iter().map(|standing| standing.of(&log[0], at(LATE))).collect()
+    delivery_records.iter().map(|records| records.of(&log[0], at(LATE))).collect()
 }
 
 pub async fn a_message_stands_somewhere_with_each(store: Arc<dyn Store>) {

@@ -40,9 +40,9 @@ pub(super) struct Frame {
 }
 
 /// A statement in progress, and its result.
-type Asked<'a, T, E> = Pin<Box<dyn Future<Output = std::result::Result<T, E>> + Send + 'a>>;
+type PendingStatement<'a, T, E> = Pin<Box<dyn Future<Output = std::result::Result<T, E>> + Send + 'a>>;
 
-type Answer<'a> = Asked<'a, Vec<Row>, Error>;
+type PendingRows<'a> = PendingStatement<'a, Vec<Row>, Error>;
 
 /// A connection with a transaction of its own, from its first flight to its last.
 pub(super) struct Transaction {
@@ -66,7 +66,7 @@ impl Transaction {
         for step in steps {
             statements.push(client.prepare_cached(step.sql).await?);
         }
-        let mut answers: Vec<Answer<'_>> = Vec::with_capacity(steps.len() + 2);
+        let mut answers: Vec<PendingRows<'_>> = Vec::with_capacity(steps.len() + 2);
         if let Some(begin) = frame.begin {
             answers.push(plain(client, begin));
         }
@@ -110,7 +110,7 @@ impl Drop for Transaction {
     }
 }
 
-fn plain<'a>(client: &'a Client, sql: &'static str) -> Answer<'a> {
+fn plain<'a>(client: &'a Client, sql: &'static str) -> PendingRows<'a> {
     Box::pin(async move { client.batch_execute(sql).await.map(|()| Vec::new()) })
 }
 
@@ -118,7 +118,7 @@ fn plain<'a>(client: &'a Client, sql: &'static str) -> Answer<'a> {
 /// the first step that failed. If a step fails before the next one was sent, the rest are not sent; the responses to
 /// the steps before it are still awaited, because the server may be rejecting this step due to the failure of an
 /// earlier one whose response has not been read yet.
-async fn in_order<T, E>(mut futures: Vec<Asked<'_, T, E>>) -> std::result::Result<Vec<T>, E> {
+async fn in_order<T, E>(mut futures: Vec<PendingStatement<'_, T, E>>) -> std::result::Result<Vec<T>, E> {
     let mut results: Vec<Option<std::result::Result<T, E>>> = futures.iter().map(|_| None).collect();
     let mut all_sent = false;
     poll_fn(move |context| {
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    type Boxed<'a> = Asked<'a, u8, &'static str>;
+    type Boxed<'a> = PendingStatement<'a, u8, &'static str>;
 
     #[tokio::test]
     async fn what_cannot_be_sent_keeps_the_rest_from_being_sent() {

@@ -5,7 +5,7 @@
 //! of which ends with COMMIT. If a step fails, the server rejects those after it and turns the COMMIT into a ROLLBACK:
 //! statements that are sent together with their COMMIT take effect all together or not at all.
 
-use super::lent::Lent;
+use super::borrowed_connection::BorrowedConnection;
 use super::server::refused;
 use crate::Result;
 use deadpool_postgres::Client;
@@ -46,13 +46,13 @@ type PendingRows<'a> = PendingStatement<'a, Vec<Row>, Error>;
 
 /// A connection with a transaction of its own, from its first flight to its last.
 pub(super) struct Transaction {
-    client: Lent,
+    client: BorrowedConnection,
     /// Whether something is not answered, or not ended.
     open: bool,
 }
 
 impl Transaction {
-    pub fn on(client: Lent) -> Transaction {
+    pub fn on(client: BorrowedConnection) -> Transaction {
         Transaction { client, open: false }
     }
 

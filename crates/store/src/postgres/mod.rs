@@ -19,6 +19,7 @@
 mod access;
 mod arrays;
 mod audit;
+mod borrowed_connection;
 mod cells;
 mod claim;
 mod commit;
@@ -28,7 +29,6 @@ mod growth;
 mod guards;
 mod health;
 mod heartbeat;
-mod lent;
 mod load;
 mod migrate;
 mod monitoring;

@@ -1,9 +1,10 @@
 //! A connection that was taken from the pool.
 //!
-//! A future may be dropped while it waits for the server, for example because its caller hung up or a readiness check timed
-//! out. The statement is then still running on the connection, and the next user of the connection would wait for it. So a
-//! connection returns to the pool only after the server has responded to every statement ([`Lent::give_back`]). Otherwise
-//! it is closed, and a cancel request is sent: a server that waits for a lock does not notice that its client is gone.
+//! A future may be dropped while it waits for the server, for example because its caller hung up or a readiness check
+//! timed out. The statement is then still running on the connection, and the next user of the connection would wait for
+//! it. So a connection returns to the pool only after the server has responded to every statement
+//! ([`BorrowedConnection::give_back`]). Otherwise it is closed, and a cancel request is sent: a server that waits for a
+//! lock does not notice that its client is gone.
 
 use crate::sharing::Turn;
 use deadpool_postgres::{Client, Object};
@@ -16,7 +17,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// A connection that is closed when it is dropped, unless it was given back.
-pub(super) struct Lent {
+pub(super) struct BorrowedConnection {
     /// `None` only while this is dropped.
     client: Option<Client>,
     tls: MakeRustlsConnect,
@@ -25,9 +26,9 @@ pub(super) struct Lent {
     _turn: Option<Turn>,
 }
 
-impl Lent {
-    pub fn new(client: Client, tls: MakeRustlsConnect, turn: Option<Turn>) -> Lent {
-        Lent { client: Some(client), tls, is_answered: false, _turn: turn }
+impl BorrowedConnection {
+    pub fn new(client: Client, tls: MakeRustlsConnect, turn: Option<Turn>) -> BorrowedConnection {
+        BorrowedConnection { client: Some(client), tls, is_answered: false, _turn: turn }
     }
 
     /// Returns the connection to the pool. The server has responded to every statement.
@@ -42,7 +43,7 @@ impl Lent {
 }
 
 #[expect(clippy::expect_used, reason = "only dropping takes the connection out")]
-impl Deref for Lent {
+impl Deref for BorrowedConnection {
     type Target = Client;
 
     fn deref(&self) -> &Client {
@@ -51,13 +52,13 @@ impl Deref for Lent {
 }
 
 #[expect(clippy::expect_used, reason = "only dropping takes the connection out")]
-impl DerefMut for Lent {
+impl DerefMut for BorrowedConnection {
     fn deref_mut(&mut self) -> &mut Client {
         self.client.as_mut().expect("a connection until it is dropped")
     }
 }
 
-impl Drop for Lent {
+impl Drop for BorrowedConnection {
     fn drop(&mut self) {
         let Some(client) = self.client.take() else { return };
         if self.is_answered {

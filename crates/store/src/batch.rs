@@ -22,8 +22,8 @@
 use crate::audit::NewAuditRecord;
 use crate::portfolio_queries::SearchWords;
 use crate::records::{
-    AccountKey, AccountNow, AccountRow, Answer, CustomerRow, InputRow, ItemRow, MessageRow, Mode, OrgId, ProductKey,
-    ProductRow,
+    AccountKey, AccountNow, AccountRow, CustomerRow, InputRow, ItemRow, KeptResponse, MessageRow, Mode, OrgId,
+    ProductKey, ProductRow,
 };
 use crate::refolds::RefoldRow;
 use daybook_engine::time::Time;
@@ -43,7 +43,7 @@ pub struct Unit {
     pub modes: Vec<(ProductKey, i64)>,
     /// The response to keep for the caller's idempotency key. A key is free if it does not exist or has expired by the
     /// new response's `recorded_at`.
-    pub answers: Vec<NewAnswer>,
+    pub answers: Vec<NewKeptResponse>,
     /// Accounts.
     pub accounts: Vec<AccountWrite>,
     /// Customers.
@@ -157,13 +157,13 @@ pub enum ProductWrite {
 
 /// A response to keep for an idempotency key.
 #[derive(Debug)]
-pub struct NewAnswer {
+pub struct NewKeptResponse {
     /// The organization.
     pub org: OrgId,
     /// The caller's idempotency key.
     pub key: String,
     /// The response.
-    pub answer: Answer,
+    pub answer: KeptResponse,
     /// When it was given.
     pub recorded_at: Time,
     /// Until when it is kept.

@@ -53,7 +53,7 @@ use batch::{Batch, Claimed};
 use daybook_engine::time::Time;
 use error::StoreError;
 use records::{
-    AccountKey, AccountRow, Answer, CustomerRow, HeldCounts, InputRow, ItemRow, KeyRow, MessageRow, OrgId,
+    AccountKey, AccountRow, CustomerRow, HeldCounts, InputRow, ItemRow, KeptResponse, KeyRow, MessageRow, OrgId,
     Organization, Page, ProductKey, ProductRow,
 };
 use std::sync::Arc;
@@ -326,7 +326,7 @@ pub trait Store:
     async fn messages(&self, org: OrgId, after: i64, limit: usize) -> Result<Vec<MessageRow>>;
 
     /// The response kept for an idempotency key, unless it expired by `now`.
-    async fn answer(&self, org: OrgId, key: &str, now: Time) -> Result<Option<Answer>>;
+    async fn answer(&self, org: OrgId, key: &str, now: Time) -> Result<Option<KeptResponse>>;
 
     // --- Work that is due ----------------------------------------------------------------------------------------
 

@@ -288,7 +288,7 @@ pub struct MessageRow {
 
 /// A response kept for a repeated request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct KeptResponse {
     /// A hash of the request.
     pub content_hash: Vec<u8>,
     /// The response body, as JSON.

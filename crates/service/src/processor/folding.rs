@@ -13,7 +13,7 @@ use bytes::Bytes;
 use daybook_engine::time::Time;
 use daybook_store::Loaded;
 use daybook_store::audit::NewAuditRecord;
-use daybook_store::batch::{NewAnswer, Unit};
+use daybook_store::batch::{NewKeptResponse, Unit};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -131,7 +131,7 @@ fn jobs_done(
     now: Time,
 ) -> Result<Done, NeedsAll> {
     let mut came = Vec::with_capacity(group.jobs.len());
-    let mut answers: Vec<NewAnswer> = Vec::new();
+    let mut answers: Vec<NewKeptResponse> = Vec::new();
     let mut audit: Vec<NewAuditRecord> = Vec::new();
     let mut book = match (loaded, &product) {
         (Some(loaded), Some(product)) => match Book::read(loaded, product.clone(), group.whole) {

@@ -11,7 +11,7 @@
 use super::arrays::{column, micros};
 use super::flight::{Frame, Step, Transaction};
 use super::write::account_key;
-use crate::batch::{AccountClaim, CustomerWrite, NewAnswer, ProductWrite, Unit};
+use crate::batch::{AccountClaim, CustomerWrite, NewKeptResponse, ProductWrite, Unit};
 use crate::records::{AccountKey, AccountRow, CustomerRow, Mode, OrgId, ProductKey, ProductRow};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use tokio_postgres::{Error, Row};
@@ -342,7 +342,7 @@ fn changed_modes(unit: &Unit) -> Vec<(Id<'_>, &Mode)> {
     changed.collect()
 }
 
-fn take_keys<'a>(rows: &[(Id<'a>, &'a NewAnswer)]) -> Step<'a> {
+fn take_keys<'a>(rows: &[(Id<'a>, &'a NewKeptResponse)]) -> Step<'a> {
     Step::new(
         TAKE_KEYS,
         vec![

@@ -49,7 +49,7 @@ mod write;
 use crate::batch::{Batch, Claimed};
 use crate::error::StoreError;
 use crate::records::{
-    AccountKey, AccountRow, Answer, CustomerRow, HeldCounts, InputRow, ItemRow, KeyRow, MessageRow, OrgId,
+    AccountKey, AccountRow, CustomerRow, HeldCounts, InputRow, ItemRow, KeptResponse, KeyRow, MessageRow, OrgId,
     Organization, Page, ProductKey, ProductRow,
 };
 use crate::sharing::Sharing;
@@ -279,7 +279,7 @@ impl Store for Postgres {
         reading::messages(&self.server, org, after, limit).await
     }
 
-    async fn answer(&self, org: OrgId, key: &str, now: Time) -> Result<Option<Answer>> {
+    async fn answer(&self, org: OrgId, key: &str, now: Time) -> Result<Option<KeptResponse>> {
         access::answer(&self.server, org, key, now).await
     }
 

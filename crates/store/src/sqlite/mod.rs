@@ -53,7 +53,7 @@ mod upkeep;
 use crate::batch::{Batch, Claimed};
 use crate::error::StoreError;
 use crate::records::{
-    AccountKey, AccountRow, Answer, CustomerRow, HeldCounts, InputRow, ItemRow, KeyRow, MessageRow, OrgId,
+    AccountKey, AccountRow, CustomerRow, HeldCounts, InputRow, ItemRow, KeptResponse, KeyRow, MessageRow, OrgId,
     Organization, Page, ProductKey, ProductRow,
 };
 use crate::sharing::{self, Sharing};
@@ -408,7 +408,7 @@ impl Store for Sqlite {
         self.read(move |connection| read::messages(connection, org, after, limit)).await
     }
 
-    async fn answer(&self, org: OrgId, key: &str, now: Time) -> Result<Option<Answer>> {
+    async fn answer(&self, org: OrgId, key: &str, now: Time) -> Result<Option<KeptResponse>> {
         let key = key.to_owned();
         self.read(move |connection| read::answer(connection, org, &key, now)).await
     }

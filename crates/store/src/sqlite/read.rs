@@ -6,8 +6,8 @@ use super::rows::{
     PRODUCT_COLUMNS, place, text,
 };
 use crate::records::{
-    AccountKey, AccountRow, Answer, CustomerRow, HeldCounts, InputRow, ItemRow, MessageRow, OrgId, Page, ProductKey,
-    ProductRow,
+    AccountKey, AccountRow, CustomerRow, HeldCounts, InputRow, ItemRow, KeptResponse, MessageRow, OrgId, Page,
+    ProductKey, ProductRow,
 };
 use crate::{Inputs, Loaded, Result, Want};
 use bytes::Bytes;
@@ -267,9 +267,9 @@ pub(super) fn messages(connection: &Connection, org: OrgId, after: i64, limit: u
     all(connection, &sql, params, rows::message)
 }
 
-pub(super) fn answer(connection: &Connection, org: OrgId, key: &str, now: Time) -> Result<Option<Answer>> {
+pub(super) fn answer(connection: &Connection, org: OrgId, key: &str, now: Time) -> Result<Option<KeptResponse>> {
     let sql = "SELECT content_hash, body FROM answers WHERE org = ?1 AND key = ?2 AND expires_at > ?3";
     one(connection, sql, params![org, key, now.micros()], |row| {
-        Ok(Answer { content_hash: row.get(0)?, body: Bytes::from(row.get::<_, Vec<u8>>(1)?) })
+        Ok(KeptResponse { content_hash: row.get(0)?, body: Bytes::from(row.get::<_, Vec<u8>>(1)?) })
     })
 }

@@ -4,7 +4,7 @@ use super::commit::{Step, account_key};
 use super::connection::broken;
 use super::{refolds, search_index};
 use crate::Result;
-use crate::batch::{AccountClaim, AccountWrite, CustomerWrite, ItemChange, NewAnswer, ProductWrite, Unit};
+use crate::batch::{AccountClaim, AccountWrite, CustomerWrite, ItemChange, NewKeptResponse, ProductWrite, Unit};
 use crate::records::{
     AccountKey, AccountNow, AccountRow, CustomerRow, InputRow, ItemRow, Mode, ProductKey, ProductRow,
 };
@@ -177,15 +177,15 @@ impl<'c> UnitWriter<'c> {
     }
 
     /// Deletes kept responses again. A response that they replaced had expired, so nothing is lost.
-    fn give_back(&mut self, answers: &[NewAnswer]) -> Sql<Step> {
+    fn give_back(&mut self, answers: &[NewKeptResponse]) -> Sql<Step> {
         for answer in answers {
             self.run(GIVE_ANSWER_BACK, params![answer.org, answer.key])?;
         }
         Ok(Step::Stale)
     }
 
-    fn take_answer(&mut self, new: &NewAnswer) -> Sql<bool> {
-        let NewAnswer { org, key, answer, recorded_at, expires_at } = new;
+    fn take_answer(&mut self, new: &NewKeptResponse) -> Sql<bool> {
+        let NewKeptResponse { org, key, answer, recorded_at, expires_at } = new;
         self.run(
             TAKE_ANSWER,
             params![org, key, answer.content_hash, &answer.body[..], recorded_at.micros(), expires_at.micros()],

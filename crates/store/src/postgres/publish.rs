@@ -93,19 +93,19 @@ const DUE: &str = "
     FROM waiting_messages m WHERE m.due_at <= $1 AND m.cancelled_at IS NULL ORDER BY m.due_at, m.arrival LIMIT $2";
 
 /// A message that moves from waiting into the log.
-pub(super) struct Waiting {
+pub(super) struct WaitingMessage {
     arrival: i64,
     org: OrgId,
     message: MessageRow,
 }
 
-impl Waiting {
-    fn read(rows: &[Row]) -> Result<Vec<Waiting>> {
+impl WaitingMessage {
+    fn read(rows: &[Row]) -> Result<Vec<WaitingMessage>> {
         let read = |row| {
             let mut cells = Cells::of(row);
             let arrival = cells.next()?;
             let (org, message) = message_of(&mut cells)?;
-            Ok(Waiting { arrival, org, message })
+            Ok(WaitingMessage { arrival, org, message })
         };
         rows.iter().map(read).collect()
     }
@@ -136,17 +136,17 @@ fn published_by(write: &AccountWrite) -> Option<(&AccountKey, Time)> {
 
 /// The waiting messages found, by account.
 pub(super) struct Published<'w> {
-    by_account: HashMap<AccountKey, Vec<&'w Waiting>>,
+    by_account: HashMap<AccountKey, Vec<&'w WaitingMessage>>,
 }
 
 /// Reads the rows of [`ask_waiting`].
-pub(super) fn read_waiting(rows: &[Row]) -> Result<Vec<Waiting>> {
-    Waiting::read(rows)
+pub(super) fn read_waiting(rows: &[Row]) -> Result<Vec<WaitingMessage>> {
+    WaitingMessage::read(rows)
 }
 
 impl<'w> Published<'w> {
-    pub fn of(waiting: &'w [Waiting]) -> Published<'w> {
-        let mut by_account: HashMap<AccountKey, Vec<&Waiting>> = HashMap::new();
+    pub fn of(waiting: &'w [WaitingMessage]) -> Published<'w> {
+        let mut by_account: HashMap<AccountKey, Vec<&WaitingMessage>> = HashMap::new();
         for message in waiting {
             if let Some(account) = &message.message.account {
                 let key = AccountKey { org: message.org, account: Arc::clone(account) };
@@ -157,7 +157,7 @@ impl<'w> Published<'w> {
     }
 
     /// Those that this write publishes.
-    fn by(&self, write: &AccountWrite) -> &[&'w Waiting] {
+    fn by(&self, write: &AccountWrite) -> &[&'w WaitingMessage] {
         let found = published_by(write).and_then(|(key, _)| self.by_account.get(key));
         found.map_or(&[], Vec::as_slice)
     }
@@ -167,7 +167,7 @@ impl<'w> Published<'w> {
 pub(super) fn message_steps<'a>(units: &[&'a Unit], published: &Published<'a>) -> Vec<Step<'a>> {
     let mut log: Vec<(OrgId, &'a MessageRow)> = Vec::new();
     let mut waiting: Vec<(OrgId, &'a MessageRow)> = Vec::new();
-    let mut moved: Vec<&'a Waiting> = Vec::new();
+    let mut moved: Vec<&'a WaitingMessage> = Vec::new();
     let mut hurried: BTreeSet<OrgId> = BTreeSet::new();
     for unit in units {
         if unit.hurry {
@@ -243,7 +243,7 @@ fn cancel<'a>(units: &[&'a Unit]) -> Option<Step<'a>> {
     (!wanted.is_empty()).then_some(step)
 }
 
-fn remove<'a>(rows: &[&Waiting]) -> Option<Step<'a>> {
+fn remove<'a>(rows: &[&WaitingMessage]) -> Option<Step<'a>> {
     let step = Step::new(REMOVE, vec![column(rows, |row| row.org), column(rows, |row| row.arrival)]);
     (!rows.is_empty()).then_some(step)
 }
@@ -320,7 +320,7 @@ async fn publish(transaction: &mut Transaction, now: Time, limit: usize) -> std:
     let steps = [Step::new(LOCK_PUBLISHING, Vec::new()), Step::new(LOCK_ACCOUNTS, range()), Step::new(DUE, range())];
     let answers = transaction.fly(Frame { begin: Some("BEGIN"), commit: false }, &steps).await?;
     let [_, locked, due] = &answers[..] else { return Ok(Ok(0)) };
-    let mut waiting = match Waiting::read(due) {
+    let mut waiting = match WaitingMessage::read(due) {
         Ok(waiting) => waiting,
         Err(error) => return Ok(Err(error)),
     };

@@ -6,7 +6,7 @@
 
 use super::borrowed_connection::BorrowedConnection;
 use super::heartbeat::Heartbeat;
-use super::tls::{Wanted, distrust};
+use super::tls::{TlsParameters, distrust};
 use crate::Result;
 use crate::error::StoreError;
 use crate::monitoring::Connections;
@@ -57,7 +57,7 @@ impl Server {
     /// The server at an address. Nothing is connected yet.
     pub fn at(address: &str) -> Result<Server> {
         // The address may hold a password, so errors do not quote it.
-        let (address, tls) = Wanted::split(address)?;
+        let (address, tls) = TlsParameters::split(address)?;
         let mut config: Config = address
             .parse()
             .map_err(|error| StoreError::Broken(format!("its address is invalid: {}", sentence(&error))))?;

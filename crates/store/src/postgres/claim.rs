@@ -115,12 +115,12 @@ pub(super) struct Claims<'a> {
 
 /// Rows that claim something, each with its unit, by key: the first unit that wants a key gets it, later ones are
 /// stale.
-struct Wanted<'a, R> {
+struct RowsToClaim<'a, R> {
     rows: BTreeMap<Id<'a>, (usize, R)>,
 }
 
-impl<'a, R: Copy> Wanted<'a, R> {
-    fn of(claims: &mut Claims<'a>, rows: impl Fn(&'a Unit) -> Vec<(Id<'a>, R)>) -> Wanted<'a, R> {
+impl<'a, R: Copy> RowsToClaim<'a, R> {
+    fn of(claims: &mut Claims<'a>, rows: impl Fn(&'a Unit) -> Vec<(Id<'a>, R)>) -> RowsToClaim<'a, R> {
         let mut wanted = BTreeMap::new();
         for (index, unit) in claims.units.iter().enumerate() {
             for (id, row) in rows(unit) {
@@ -132,7 +132,7 @@ impl<'a, R: Copy> Wanted<'a, R> {
                 }
             }
         }
-        Wanted { rows: wanted }
+        RowsToClaim { rows: wanted }
     }
 
     fn rows(&self) -> Vec<(Id<'a>, R)> {
@@ -272,17 +272,18 @@ impl<'a> Claims<'a> {
 
     /// Takes idempotency keys, and then the rows that are new or replaced.
     pub async fn take(&mut self, transaction: &mut Transaction) -> Result<(), Error> {
-        let answers = Wanted::of(self, |unit| unit.answers.iter().map(|new| ((new.org, &*new.key), new)).collect());
+        let answers =
+            RowsToClaim::of(self, |unit| unit.answers.iter().map(|new| ((new.org, &*new.key), new)).collect());
         if !answers.rows.is_empty() {
             let step = take_keys(&answers.rows());
             let got = transaction.fly(Frame::default(), &[step]).await?;
             self.keys = answers.note(self, got.first().map_or(&[], Vec::as_slice), false)?;
         }
-        let accounts = Wanted::of(self, new_accounts);
-        let new_customers = Wanted::of(self, |unit| customers(unit, true));
-        let changed_customers = Wanted::of(self, |unit| customers(unit, false));
-        let products = Wanted::of(self, new_products);
-        let modes = Wanted::of(self, changed_modes);
+        let accounts = RowsToClaim::of(self, new_accounts);
+        let new_customers = RowsToClaim::of(self, |unit| customers(unit, true));
+        let changed_customers = RowsToClaim::of(self, |unit| customers(unit, false));
+        let products = RowsToClaim::of(self, new_products);
+        let modes = RowsToClaim::of(self, changed_modes);
         let steps = [
             insert_accounts(&accounts.rows()),
             write_customers(INSERT_CUSTOMERS, &new_customers.rows()),

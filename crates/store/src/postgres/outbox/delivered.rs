@@ -26,7 +26,7 @@ use tokio_postgres::Row;
 const PAGE: i64 = 5_000;
 
 /// The request.
-struct Wanted<'a> {
+struct DeliveredReplayRequest<'a> {
     org: OrgId,
     filter: &'a DeliveryFilter,
     now: Time,
@@ -49,7 +49,7 @@ pub(super) async fn replay(
     // Everything is counted first: if there are too many, nothing is sent.
     for dry_run in if dry_run { &[true][..] } else { &[true, false] } {
         done = Replayed::default();
-        let wanted = Wanted { org, filter, now, dry_run: *dry_run, most };
+        let wanted = DeliveredReplayRequest { org, filter, now, dry_run: *dry_run, most };
         for id in &ids {
             let Some(of_one) = replay_of(server, &wanted, *id).await? else { return Ok(None) };
             done.replayed += of_one.replayed;
@@ -59,7 +59,11 @@ pub(super) async fn replay(
     Ok(Some(done))
 }
 
-async fn replay_of(server: &Server, wanted: &Wanted<'_>, id: SubscriptionId) -> Result<Option<Replayed>> {
+async fn replay_of(
+    server: &Server,
+    wanted: &DeliveredReplayRequest<'_>,
+    id: SubscriptionId,
+) -> Result<Option<Replayed>> {
     let mut tries = Tries::none();
     loop {
         let mut transaction = Transaction::on(server.client().await?);
@@ -75,7 +79,11 @@ const INSERT: &str = "
     SELECT $1, $2, p.after, p.last, $5, $6, true
     FROM (SELECT unnest($3::bigint[]) AS after, unnest($4::bigint[]) AS last) p ORDER BY p.last";
 
-async fn replay_once(transaction: &mut Transaction, wanted: &Wanted<'_>, id: SubscriptionId) -> Try<Option<Replayed>> {
+async fn replay_once(
+    transaction: &mut Transaction,
+    wanted: &DeliveredReplayRequest<'_>,
+    id: SubscriptionId,
+) -> Try<Option<Replayed>> {
     let lock = format!("SELECT {SUBSCRIPTION} FROM subscriptions s WHERE s.org = $1 AND s.id = $2 FOR UPDATE");
     let lock = Step::new(&lock, vec![Box::new(wanted.org), Box::new(id)]);
     let found = transaction.fly(Frame { begin: Some("BEGIN"), commit: false }, &[lock]).await?;
@@ -109,7 +117,7 @@ async fn replay_once(transaction: &mut Transaction, wanted: &Wanted<'_>, id: Sub
     Ok(Some(Replayed { replayed: count, left_paused: 0 }))
 }
 
-impl Wanted<'_> {
+impl DeliveredReplayRequest<'_> {
     /// The positions that a subscription accepted in the requested period; `None` if there are too many.
     async fn delivered(&self, transaction: &mut Transaction, of: &Subscription) -> Try<Option<BTreeSet<i64>>> {
         let since = self.filter.since.map_or(i64::MIN, Time::micros);

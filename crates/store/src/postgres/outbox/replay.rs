@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use tokio_postgres::Row;
 
 /// The request, for one subscription.
-struct Wanted<'a> {
+struct DeadLetterReplayRequest<'a> {
     org: OrgId,
     filter: &'a DeliveryFilter,
     now: Time,
@@ -37,7 +37,7 @@ pub(super) async fn replay(
     now: Time,
     dry_run: bool,
 ) -> Result<Replayed> {
-    let wanted = Wanted { org, filter, now, dry_run };
+    let wanted = DeadLetterReplayRequest { org, filter, now, dry_run };
     let sql = "SELECT id FROM subscriptions WHERE org = $1 AND ($2::bigint IS NULL OR id = $2) ORDER BY id";
     let ids = each(&server.query(sql, &[&org, &filter.subscription]).await?, |cells| cells.next())?;
     let mut all = Replayed::default();
@@ -49,7 +49,7 @@ pub(super) async fn replay(
     Ok(all)
 }
 
-async fn replay_of(server: &Server, wanted: &Wanted<'_>, id: SubscriptionId) -> Result<Replayed> {
+async fn replay_of(server: &Server, wanted: &DeadLetterReplayRequest<'_>, id: SubscriptionId) -> Result<Replayed> {
     let mut tries = Tries::none();
     loop {
         let mut transaction = Transaction::on(server.client().await?);
@@ -60,7 +60,11 @@ async fn replay_of(server: &Server, wanted: &Wanted<'_>, id: SubscriptionId) -> 
     }
 }
 
-async fn replay_once(transaction: &mut Transaction, wanted: &Wanted<'_>, id: SubscriptionId) -> Try<Replayed> {
+async fn replay_once(
+    transaction: &mut Transaction,
+    wanted: &DeadLetterReplayRequest<'_>,
+    id: SubscriptionId,
+) -> Try<Replayed> {
     let lock = format!("SELECT {SUBSCRIPTION} FROM subscriptions s WHERE s.org = $1 AND s.id = $2 FOR UPDATE");
     let lock = Step::new(&lock, vec![Box::new(wanted.org), Box::new(id)]);
     let found = transaction.fly(Frame { begin: Some("BEGIN"), commit: false }, &[lock]).await?;
@@ -128,7 +132,7 @@ struct Piece {
     replaying: bool,
 }
 
-impl Wanted<'_> {
+impl DeadLetterReplayRequest<'_> {
     fn event(&self) -> Option<&str> {
         self.filter.event.as_deref()
     }

@@ -6,7 +6,7 @@
 //! ([`BorrowedConnection::give_back`]). Otherwise it is closed, and a cancel request is sent: a server that waits for a
 //! lock does not notice that its client is gone.
 
-use crate::sharing::Turn;
+use crate::sharing::ReadPermit;
 use deadpool_postgres::{Client, Object};
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
@@ -23,11 +23,11 @@ pub(super) struct BorrowedConnection {
     tls: MakeRustlsConnect,
     is_answered: bool,
     /// The organization's turn to use a connection, if it takes turns.
-    _turn: Option<Turn>,
+    _turn: Option<ReadPermit>,
 }
 
 impl BorrowedConnection {
-    pub fn new(client: Client, tls: MakeRustlsConnect, turn: Option<Turn>) -> BorrowedConnection {
+    pub fn new(client: Client, tls: MakeRustlsConnect, turn: Option<ReadPermit>) -> BorrowedConnection {
         BorrowedConnection { client: Some(client), tls, is_answered: false, _turn: turn }
     }
 

@@ -2,7 +2,7 @@
 
 use super::audit;
 use super::cells::{self, each, maybe};
-use super::flight::{Frame, Param, Step, Transaction};
+use super::flight::{Frame, Param, Query, Transaction};
 use super::retry::{Tries, Try};
 use super::server::Server;
 use crate::error::StoreError;
@@ -100,7 +100,7 @@ async fn create_organization_once(
         Box::new(until),
         Box::new(event_mark),
     ];
-    let rows = transaction.fly(Frame { begin: Some("BEGIN"), commit: false }, &[Step::new(sql, params)]).await?;
+    let rows = transaction.fly(Frame { begin: Some("BEGIN"), commit: false }, &[Query::new(sql, params)]).await?;
     let made = each(rows.first().map_or(&[], Vec::as_slice), |cells| cells.next())?.pop();
     let org: OrgId = made.ok_or_else(|| StoreError::Broken("a new organization got no number".to_owned()))?;
     transaction.fly(Frame { begin: None, commit: true }, &audit::steps(audit)).await?;

@@ -9,7 +9,7 @@
 //! waiting writer, and under load a change of the mode would wait for ever.
 
 use super::arrays::{column, micros};
-use super::flight::{Frame, Step, Transaction};
+use super::flight::{Frame, Query, Transaction};
 use super::write::account_key;
 use crate::batch::{AccountClaim, CustomerWrite, NewKeptResponse, ProductWrite, Unit};
 use crate::records::{AccountKey, AccountRow, CustomerRow, Mode, OrgId, ProductKey, ProductRow};
@@ -173,14 +173,14 @@ impl<'a> Claims<'a> {
     pub async fn lock(
         &mut self,
         transaction: &mut Transaction,
-        more: Vec<Step<'_>>,
+        more: Vec<Query<'_>>,
     ) -> Result<(i64, Vec<Vec<Row>>), Error> {
         let modes: BTreeSet<Id<'a>> = self.units.iter().flat_map(|unit| &unit.modes).map(|(key, _)| id(key)).collect();
         let accounts = self.accounts_there();
         let mut steps = self.mode_steps(&modes);
         let mode_answers = steps.len();
         if !accounts.is_empty() {
-            steps.push(Step::new(
+            steps.push(Query::new(
                 LOCK_ACCOUNTS,
                 vec![
                     column(&(0..accounts.len() as i64).collect::<Vec<_>>(), |place| *place),
@@ -193,7 +193,7 @@ impl<'a> Claims<'a> {
         let mine = steps.len();
         steps.extend(more);
         // First, so that a transaction that waits for a migration holds no lock that the migration needs.
-        steps.insert(0, Step::new(TABLES_VERSION, Vec::new()));
+        steps.insert(0, Query::new(TABLES_VERSION, Vec::new()));
         let mut answers = transaction.fly(Frame { begin: Some("BEGIN"), commit: false }, &steps).await?;
         let version = answers.remove(0).first().map_or(Ok(0), |row| row.try_get(0))?;
         let rest = answers.split_off(mine);
@@ -218,7 +218,7 @@ impl<'a> Claims<'a> {
     }
 
     /// Locks modes: those that units were computed under, and those that they change.
-    fn mode_steps(&self, modes: &BTreeSet<Id<'a>>) -> Vec<Step<'a>> {
+    fn mode_steps(&self, modes: &BTreeSet<Id<'a>>) -> Vec<Query<'a>> {
         let changed = self.units.iter().flat_map(|unit| &unit.products).filter_map(|write| match write {
             ProductWrite::Mode(key, _) => Some((id(key), true)),
             ProductWrite::Insert(_) => None,
@@ -226,7 +226,7 @@ impl<'a> Claims<'a> {
         let locked: Vec<(Id<'a>, bool)> = modes.iter().map(|id| (*id, false)).chain(changed).collect();
         let mut steps = Vec::new();
         if !locked.is_empty() {
-            steps.push(Step::new(
+            steps.push(Query::new(
                 LOCK_MODES,
                 vec![
                     column(&locked, |&((org, _), _)| org),
@@ -236,7 +236,7 @@ impl<'a> Claims<'a> {
             ));
             // Read after the locks are held, so the modes can no longer change.
             let modes: Vec<Id<'a>> = modes.iter().copied().collect();
-            steps.push(Step::new(READ_MODES, vec![column(&modes, |id| id.0), column(&modes, |id| id.1)]));
+            steps.push(Query::new(READ_MODES, vec![column(&modes, |id| id.0), column(&modes, |id| id.1)]));
         }
         steps
     }
@@ -292,7 +292,7 @@ impl<'a> Claims<'a> {
             change_modes(&modes.rows()),
         ];
         let is_asked: Vec<bool> = steps.iter().map(Option::is_some).collect();
-        let steps: Vec<Step<'_>> = steps.into_iter().flatten().collect();
+        let steps: Vec<Query<'_>> = steps.into_iter().flatten().collect();
         if steps.is_empty() {
             return Ok(());
         }
@@ -343,8 +343,8 @@ fn changed_modes(unit: &Unit) -> Vec<(Id<'_>, &Mode)> {
     changed.collect()
 }
 
-fn take_keys<'a>(rows: &[(Id<'a>, &'a NewKeptResponse)]) -> Step<'a> {
-    Step::new(
+fn take_keys<'a>(rows: &[(Id<'a>, &'a NewKeptResponse)]) -> Query<'a> {
+    Query::new(
         TAKE_KEYS,
         vec![
             column(rows, |&((org, _), _)| org),
@@ -357,8 +357,8 @@ fn take_keys<'a>(rows: &[(Id<'a>, &'a NewKeptResponse)]) -> Step<'a> {
     )
 }
 
-fn insert_accounts<'a>(rows: &[(Id<'a>, &'a AccountRow)]) -> Option<Step<'a>> {
-    let step = Step::new(
+fn insert_accounts<'a>(rows: &[(Id<'a>, &'a AccountRow)]) -> Option<Query<'a>> {
+    let step = Query::new(
         INSERT_ACCOUNTS,
         vec![
             column(rows, |&((org, _), _)| org),
@@ -390,8 +390,8 @@ fn insert_accounts<'a>(rows: &[(Id<'a>, &'a AccountRow)]) -> Option<Step<'a>> {
     (!rows.is_empty()).then_some(step)
 }
 
-fn write_customers<'a>(sql: &'static str, rows: &[(Id<'a>, &'a CustomerRow)]) -> Option<Step<'a>> {
-    let step = Step::new(
+fn write_customers<'a>(sql: &'static str, rows: &[(Id<'a>, &'a CustomerRow)]) -> Option<Query<'a>> {
+    let step = Query::new(
         sql,
         vec![
             column(rows, |&((org, _), _)| org),
@@ -407,8 +407,8 @@ fn write_customers<'a>(sql: &'static str, rows: &[(Id<'a>, &'a CustomerRow)]) ->
     (!rows.is_empty()).then_some(step)
 }
 
-fn insert_products<'a>(rows: &[(Id<'a>, &'a ProductRow)]) -> Option<Step<'a>> {
-    let step = Step::new(
+fn insert_products<'a>(rows: &[(Id<'a>, &'a ProductRow)]) -> Option<Query<'a>> {
+    let step = Query::new(
         INSERT_PRODUCTS,
         vec![
             column(rows, |&((org, _), _)| org),
@@ -429,8 +429,8 @@ fn insert_products<'a>(rows: &[(Id<'a>, &'a ProductRow)]) -> Option<Step<'a>> {
     (!rows.is_empty()).then_some(step)
 }
 
-fn change_modes<'a>(rows: &[(Id<'a>, &'a Mode)]) -> Option<Step<'a>> {
-    let step = Step::new(
+fn change_modes<'a>(rows: &[(Id<'a>, &'a Mode)]) -> Option<Query<'a>> {
+    let step = Query::new(
         CHANGE_MODES,
         vec![
             column(rows, |&((org, _), _)| org),

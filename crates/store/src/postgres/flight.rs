@@ -19,14 +19,14 @@ use tokio_postgres::{Error, Row, Statement};
 pub(super) type Param<'a> = Box<dyn ToSql + Sync + Send + 'a>;
 
 /// One statement with its parameters.
-pub(super) struct Step<'a> {
+pub(super) struct Query<'a> {
     sql: &'a str,
     params: Vec<Param<'a>>,
 }
 
-impl<'a> Step<'a> {
-    pub fn new(sql: &'a str, params: Vec<Param<'a>>) -> Step<'a> {
-        Step { sql, params }
+impl<'a> Query<'a> {
+    pub fn new(sql: &'a str, params: Vec<Param<'a>>) -> Query<'a> {
+        Query { sql, params }
     }
 }
 
@@ -58,7 +58,7 @@ impl Transaction {
 
     /// Sends the steps and returns their rows, step by step. With a `commit` frame, the changes are durable if this
     /// returns rows, and undone if the server returned an error.
-    pub async fn fly(&mut self, frame: Frame, steps: &[Step<'_>]) -> std::result::Result<Vec<Vec<Row>>, Error> {
+    pub async fn fly(&mut self, frame: Frame, steps: &[Query<'_>]) -> std::result::Result<Vec<Vec<Row>>, Error> {
         let client: &Client = &self.client;
         self.open = true;
         // Prepared beforehand, so that sending a step never waits and the steps stay in order.

@@ -2,7 +2,7 @@
 
 use super::arrays::column;
 use super::cells::{self, Cells};
-use super::flight::{Frame, Step, Transaction};
+use super::flight::{Frame, Query, Transaction};
 use super::server::{Server, refused};
 use crate::records::InputRow;
 use crate::{Inputs, Loaded, Result, Want};
@@ -70,12 +70,12 @@ pub(super) async fn load(server: &Server, wanted: &[Want]) -> Result<Vec<Option<
 }
 
 /// First the accounts, then inputs if any are wanted.
-fn questions(wanted: &[Want]) -> Vec<Step<'_>> {
+fn questions(wanted: &[Want]) -> Vec<Query<'_>> {
     let all: Vec<(i64, &Want)> = (0..).zip(wanted).collect();
     let with_inputs: Vec<(i64, &Want)> = all.iter().filter(|(_, want)| want.inputs != Inputs::None).copied().collect();
     let named: Vec<(i64, &Want, &str)> =
         all.iter().flat_map(|&(place, want)| want.names.iter().map(move |name| (place, want, &**name))).collect();
-    let mut steps = vec![Step::new(
+    let mut steps = vec![Query::new(
         ACCOUNTS,
         vec![
             column(&all, |&(place, _)| place),
@@ -84,7 +84,7 @@ fn questions(wanted: &[Want]) -> Vec<Step<'_>> {
         ],
     )];
     if !with_inputs.is_empty() {
-        steps.push(Step::new(
+        steps.push(Query::new(
             INPUTS,
             vec![
                 column(&with_inputs, |&(place, _)| place),
@@ -95,7 +95,7 @@ fn questions(wanted: &[Want]) -> Vec<Step<'_>> {
         ));
     }
     if !named.is_empty() {
-        steps.push(Step::new(
+        steps.push(Query::new(
             NAMED,
             vec![
                 column(&named, |&(place, _, _)| place),

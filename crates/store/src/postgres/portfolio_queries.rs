@@ -3,7 +3,7 @@
 use super::Postgres;
 use super::arrays::column;
 use super::cells::{each, maybe};
-use super::flight::Step;
+use super::flight::Query;
 use super::search_index;
 use super::server::Server;
 use crate::Result;
@@ -127,7 +127,7 @@ async fn by_status(server: &Server, sql: &str, org: OrgId) -> Result<Vec<StatusF
 }
 
 /// Adds attempts to the counts of their hours: usually one row.
-pub(super) fn count_hours(of: Of, attempts: &[Attempt]) -> Step<'static> {
+pub(super) fn count_hours(of: Of, attempts: &[Attempt]) -> Query<'static> {
     let sql = "INSERT INTO delivery_hours (org, subscription, hour, delivered, failed)
                SELECT $1, $2, unnest($3::bigint[]), unnest($4::bigint[]), unnest($5::bigint[])
                ON CONFLICT (org, hour, subscription) DO UPDATE
@@ -135,7 +135,7 @@ pub(super) fn count_hours(of: Of, attempts: &[Attempt]) -> Step<'static> {
                    failed = delivery_hours.failed + excluded.failed";
     let (org, subscription) = of;
     let hours: Vec<(i64, (i64, i64))> = by_hour(attempts).into_iter().collect();
-    Step::new(
+    Query::new(
         sql,
         vec![
             Box::new(org),

@@ -8,7 +8,7 @@
 
 use super::arrays::{column, limit as most};
 use super::cells::{Cells, message_of};
-use super::flight::{Frame, Param, Step, Transaction};
+use super::flight::{Frame, Param, Query, Transaction};
 use super::server::{Server, TRIES, lost_to_another, refused};
 use super::write::account_key;
 use crate::Result;
@@ -112,10 +112,10 @@ impl WaitingMessage {
 }
 
 /// The query for the waiting messages that units publish, if there are such units.
-pub(super) fn ask_waiting<'a>(units: &[&'a Unit]) -> Option<Step<'a>> {
+pub(super) fn ask_waiting<'a>(units: &[&'a Unit]) -> Option<Query<'a>> {
     let wanted: Vec<(&AccountKey, Time)> =
         units.iter().flat_map(|unit| &unit.accounts).filter_map(published_by).collect();
-    let step = Step::new(
+    let step = Query::new(
         OF_ACCOUNTS,
         vec![
             column(&wanted, |&(key, _)| key.org),
@@ -164,7 +164,7 @@ impl<'w> Published<'w> {
 }
 
 /// All messages of units: waiting ones that are due, and new ones, in the order of the units. The log is written last.
-pub(super) fn message_steps<'a>(units: &[&'a Unit], published: &Published<'a>) -> Vec<Step<'a>> {
+pub(super) fn message_steps<'a>(units: &[&'a Unit], published: &Published<'a>) -> Vec<Query<'a>> {
     let mut log: Vec<(OrgId, &'a MessageRow)> = Vec::new();
     let mut waiting: Vec<(OrgId, &'a MessageRow)> = Vec::new();
     let mut moved: Vec<&'a WaitingMessage> = Vec::new();
@@ -181,7 +181,7 @@ pub(super) fn message_steps<'a>(units: &[&'a Unit], published: &Published<'a>) -
             if message.due_at.is_some() { &mut waiting } else { &mut log }.push((*org, message));
         }
     }
-    let mut steps: Vec<Step<'a>> = remove(&moved).into_iter().collect();
+    let mut steps: Vec<Query<'a>> = remove(&moved).into_iter().collect();
     // Before the new messages, which carry their own `cancelled_at`.
     steps.extend(cancel(units));
     if !waiting.is_empty() {
@@ -206,8 +206,8 @@ fn organizations_of(unit: &Unit) -> impl Iterator<Item = OrgId> {
     messages.chain(accounts).chain(customers).chain(products).chain(others)
 }
 
-fn wait<'a>(rows: &[(OrgId, &'a MessageRow)]) -> Step<'a> {
-    Step::new(
+fn wait<'a>(rows: &[(OrgId, &'a MessageRow)]) -> Query<'a> {
+    Query::new(
         WAIT,
         vec![
             column(rows, |&(org, _)| org),
@@ -227,11 +227,11 @@ fn wait<'a>(rows: &[(OrgId, &'a MessageRow)]) -> Step<'a> {
     )
 }
 
-fn cancel<'a>(units: &[&'a Unit]) -> Option<Step<'a>> {
+fn cancel<'a>(units: &[&'a Unit]) -> Option<Query<'a>> {
     let cancelled = |write: &'a AccountWrite| write.cancel.map(|which| (account_key(write), which));
     let wanted: Vec<(&AccountKey, Cancel)> =
         units.iter().flat_map(|unit| &unit.accounts).filter_map(cancelled).collect();
-    let step = Step::new(
+    let step = Query::new(
         CANCEL,
         vec![
             column(&wanted, |&(key, _)| key.org),
@@ -243,13 +243,13 @@ fn cancel<'a>(units: &[&'a Unit]) -> Option<Step<'a>> {
     (!wanted.is_empty()).then_some(step)
 }
 
-fn remove<'a>(rows: &[&WaitingMessage]) -> Option<Step<'a>> {
-    let step = Step::new(REMOVE, vec![column(rows, |row| row.org), column(rows, |row| row.arrival)]);
+fn remove<'a>(rows: &[&WaitingMessage]) -> Option<Query<'a>> {
+    let step = Query::new(REMOVE, vec![column(rows, |row| row.org), column(rows, |row| row.arrival)]);
     (!rows.is_empty()).then_some(step)
 }
 
 /// Appends messages to the logs of their organizations. Logs in `hurried` are to be sent up to their end.
-pub(super) fn append<'a>(rows: &[(OrgId, &'a MessageRow)], hurried: &BTreeSet<OrgId>) -> Option<Step<'a>> {
+pub(super) fn append<'a>(rows: &[(OrgId, &'a MessageRow)], hurried: &BTreeSet<OrgId>) -> Option<Query<'a>> {
     let mut counts: BTreeMap<OrgId, i64> = hurried.iter().map(|org| (*org, 0)).collect();
     for (org, _) in rows {
         *counts.entry(*org).or_default() += 1;
@@ -264,7 +264,7 @@ pub(super) fn append<'a>(rows: &[(OrgId, &'a MessageRow)], hurried: &BTreeSet<Or
         *left -= 1;
         before.push(*left);
     }
-    let step = Step::new(
+    let step = Query::new(
         APPEND,
         vec![
             column(&heads, |&(org, _)| org),
@@ -317,7 +317,7 @@ pub(super) async fn publish_due(server: &Server, now: Time, limit: usize) -> Res
 
 async fn publish(transaction: &mut Transaction, now: Time, limit: usize) -> std::result::Result<Result<u64>, Error> {
     let range = || -> Vec<Param<'_>> { vec![Box::new(now.micros()), Box::new(most(limit))] };
-    let steps = [Step::new(LOCK_PUBLISHING, Vec::new()), Step::new(LOCK_ACCOUNTS, range()), Step::new(DUE, range())];
+    let steps = [Query::new(LOCK_PUBLISHING, Vec::new()), Query::new(LOCK_ACCOUNTS, range()), Query::new(DUE, range())];
     let answers = transaction.fly(Frame { begin: Some("BEGIN"), commit: false }, &steps).await?;
     let [_, locked, due] = &answers[..] else { return Ok(Ok(0)) };
     let mut waiting = match WaitingMessage::read(due) {
@@ -333,7 +333,7 @@ async fn publish(transaction: &mut Transaction, now: Time, limit: usize) -> std:
         waiting.message.account.as_deref().is_none_or(|account| accounts.contains(&(waiting.org, account)))
     });
     let log: Vec<(OrgId, &MessageRow)> = waiting.iter().map(|waiting| (waiting.org, &waiting.message)).collect();
-    let steps: Vec<Step<'_>> =
+    let steps: Vec<Query<'_>> =
         remove(&waiting.iter().collect::<Vec<_>>()).into_iter().chain(append(&log, &BTreeSet::new())).collect();
     transaction.fly(Frame { begin: None, commit: true }, &steps).await?;
     Ok(Ok(log.len() as u64))

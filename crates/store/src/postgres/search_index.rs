@@ -10,7 +10,7 @@
 
 use super::arrays::{column, limit as most};
 use super::cells::{self, CUSTOMER, Cells, each, maybe};
-use super::flight::{Param, Step};
+use super::flight::{Param, Query};
 use super::portfolio_queries::STANDS_AT;
 use super::server::Server;
 use crate::Result;
@@ -39,7 +39,7 @@ const NEVER: i64 = i64::MAX;
 
 /// The words of the records that units create or change. A record's words are written under its claim, so there are no
 /// lock waits.
-pub(super) fn steps<'a>(units: &[&'a Unit]) -> Vec<Step<'a>> {
+pub(super) fn steps<'a>(units: &[&'a Unit]) -> Vec<Query<'a>> {
     let all: Vec<&SearchWords> = units.iter().flat_map(|unit| &unit.words).collect();
     let replaced: Vec<&SearchWords> = all.iter().copied().filter(|of| !of.is_new).collect();
     let mut rows: Vec<(&SearchWords, &str)> =
@@ -52,10 +52,10 @@ pub(super) fn steps<'a>(units: &[&'a Unit]) -> Vec<Step<'a>> {
             column(&replaced, |of| of.kind.number()),
             column(&replaced, |of| &*of.id),
         ];
-        steps.push(Step::new(REMOVE, columns));
+        steps.push(Query::new(REMOVE, columns));
     }
     if !rows.is_empty() {
-        steps.push(Step::new(
+        steps.push(Query::new(
             INSERT,
             vec![
                 column(&rows, |(of, _)| of.org),

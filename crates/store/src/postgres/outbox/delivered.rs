@@ -6,7 +6,7 @@
 
 use super::super::arrays::column;
 use super::super::cells::{Cells, each};
-use super::super::flight::{Frame, Param, Step, Transaction};
+use super::super::flight::{Frame, Param, Query, Transaction};
 use super::super::retry::{Tries, Try};
 use super::super::server::Server;
 use super::subscriptions::changed;
@@ -85,7 +85,7 @@ async fn replay_once(
     id: SubscriptionId,
 ) -> Try<Option<Replayed>> {
     let lock = format!("SELECT {SUBSCRIPTION} FROM subscriptions s WHERE s.org = $1 AND s.id = $2 FOR UPDATE");
-    let lock = Step::new(&lock, vec![Box::new(wanted.org), Box::new(id)]);
+    let lock = Query::new(&lock, vec![Box::new(wanted.org), Box::new(id)]);
     let found = transaction.fly(Frame { begin: Some("BEGIN"), commit: false }, &[lock]).await?;
     let Some(row) = found.iter().flatten().next() else { return Ok(Some(Replayed::default())) };
     let of = read(&mut Cells::of(row))?;
@@ -99,7 +99,7 @@ async fn replay_once(
         let events = wanted.events(&of, &matching);
         let members = members(transaction, &of, events.as_deref(), &matching).await?;
         let runs = runs(members, &matching.keys().copied().collect());
-        let insert = Step::new(
+        let insert = Query::new(
             INSERT,
             vec![
                 Box::new(wanted.org),
@@ -127,7 +127,7 @@ impl DeliveredReplayRequest<'_> {
         let (mut found, mut before, mut looked_at) = (BTreeSet::new(), i64::MAX, 0);
         loop {
             let params: Vec<Param<'_>> = vec![Box::new(self.org), Box::new(of.id), Box::new(before), Box::new(PAGE)];
-            let rows = transaction.fly(Frame::default(), &[Step::new(sql, params)]).await?;
+            let rows = transaction.fly(Frame::default(), &[Query::new(sql, params)]).await?;
             let page: Vec<(i64, i64, i64, bool)> = each(rows.first().map_or(&[][..], Vec::as_slice), |cells| {
                 Ok((cells.next()?, cells.next()?, cells.next()?, cells.next()?))
             })?;
@@ -159,8 +159,8 @@ impl DeliveredReplayRequest<'_> {
         let ranges = "SELECT after, last, filter FROM ranges WHERE org = $1 AND subscription = $2";
         let positions: Vec<i64> = positions.into_iter().collect();
         let steps = [
-            Step::new(messages, vec![Box::new(self.org), Box::new(of.id), Box::new(positions)]),
-            Step::new(ranges, vec![Box::new(self.org), Box::new(of.id)]),
+            Query::new(messages, vec![Box::new(self.org), Box::new(of.id), Box::new(positions)]),
+            Query::new(ranges, vec![Box::new(self.org), Box::new(of.id)]),
         ];
         let rows = transaction.fly(Frame::default(), &steps).await?;
         let part = |step: usize| rows.get(step).map_or(&[][..], Vec::as_slice);
@@ -224,7 +224,7 @@ async fn members(
         Box::new(0_i64),
         Box::new(events),
     ];
-    let rows = transaction.fly(Frame::default(), &[Step::new(&sql, params)]).await?;
+    let rows = transaction.fly(Frame::default(), &[Query::new(&sql, params)]).await?;
     let position = |row: &Row| row.try_get(0);
     Ok(rows.iter().flatten().map(position).collect::<std::result::Result<Vec<i64>, _>>()?)
 }

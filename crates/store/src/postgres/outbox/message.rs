@@ -2,7 +2,7 @@
 
 use super::super::audit;
 use super::super::cells::{self, Cells, each, maybe};
-use super::super::flight::{Frame, Param, Step, Transaction};
+use super::super::flight::{Frame, Param, Query, Transaction};
 use super::super::retry::{Tries, Try};
 use super::super::server::Server;
 use super::ranges::take_out;
@@ -67,8 +67,8 @@ struct Traces {
 }
 
 impl Traces {
-    fn steps<'a>(org: OrgId, positions: &[i64]) -> [Step<'a>; 3] {
-        let params = |sql| Step::new(sql, vec![Box::new(org) as Param<'_>, Box::new(positions.to_vec())]);
+    fn steps<'a>(org: OrgId, positions: &[i64]) -> [Query<'a>; 3] {
+        let params = |sql| Query::new(sql, vec![Box::new(org) as Param<'_>, Box::new(positions.to_vec())]);
         [FAILURES, RANGES, ATTEMPTS].map(params)
     }
 
@@ -156,7 +156,7 @@ async fn delivery_records_once(
     positions: &[i64],
 ) -> Try<Vec<Vec<DeliveryRecords>>> {
     let all = format!("SELECT {SUBSCRIPTION} FROM subscriptions s WHERE s.org = $1 ORDER BY s.created_at, s.id");
-    let mut steps = vec![Step::new(&all, vec![Box::new(org)])];
+    let mut steps = vec![Query::new(&all, vec![Box::new(org)])];
     steps.extend(Traces::steps(org, positions));
     let frame = Frame { begin: Some("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"), commit: true };
     let rows = transaction.fly(frame, &steps).await?;
@@ -204,7 +204,7 @@ async fn send_again_once(
     let Some(of) = lock(transaction, org, uuid).await? else { return Ok(ResendResult::NoSubscription) };
     let message =
         format!("SELECT position, NULL::bigint, NULL::bigint, {REST} FROM messages WHERE org = $1 AND position = $2");
-    let mut steps = vec![Step::new(&message, vec![Box::new(org), Box::new(position)])];
+    let mut steps = vec![Query::new(&message, vec![Box::new(org), Box::new(position)])];
     steps.extend(Traces::steps(org, &[position]));
     let rows = transaction.fly(Frame::default(), &steps).await?;
     let Some((found, rest)) = rows.split_first() else { return Ok(ResendResult::NotForIt) };
@@ -231,12 +231,12 @@ async fn send_again_once(
     }
     // Ranges being replayed contain it only for other events, and are in progress.
     let sql = "SELECT id FROM ranges WHERE org = $1 AND subscription = $2 AND replaying";
-    let step = Step::new(sql, vec![Box::new(org), Box::new(id)]);
+    let step = Query::new(sql, vec![Box::new(org), Box::new(id)]);
     let mut rows = transaction.fly(Frame::default(), &[step]).await?;
     let replayed: Vec<i64> = each(&rows.pop().unwrap_or_default(), |cells| cells.next())?;
     take_out(transaction, (org, id), &BTreeSet::from([position]), &replayed).await?;
     let mut steps =
-        vec![Step::new(AGAIN, vec![Box::new(org), Box::new(id), Box::new(position), Box::new(now.micros())])];
+        vec![Query::new(AGAIN, vec![Box::new(org), Box::new(id), Box::new(position), Box::new(now.micros())])];
     steps.extend(changed(&of, now));
     steps.extend(audit::steps(audit));
     transaction.fly(Frame { begin: None, commit: true }, &steps).await?;

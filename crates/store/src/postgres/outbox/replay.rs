@@ -9,7 +9,7 @@
 
 use super::super::arrays::{column, micros};
 use super::super::cells::{Cells, each};
-use super::super::flight::{Frame, Param, Step, Transaction};
+use super::super::flight::{Frame, Param, Query, Transaction};
 use super::super::retry::{Tries, Try};
 use super::super::server::Server;
 use super::lists::died_between;
@@ -66,7 +66,7 @@ async fn replay_once(
     id: SubscriptionId,
 ) -> Try<Replayed> {
     let lock = format!("SELECT {SUBSCRIPTION} FROM subscriptions s WHERE s.org = $1 AND s.id = $2 FOR UPDATE");
-    let lock = Step::new(&lock, vec![Box::new(wanted.org), Box::new(id)]);
+    let lock = Query::new(&lock, vec![Box::new(wanted.org), Box::new(id)]);
     let found = transaction.fly(Frame { begin: Some("BEGIN"), commit: false }, &[lock]).await?;
     let Some(row) = found.iter().flatten().next() else { return Ok(Replayed::default()) };
     let of = read(&mut Cells::of(row))?;
@@ -76,7 +76,7 @@ async fn replay_once(
     }
     if count > 0 && !wanted.dry_run {
         let revive_failures = format!("{REVIVE_FAILURES}{FAILED}");
-        transaction.fly(Frame::default(), &[Step::new(&revive_failures, wanted.params(&of))]).await?;
+        transaction.fly(Frame::default(), &[Query::new(&revive_failures, wanted.params(&of))]).await?;
         wanted.revive_ranges(transaction, &of).await?;
         transaction.fly(Frame { begin: None, commit: true }, &changed(&of, wanted.now)).await?;
     }
@@ -173,7 +173,7 @@ impl DeadLetterReplayRequest<'_> {
              FROM subscriptions s WHERE s.org = $1 AND s.id = $2 AND $7::bigint IS NOT NULL",
             stretches = stretch::stretches("0", Some("$3")),
         );
-        let rows = transaction.fly(Frame::default(), &[Step::new(&sql, self.params(of))]).await?;
+        let rows = transaction.fly(Frame::default(), &[Query::new(&sql, self.params(of))]).await?;
         let count: i64 = rows.iter().flatten().next().map_or(Ok(0), |row| row.try_get(0))?;
         Ok(count.max(0).cast_unsigned())
     }
@@ -181,10 +181,10 @@ impl DeadLetterReplayRequest<'_> {
     async fn revive_ranges(&self, transaction: &mut Transaction, of: &Subscription) -> Try<()> {
         let all = || -> Vec<Param<'_>> { vec![Box::new(self.org), Box::new(of.id)] };
         if self.event().is_none() && !self.cuts_by_position() {
-            transaction.fly(Frame::default(), &[Step::new(REVIVE_WHOLE, all())]).await?;
+            transaction.fly(Frame::default(), &[Query::new(REVIVE_WHOLE, all())]).await?;
             return Ok(());
         }
-        let rows = transaction.fly(Frame::default(), &[Step::new(DEAD_RANGES, all())]).await?;
+        let rows = transaction.fly(Frame::default(), &[Query::new(DEAD_RANGES, all())]).await?;
         for row in rows.iter().flatten() {
             let mut cells = Cells::of(row);
             let dead = Dead {
@@ -246,7 +246,7 @@ impl DeadLetterReplayRequest<'_> {
             Box::new(micros(*since)),
             Box::new(micros(*until)),
         ];
-        let rows = transaction.fly(Frame::default(), &[Step::new(&runs_sql(), params)]).await?;
+        let rows = transaction.fly(Frame::default(), &[Query::new(&runs_sql(), params)]).await?;
         rows.iter().flatten().map(read_run).collect()
     }
 
@@ -264,7 +264,7 @@ impl DeadLetterReplayRequest<'_> {
         if let [piece] = &pieces[..]
             && piece.filter == dead.filter
         {
-            transaction.fly(Frame::default(), &[Step::new(REVIVE_ONE, vec![Box::new(dead.id)])]).await?;
+            transaction.fly(Frame::default(), &[Query::new(REVIVE_ONE, vec![Box::new(dead.id)])]).await?;
             return Ok(());
         }
         // A column cannot hold a list of lists, so pieces with the same events are inserted together.
@@ -275,10 +275,10 @@ impl DeadLetterReplayRequest<'_> {
         let inserts = by_events.into_iter().map(|((replaying, filter), pieces)| {
             let (after, last) = (column(&pieces, |piece| piece.after), column(&pieces, |piece| piece.last));
             let (org, id, since) = (Box::new(self.org), Box::new(of.id), Box::new(dead.since));
-            Step::new(INSERT, vec![org, id, after, last, Box::new(filter), since, Box::new(replaying)])
+            Query::new(INSERT, vec![org, id, after, last, Box::new(filter), since, Box::new(replaying)])
         });
-        let remove = Step::new(REMOVE, vec![Box::new(dead.id)]);
-        let steps: Vec<Step<'_>> = [remove].into_iter().chain(inserts).collect();
+        let remove = Query::new(REMOVE, vec![Box::new(dead.id)]);
+        let steps: Vec<Query<'_>> = [remove].into_iter().chain(inserts).collect();
         transaction.fly(Frame::default(), &steps).await?;
         Ok(())
     }
@@ -324,7 +324,7 @@ async fn events_of(transaction: &mut Transaction, of: &Subscription, dead: &Dead
            AND n.event <> '{TO_EVERYBODY}'"
     );
     let params: Vec<Param<'_>> = vec![Box::new(of.org), Box::new(run.first), Box::new(run.last), Box::new(&*of.uuid)];
-    let rows = transaction.fly(Frame::default(), &[Step::new(&sql, params)]).await?;
+    let rows = transaction.fly(Frame::default(), &[Query::new(&sql, params)]).await?;
     let there: Vec<String> = each(rows.first().map_or(&[], Vec::as_slice), |cells| cells.next())?;
     Ok(there.into_iter().filter(|event| dead.filter.as_ref().is_none_or(|filter| filter.contains(event))).collect())
 }

@@ -2,7 +2,7 @@
 
 use super::super::arrays::limit as most;
 use super::super::cells::{Cells, each, maybe};
-use super::super::flight::{Frame, Step, Transaction};
+use super::super::flight::{Frame, Query, Transaction};
 use super::super::retry::{Tries, Try};
 use super::super::server::Server;
 use super::{SUBSCRIPTION, status, subscription as read};
@@ -57,7 +57,7 @@ async fn lease_once(
     limit: usize,
 ) -> Try<Leased> {
     let step =
-        Step::new(sql, vec![Box::new(token), Box::new(now.micros()), Box::new(until.micros()), Box::new(most(limit))]);
+        Query::new(sql, vec![Box::new(token), Box::new(now.micros()), Box::new(until.micros()), Box::new(most(limit))]);
     let rows = transaction.fly(Frame { begin: Some("BEGIN"), commit: true }, &[step]).await?;
     let rows = each(rows.first().map_or(&[], Vec::as_slice), |cells| Ok((cells.next::<i64>()?, read(cells)?)))?;
     let share = rows.first().map_or(usize::MAX, |(share, _)| usize::try_from(*share).unwrap_or(usize::MAX));

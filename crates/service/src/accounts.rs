@@ -25,7 +25,7 @@ use daybook_engine::replay::replay;
 use daybook_engine::status::{AccountStanding, Status};
 use daybook_engine::time::Time;
 use daybook_store::records::{AccountKey, ProductKey};
-use daybook_store::{Inputs, Loaded, Want};
+use daybook_store::{AccountToLoad, Inputs, Loaded};
 use std::sync::Arc;
 
 /// Which accounts to list, and as of when.
@@ -166,7 +166,8 @@ impl Service {
         let mut keys = self.wanted_accounts(who.org, &wanted, &paging, now).await?;
         let mark = paging.cut(&mut keys, |key| key.account.to_string());
         let inputs = if query.as_of.is_some() { Inputs::All } else { Inputs::Pending };
-        let wanted: Vec<Want> = keys.into_iter().map(|key| Want { key, inputs, names: Vec::new() }).collect();
+        let wanted: Vec<AccountToLoad> =
+            keys.into_iter().map(|key| AccountToLoad { key, inputs, names: Vec::new() }).collect();
         let mut shown = Vec::with_capacity(wanted.len());
         for loaded in self.load_current(&wanted).await?.into_iter().flatten() {
             let id = loaded.row.key.account.clone();
@@ -257,7 +258,7 @@ impl Service {
         work: impl FnOnce(Book) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
         let key = account_key(who, account);
-        let want = Want { key: key.clone(), inputs: Inputs::All, names: Vec::new() };
+        let want = AccountToLoad { key: key.clone(), inputs: Inputs::All, names: Vec::new() };
         let loaded = self.load_current(&[want]).await?.into_iter().next().flatten();
         let loaded = loaded.ok_or_else(|| Problem::not_found("account", &key.account))?;
         let product = self.product_of(&loaded).await?;
@@ -276,12 +277,12 @@ impl Service {
     }
 
     /// Loads accounts; those written under earlier rules are folded again.
-    pub(crate) async fn load_current(&self, wanted: &[Want]) -> Result<Vec<Option<Loaded>>, Problem> {
+    pub(crate) async fn load_current(&self, wanted: &[AccountToLoad]) -> Result<Vec<Option<Loaded>>, Problem> {
         refold::load(self.store.as_ref(), &self.catalog, wanted, self.clock.now()).await
     }
 
     pub(crate) async fn load_book(&self, key: &AccountKey, inputs: Inputs) -> Result<Book, Problem> {
-        let want = Want { key: key.clone(), inputs, names: Vec::new() };
+        let want = AccountToLoad { key: key.clone(), inputs, names: Vec::new() };
         let loaded = self.load_current(&[want]).await?.into_iter().next().flatten();
         let loaded = loaded.ok_or_else(|| Problem::not_found("account", &key.account))?;
         self.book(loaded, inputs == Inputs::All).await

@@ -19,7 +19,7 @@ use daybook_engine::time::Time;
 use daybook_engine::zone::Zone;
 use daybook_store::portfolio_queries::{AccountSearch, FoundAccount, SearchText, SearchedKind};
 use daybook_store::records::{AccountKey, OrgId, ProductKey};
-use daybook_store::{Inputs, Want};
+use daybook_store::{AccountToLoad, Inputs};
 use serde::Serialize;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -152,10 +152,10 @@ impl Service {
 
     /// Adds titles and details to the results. An object that was deleted in the meantime is left out.
     async fn describe(&self, who: &Caller, chosen: Vec<(FoundKind, Arc<str>)>) -> Result<Vec<Found>, Problem> {
-        let wants: Vec<Want> = chosen
+        let wants: Vec<AccountToLoad> = chosen
             .iter()
             .filter(|(kind, _)| *kind == FoundKind::Account)
-            .map(|(_, id)| Want { key: account_key(who, id), inputs: Inputs::None, names: Vec::new() })
+            .map(|(_, id)| AccountToLoad { key: account_key(who, id), inputs: Inputs::None, names: Vec::new() })
             .collect();
         let loaded = if wants.is_empty() { Vec::new() } else { self.store.load(&wants).await? };
         let mut accounts: HashMap<Arc<str>, _> =

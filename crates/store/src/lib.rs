@@ -120,7 +120,7 @@ pub enum Inputs {
 
 /// An account to load.
 #[derive(Clone, Debug)]
-pub struct Want {
+pub struct AccountToLoad {
     /// The account.
     pub key: AccountKey,
     /// Which of its inputs to load.
@@ -299,7 +299,7 @@ pub trait Store:
     async fn customer_accounts(&self, org: OrgId, customer_id: &str, limit: usize) -> Result<Vec<(Arc<str>, String)>>;
 
     /// Accounts with inputs, in one query; `None` for those that do not exist. Results are in the order of the request.
-    async fn load(&self, wanted: &[Want]) -> Result<Vec<Option<Loaded>>>;
+    async fn load(&self, wanted: &[AccountToLoad]) -> Result<Vec<Option<Loaded>>>;
 
     /// The first inputs of an account's timeline, in its order (`applies_at`, `rank`, `seq`), at most `limit`.
     async fn first_inputs(&self, key: &AccountKey, limit: usize) -> Result<Vec<InputRow>>;

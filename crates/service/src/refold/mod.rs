@@ -37,7 +37,7 @@ use daybook_engine::time::Time;
 use daybook_store::batch::{AccountClaim, AccountWrite, Batch, Cancel, Claimed, RefoldWrite, Unit};
 use daybook_store::records::{AccountKey, ItemRow, ProductKey};
 use daybook_store::refolds::RefoldRow;
-use daybook_store::{Inputs, Loaded, Store, Want};
+use daybook_store::{AccountToLoad, Inputs, Loaded, Store};
 use standing::Standing;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -112,7 +112,7 @@ impl Service {
 pub(crate) async fn load(
     store: &dyn Store,
     catalog: &Catalog,
-    wanted: &[Want],
+    wanted: &[AccountToLoad],
     now: Time,
 ) -> Result<Vec<Option<Loaded>>, Problem> {
     let loaded = store.load(wanted).await?;
@@ -163,8 +163,8 @@ async fn refold_once(
     now: Time,
     how: &Folding,
 ) -> Result<(Refolded, Vec<AccountKey>), Problem> {
-    let wanted: Vec<Want> =
-        keys.iter().map(|key| Want { key: key.clone(), inputs: Inputs::All, names: Vec::new() }).collect();
+    let wanted: Vec<AccountToLoad> =
+        keys.iter().map(|key| AccountToLoad { key: key.clone(), inputs: Inputs::All, names: Vec::new() }).collect();
     let loaded = store.load(&wanted).await?;
     let items = store.items_of(&keys).await?;
     let mut ready: Vec<Ready> = Vec::with_capacity(keys.len());

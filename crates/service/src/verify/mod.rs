@@ -47,7 +47,7 @@ use daybook_engine::time::Time;
 use daybook_store::portfolio_queries::{SearchWords, SearchedKind};
 use daybook_store::records::{AccountKey, AccountNow, AccountRow, ItemRow, MessageRow, OrgId, Page, ProductKey};
 use daybook_store::upkeep::Correction;
-use daybook_store::{Inputs, Loaded, Want};
+use daybook_store::{AccountToLoad, Inputs, Loaded};
 use daybook_webhooks::signature::Key;
 use lost::Traces;
 use std::sync::Arc;
@@ -167,7 +167,7 @@ impl Service {
         fixes: bool,
         verified: &mut Verified,
     ) -> Result<(), Problem> {
-        let want = Want { key: key.clone(), inputs: Inputs::All, names: Vec::new() };
+        let want = AccountToLoad { key: key.clone(), inputs: Inputs::All, names: Vec::new() };
         let Some(loaded) = self.store.load(&[want]).await?.into_iter().next().flatten() else { return Ok(()) };
         let stored = Stored {
             items: self.store.items(key).await?,

@@ -5,7 +5,7 @@ use super::cells::{self, Cells};
 use super::flight::{Frame, Query, Transaction};
 use super::server::{Server, refused};
 use crate::records::InputRow;
-use crate::{Inputs, Loaded, Result, Want};
+use crate::{AccountToLoad, Inputs, Loaded, Result};
 use std::collections::BTreeMap;
 use tokio_postgres::Row;
 
@@ -54,7 +54,7 @@ const NAMED: &str = "
                i.extra, i.content_hash
         FROM inputs i WHERE i.org = w.org AND i.account = w.account AND i.name = w.name OFFSET 0) i";
 
-pub(super) async fn load(server: &Server, wanted: &[Want]) -> Result<Vec<Option<Loaded>>> {
+pub(super) async fn load(server: &Server, wanted: &[AccountToLoad]) -> Result<Vec<Option<Loaded>>> {
     if wanted.is_empty() {
         return Ok(Vec::new());
     }
@@ -70,10 +70,11 @@ pub(super) async fn load(server: &Server, wanted: &[Want]) -> Result<Vec<Option<
 }
 
 /// First the accounts, then inputs if any are wanted.
-fn questions(wanted: &[Want]) -> Vec<Query<'_>> {
-    let all: Vec<(i64, &Want)> = (0..).zip(wanted).collect();
-    let with_inputs: Vec<(i64, &Want)> = all.iter().filter(|(_, want)| want.inputs != Inputs::None).copied().collect();
-    let named: Vec<(i64, &Want, &str)> =
+fn questions(wanted: &[AccountToLoad]) -> Vec<Query<'_>> {
+    let all: Vec<(i64, &AccountToLoad)> = (0..).zip(wanted).collect();
+    let with_inputs: Vec<(i64, &AccountToLoad)> =
+        all.iter().filter(|(_, want)| want.inputs != Inputs::None).copied().collect();
+    let named: Vec<(i64, &AccountToLoad, &str)> =
         all.iter().flat_map(|&(place, want)| want.names.iter().map(move |name| (place, want, &**name))).collect();
     let mut steps = vec![Query::new(
         ACCOUNTS,

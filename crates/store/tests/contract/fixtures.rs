@@ -8,7 +8,7 @@ use daybook_store::records::{
     AccountKey, AccountNow, AccountRow, CustomerRow, InputRow, ItemRow, KeptResponse, KeyRow, MessageRow, Mode, OrgId,
     Organization, ProductKey, ProductRow,
 };
-use daybook_store::{Inputs, Loaded, Store, Want};
+use daybook_store::{AccountToLoad, Inputs, Loaded, Store};
 use std::sync::Arc;
 
 /// The moment this many seconds after 1970.
@@ -241,7 +241,7 @@ pub async fn product(store: &Arc<dyn Store>, row: ProductRow) -> ProductKey {
 }
 
 pub async fn load(store: &Arc<dyn Store>, key: &AccountKey, inputs: Inputs) -> Option<Loaded> {
-    let want = Want { key: key.clone(), inputs, names: vec![] };
+    let want = AccountToLoad { key: key.clone(), inputs, names: vec![] };
     let mut loaded = store.load(&[want]).await.unwrap();
     assert_eq!(loaded.len(), 1);
     loaded.remove(0)

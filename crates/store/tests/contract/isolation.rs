@@ -3,7 +3,7 @@
 use super::fixtures::*;
 use daybook_store::batch::{CustomerWrite, ProductWrite, Unit};
 use daybook_store::records::{HeldCounts, MessageRow, OrgId, Page};
-use daybook_store::{Inputs, Store, Want};
+use daybook_store::{AccountToLoad, Inputs, Store};
 use std::sync::Arc;
 
 /// The same ids in each organization, with different contents.
@@ -46,7 +46,7 @@ pub async fn the_same_ids_live_in_two_organizations(store: Arc<dyn Store>) {
         assert_eq!((loaded.row.key.org, loaded.row.now.status.as_str()), (org, mark));
         assert_eq!(loaded.inputs.len(), 1);
         assert_eq!(loaded.inputs[0].payload, mark.as_bytes());
-        let want = Want { key: key.clone(), inputs: Inputs::None, names: vec!["in".into()] };
+        let want = AccountToLoad { key: key.clone(), inputs: Inputs::None, names: vec!["in".into()] };
         let named = store.load(&[want]).await.unwrap().remove(0).unwrap().inputs;
         assert_eq!((named.len(), &*named[0].payload), (1, mark.as_bytes()));
         let items = store.items(&key).await.unwrap();

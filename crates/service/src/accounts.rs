@@ -25,7 +25,7 @@ use daybook_engine::replay::replay;
 use daybook_engine::status::{AccountStanding, Status};
 use daybook_engine::time::Time;
 use daybook_store::records::{AccountKey, ProductKey};
-use daybook_store::{AccountToLoad, Inputs, Loaded};
+use daybook_store::{AccountToLoad, Inputs, LoadedAccount};
 use std::sync::Arc;
 
 /// Which accounts to list, and as of when.
@@ -277,7 +277,7 @@ impl Service {
     }
 
     /// Loads accounts; those written under earlier rules are folded again.
-    pub(crate) async fn load_current(&self, wanted: &[AccountToLoad]) -> Result<Vec<Option<Loaded>>, Problem> {
+    pub(crate) async fn load_current(&self, wanted: &[AccountToLoad]) -> Result<Vec<Option<LoadedAccount>>, Problem> {
         refold::load(self.store.as_ref(), &self.catalog, wanted, self.clock.now()).await
     }
 
@@ -288,13 +288,13 @@ impl Service {
         self.book(loaded, inputs == Inputs::All).await
     }
 
-    pub(crate) async fn book(&self, loaded: Loaded, complete: bool) -> Result<Book, Problem> {
+    pub(crate) async fn book(&self, loaded: LoadedAccount, complete: bool) -> Result<Book, Problem> {
         let product = self.product_of(&loaded).await?;
         Book::read(loaded, product, complete)
     }
 
     /// The product of an account. A read shows the product's current mode, not the cached one.
-    async fn product_of(&self, loaded: &Loaded) -> Result<Arc<ProductInfo>, Problem> {
+    async fn product_of(&self, loaded: &LoadedAccount) -> Result<Arc<ProductInfo>, Problem> {
         let key = ProductKey { org: loaded.row.key.org, product: loaded.row.product.clone() };
         let product = self.catalog.fresh_product(&key).await?;
         product.ok_or_else(|| Problem::internal("an account has no product"))

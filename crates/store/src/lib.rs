@@ -131,7 +131,7 @@ pub struct AccountToLoad {
 
 /// An account as loaded.
 #[derive(Clone, Debug)]
-pub struct Loaded {
+pub struct LoadedAccount {
     /// The account's row.
     pub row: AccountRow,
     /// The requested inputs, by `seq`, without duplicates.
@@ -299,7 +299,7 @@ pub trait Store:
     async fn customer_accounts(&self, org: OrgId, customer_id: &str, limit: usize) -> Result<Vec<(Arc<str>, String)>>;
 
     /// Accounts with inputs, in one query; `None` for those that do not exist. Results are in the order of the request.
-    async fn load(&self, wanted: &[AccountToLoad]) -> Result<Vec<Option<Loaded>>>;
+    async fn load(&self, wanted: &[AccountToLoad]) -> Result<Vec<Option<LoadedAccount>>>;
 
     /// The first inputs of an account's timeline, in its order (`applies_at`, `rank`, `seq`), at most `limit`.
     async fn first_inputs(&self, key: &AccountKey, limit: usize) -> Result<Vec<InputRow>>;

@@ -16,7 +16,7 @@ use daybook_clock::Stopwatch;
 use daybook_engine::time::Time;
 use daybook_store::batch::{Batch, Claimed};
 use daybook_store::records::{AccountKey, MessageRow, ProductKey};
-use daybook_store::{AccountToLoad, Inputs, Loaded};
+use daybook_store::{AccountToLoad, Inputs, LoadedAccount};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -184,7 +184,12 @@ fn want(group: &Group) -> AccountToLoad {
 }
 
 /// The number of messages of earlier rolls that a roll with webhooks sends.
-async fn waiting_messages(shared: &Shared, group: &Group, loaded: Option<&Loaded>, now: Time) -> Result<u64, Problem> {
+async fn waiting_messages(
+    shared: &Shared,
+    group: &Group,
+    loaded: Option<&LoadedAccount>,
+    now: Time,
+) -> Result<u64, Problem> {
     let until = group.jobs.iter().find_map(|job| match job.work {
         Work::Roll { to, webhooks: true, .. } => Some(to),
         _ => None,

@@ -47,7 +47,7 @@ use daybook_engine::time::Time;
 use daybook_store::portfolio_queries::{SearchWords, SearchedKind};
 use daybook_store::records::{AccountKey, AccountNow, AccountRow, ItemRow, MessageRow, OrgId, Page, ProductKey};
 use daybook_store::upkeep::Correction;
-use daybook_store::{AccountToLoad, Inputs, Loaded};
+use daybook_store::{AccountToLoad, Inputs, LoadedAccount};
 use daybook_webhooks::signature::Key;
 use lost::Traces;
 use std::sync::Arc;
@@ -87,7 +87,7 @@ pub(crate) struct Plan {
 
 /// The stored data of an account.
 struct Stored {
-    loaded: Loaded,
+    loaded: LoadedAccount,
     items: Vec<ItemRow>,
     messages: Vec<MessageRow>,
     links: Vec<(Arc<str>, String)>,

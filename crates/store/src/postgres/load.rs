@@ -5,7 +5,7 @@ use super::cells::{self, Cells};
 use super::flight::{Frame, Query, Transaction};
 use super::server::{Server, refused};
 use crate::records::InputRow;
-use crate::{AccountToLoad, Inputs, Loaded, Result};
+use crate::{AccountToLoad, Inputs, LoadedAccount, Result};
 use std::collections::BTreeMap;
 use tokio_postgres::Row;
 
@@ -54,7 +54,7 @@ const NAMED: &str = "
                i.extra, i.content_hash
         FROM inputs i WHERE i.org = w.org AND i.account = w.account AND i.name = w.name OFFSET 0) i";
 
-pub(super) async fn load(server: &Server, wanted: &[AccountToLoad]) -> Result<Vec<Option<Loaded>>> {
+pub(super) async fn load(server: &Server, wanted: &[AccountToLoad]) -> Result<Vec<Option<LoadedAccount>>> {
     if wanted.is_empty() {
         return Ok(Vec::new());
     }
@@ -110,7 +110,7 @@ fn questions(wanted: &[AccountToLoad]) -> Vec<Query<'_>> {
 }
 
 /// Assigns rows to the requests they answer; an input that two queries found is returned once.
-fn gather(count: usize, answers: &[Vec<Row>]) -> Result<Vec<Option<Loaded>>> {
+fn gather(count: usize, answers: &[Vec<Row>]) -> Result<Vec<Option<LoadedAccount>>> {
     let mut inputs: Vec<BTreeMap<i64, InputRow>> = vec![BTreeMap::new(); count];
     for row in answers.iter().skip(1).flatten() {
         let mut cells = Cells::of(row);
@@ -120,13 +120,13 @@ fn gather(count: usize, answers: &[Vec<Row>]) -> Result<Vec<Option<Loaded>>> {
             found.insert(input.seq, input);
         }
     }
-    let mut loaded: Vec<Option<Loaded>> = (0..count).map(|_| None).collect();
+    let mut loaded: Vec<Option<LoadedAccount>> = (0..count).map(|_| None).collect();
     for row in answers.first().into_iter().flatten() {
         let mut cells = Cells::of(row);
         let place = cells.next::<i64>()? as usize;
         let row = cells::account(&mut cells)?;
         if let (Some(slot), Some(found)) = (loaded.get_mut(place), inputs.get_mut(place)) {
-            *slot = Some(Loaded { row, inputs: std::mem::take(found).into_values().collect() });
+            *slot = Some(LoadedAccount { row, inputs: std::mem::take(found).into_values().collect() });
         }
     }
     Ok(loaded)

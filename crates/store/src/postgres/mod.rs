@@ -53,7 +53,7 @@ use crate::records::{
     Organization, Page, ProductKey, ProductRow,
 };
 use crate::sharing::Sharing;
-use crate::{AccountToLoad, Audited, Due, LATEST_MOMENT, Loaded, Result, Store, Tables, moment_of};
+use crate::{AccountToLoad, Audited, Due, LATEST_MOMENT, LoadedAccount, Result, Store, Tables, moment_of};
 use async_trait::async_trait;
 use daybook_engine::time::Time;
 use growth::Growth;
@@ -243,7 +243,7 @@ impl Store for Postgres {
         reading::customer_accounts(&self.server, org, customer_id, limit).await
     }
 
-    async fn load(&self, wanted: &[AccountToLoad]) -> Result<Vec<Option<Loaded>>> {
+    async fn load(&self, wanted: &[AccountToLoad]) -> Result<Vec<Option<LoadedAccount>>> {
         load::load(&self.server, wanted).await
     }
 

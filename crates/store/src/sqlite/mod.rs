@@ -57,7 +57,7 @@ use crate::records::{
     Organization, Page, ProductKey, ProductRow,
 };
 use crate::sharing::{self, Sharing};
-use crate::{AccountToLoad, Audited, Due, LATEST_MOMENT, Loaded, LogSize, Result, Store, Tables, moment_of};
+use crate::{AccountToLoad, Audited, Due, LATEST_MOMENT, LoadedAccount, LogSize, Result, Store, Tables, moment_of};
 use async_trait::async_trait;
 use copier::{Copier, Watching};
 use daybook_engine::time::Time;
@@ -364,7 +364,7 @@ impl Store for Sqlite {
         self.read(move |connection| read::customer_accounts(connection, org, &customer_id, limit)).await
     }
 
-    async fn load(&self, wanted: &[AccountToLoad]) -> Result<Vec<Option<Loaded>>> {
+    async fn load(&self, wanted: &[AccountToLoad]) -> Result<Vec<Option<LoadedAccount>>> {
         let wanted = wanted.to_owned();
         self.read(move |connection| read::load(connection, &wanted)).await
     }

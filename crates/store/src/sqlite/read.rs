@@ -9,7 +9,7 @@ use crate::records::{
     AccountKey, AccountRow, CustomerRow, HeldCounts, InputRow, ItemRow, KeptResponse, MessageRow, OrgId, Page,
     ProductKey, ProductRow,
 };
-use crate::{AccountToLoad, Inputs, Loaded, Result};
+use crate::{AccountToLoad, Inputs, LoadedAccount, Result};
 use bytes::Bytes;
 use daybook_engine::time::Time;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, Row, params};
@@ -106,7 +106,7 @@ pub(super) fn customer_accounts(
     all(connection, sql, params![org, customer_id, count(limit)], |row| Ok((text(row, 0)?, row.get(1)?)))
 }
 
-pub(super) fn load(connection: &Connection, wanted: &[AccountToLoad]) -> Result<Vec<Option<Loaded>>> {
+pub(super) fn load(connection: &Connection, wanted: &[AccountToLoad]) -> Result<Vec<Option<LoadedAccount>>> {
     let account = format!("SELECT {ACCOUNT_COLUMNS} FROM accounts WHERE org = ?1 AND account = ?2");
     let inputs = format!("SELECT {INPUT_COLUMNS} FROM inputs WHERE org = ?1 AND account = ?2");
     let mut loader = Loader {
@@ -129,7 +129,7 @@ struct Loader<'c> {
 }
 
 impl Loader<'_> {
-    fn load(&mut self, want: &AccountToLoad) -> rusqlite::Result<Option<Loaded>> {
+    fn load(&mut self, want: &AccountToLoad) -> rusqlite::Result<Option<LoadedAccount>> {
         let AccountKey { org, account } = &want.key;
         let Some(row) = self.account.query_row(params![org, account], rows::account).optional()? else {
             return Ok(None);
@@ -151,7 +151,7 @@ impl Loader<'_> {
             inputs.sort_by_key(|input| input.seq);
             inputs.dedup_by_key(|input| input.seq);
         }
-        Ok(Some(Loaded { row, inputs }))
+        Ok(Some(LoadedAccount { row, inputs }))
     }
 }
 

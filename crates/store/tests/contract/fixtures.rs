@@ -8,7 +8,7 @@ use daybook_store::records::{
     AccountKey, AccountNow, AccountRow, CustomerRow, InputRow, ItemRow, KeptResponse, KeyRow, MessageRow, Mode, OrgId,
     Organization, ProductKey, ProductRow,
 };
-use daybook_store::{AccountToLoad, Inputs, Loaded, Store};
+use daybook_store::{AccountToLoad, Inputs, LoadedAccount, Store};
 use std::sync::Arc;
 
 /// The moment this many seconds after 1970.
@@ -240,7 +240,7 @@ pub async fn product(store: &Arc<dyn Store>, row: ProductRow) -> ProductKey {
     key
 }
 
-pub async fn load(store: &Arc<dyn Store>, key: &AccountKey, inputs: Inputs) -> Option<Loaded> {
+pub async fn load(store: &Arc<dyn Store>, key: &AccountKey, inputs: Inputs) -> Option<LoadedAccount> {
     let want = AccountToLoad { key: key.clone(), inputs, names: vec![] };
     let mut loaded = store.load(&[want]).await.unwrap();
     assert_eq!(loaded.len(), 1);

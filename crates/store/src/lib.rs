@@ -140,7 +140,7 @@ pub struct LoadedAccount {
 
 /// An account that is due.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Due {
+pub struct DueAccount {
     /// The account.
     pub key: AccountKey,
     /// Its product.
@@ -333,7 +333,7 @@ pub trait Store:
     /// Accounts with `next_moment <= now` in products that do not hold, at most `limit`, shared fairly between
     /// products. If several nodes share a database, an account returned here is not given to another node until
     /// `lease_until`, or until it is committed.
-    async fn take_due(&self, now: Time, limit: usize, lease_until: Time) -> Result<Vec<Due>>;
+    async fn take_due(&self, now: Time, limit: usize, lease_until: Time) -> Result<Vec<DueAccount>>;
 
     /// The earliest `next_moment` after `now` in products that do not hold, so that the caller can sleep until then.
     /// `None` if there is none.

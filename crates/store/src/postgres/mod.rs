@@ -53,7 +53,7 @@ use crate::records::{
     Organization, Page, ProductKey, ProductRow,
 };
 use crate::sharing::Sharing;
-use crate::{AccountToLoad, Audited, Due, LATEST_MOMENT, LoadedAccount, Result, Store, Tables, moment_of};
+use crate::{AccountToLoad, Audited, DueAccount, LATEST_MOMENT, LoadedAccount, Result, Store, Tables, moment_of};
 use async_trait::async_trait;
 use daybook_engine::time::Time;
 use growth::Growth;
@@ -283,7 +283,7 @@ impl Store for Postgres {
         access::answer(&self.server, org, key, now).await
     }
 
-    async fn take_due(&self, now: Time, limit: usize, lease_until: Time) -> Result<Vec<Due>> {
+    async fn take_due(&self, now: Time, limit: usize, lease_until: Time) -> Result<Vec<DueAccount>> {
         due::take_due(&self.server, now, limit, lease_until).await
     }
 

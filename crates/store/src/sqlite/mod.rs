@@ -57,7 +57,9 @@ use crate::records::{
     Organization, Page, ProductKey, ProductRow,
 };
 use crate::sharing::{self, Sharing};
-use crate::{AccountToLoad, Audited, Due, LATEST_MOMENT, LoadedAccount, LogSize, Result, Store, Tables, moment_of};
+use crate::{
+    AccountToLoad, Audited, DueAccount, LATEST_MOMENT, LoadedAccount, LogSize, Result, Store, Tables, moment_of,
+};
 use async_trait::async_trait;
 use copier::{Copier, Watching};
 use daybook_engine::time::Time;
@@ -413,7 +415,7 @@ impl Store for Sqlite {
         self.read(move |connection| read::answer(connection, org, &key, now)).await
     }
 
-    async fn take_due(&self, now: Time, limit: usize, _lease_until: Time) -> Result<Vec<Due>> {
+    async fn take_due(&self, now: Time, limit: usize, _lease_until: Time) -> Result<Vec<DueAccount>> {
         self.read(move |connection| due::take_due(connection, now, limit)).await
     }
 

@@ -19,7 +19,7 @@ use daybook_engine::status::AccountStanding;
 use daybook_engine::time::Time;
 use daybook_engine::zone::Zone;
 use daybook_store::portfolio_queries::{StatusFigure, Summed};
-use daybook_store::records::{OrgId, Page};
+use daybook_store::records::{OrgId, PageRequest};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -392,7 +392,8 @@ impl Service {
 
     /// The zone of the first product, or the default zone if there is no product yet.
     async fn zone_of_days(&self, org: OrgId) -> Result<Zone, Problem> {
-        let first = self.store.products(org, &Page { limit: 1, ..Page::default() }).await?.into_iter().next();
+        let first =
+            self.store.products(org, &PageRequest { limit: 1, ..PageRequest::default() }).await?.into_iter().next();
         let zone = match first {
             Some(row) => Some(self.catalog.ready(row).await?.facts.zone.clone()),
             None => Zone::named(DEFAULT_ZONE),

@@ -54,7 +54,7 @@ use daybook_engine::time::Time;
 use error::StoreError;
 use records::{
     AccountKey, AccountRow, CustomerRow, HeldCounts, InputRow, ItemRow, KeptResponse, KeyRow, MessageRow, OrgId,
-    Organization, Page, ProductKey, ProductRow,
+    Organization, PageRequest, ProductKey, ProductRow,
 };
 use std::sync::Arc;
 
@@ -275,7 +275,7 @@ pub trait Store:
     async fn product(&self, key: &ProductKey) -> Result<Option<ProductRow>>;
 
     /// Products by id.
-    async fn products(&self, org: OrgId, page: &Page) -> Result<Vec<ProductRow>>;
+    async fn products(&self, org: OrgId, page: &PageRequest) -> Result<Vec<ProductRow>>;
 
     /// Products of all organizations whose release is in progress.
     async fn releasing_products(&self) -> Result<Vec<ProductKey>>;
@@ -290,7 +290,7 @@ pub trait Store:
     async fn customer(&self, org: OrgId, customer_id: &str) -> Result<Option<CustomerRow>>;
 
     /// Customers by id.
-    async fn customers(&self, org: OrgId, page: &Page) -> Result<Vec<CustomerRow>>;
+    async fn customers(&self, org: OrgId, page: &PageRequest) -> Result<Vec<CustomerRow>>;
 
     /// Which of these customers exist.
     async fn customers_exist(&self, org: OrgId, customer_ids: &[Arc<str>]) -> Result<Vec<bool>>;
@@ -308,7 +308,7 @@ pub trait Store:
     async fn has_input_beginning(&self, key: &AccountKey, beginnings: &[Vec<u8>]) -> Result<bool>;
 
     /// Accounts by id.
-    async fn accounts(&self, org: OrgId, page: &Page) -> Result<Vec<AccountRow>>;
+    async fn accounts(&self, org: OrgId, page: &PageRequest) -> Result<Vec<AccountRow>>;
 
     /// The line items of an account, by id.
     async fn items(&self, key: &AccountKey) -> Result<Vec<ItemRow>>;

@@ -10,7 +10,7 @@
 
 use crate::Result;
 use crate::outbox::SubscriptionId;
-use crate::records::{CustomerRow, OrgId, Page};
+use crate::records::{CustomerRow, OrgId, PageRequest};
 use async_trait::async_trait;
 use daybook_engine::time::Time;
 use std::collections::BTreeMap;
@@ -286,10 +286,15 @@ pub trait PortfolioQueries: Send + Sync + std::fmt::Debug {
     async fn attention(&self, org: OrgId) -> Result<Attention>;
 
     /// Matching accounts, by id.
-    async fn search_accounts(&self, org: OrgId, search: &AccountSearch, page: &Page) -> Result<Vec<FoundAccount>>;
+    async fn search_accounts(
+        &self,
+        org: OrgId,
+        search: &AccountSearch,
+        page: &PageRequest,
+    ) -> Result<Vec<FoundAccount>>;
 
     /// Matching customers, by id.
-    async fn search_customers(&self, org: OrgId, text: &SearchText, page: &Page) -> Result<Vec<CustomerRow>>;
+    async fn search_customers(&self, org: OrgId, text: &SearchText, page: &PageRequest) -> Result<Vec<CustomerRow>>;
 
     /// Matching records, at most `limit`: first those whose id begins with the text's id, then those that match by
     /// words.

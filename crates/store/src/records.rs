@@ -297,7 +297,7 @@ pub struct KeptResponse {
 
 /// A part of a list that is sorted by id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Page {
+pub struct PageRequest {
     /// Start after this id.
     pub after: Option<Arc<str>>,
     /// End before this id: returns the last `limit` entries before it, still in ascending order.

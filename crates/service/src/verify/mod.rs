@@ -45,7 +45,7 @@ use daybook_engine::state::State;
 use daybook_engine::terms::Terms;
 use daybook_engine::time::Time;
 use daybook_store::portfolio_queries::{SearchWords, SearchedKind};
-use daybook_store::records::{AccountKey, AccountNow, AccountRow, ItemRow, MessageRow, OrgId, Page, ProductKey};
+use daybook_store::records::{AccountKey, AccountNow, AccountRow, ItemRow, MessageRow, OrgId, PageRequest, ProductKey};
 use daybook_store::upkeep::Correction;
 use daybook_store::{AccountToLoad, Inputs, LoadedAccount};
 use daybook_webhooks::signature::Key;
@@ -147,7 +147,7 @@ impl Service {
         verified: &mut Verified,
         progress: &mut (dyn FnMut(u64) + Send),
     ) -> Result<(), Problem> {
-        let mut page = Page { limit: STEP, ..Page::default() };
+        let mut page = PageRequest { limit: STEP, ..PageRequest::default() };
         loop {
             let rows = self.store.accounts(org, &page).await?;
             let Some(last) = rows.last() else { return Ok(()) };

@@ -50,7 +50,7 @@ use crate::batch::{Batch, Claimed};
 use crate::error::StoreError;
 use crate::records::{
     AccountKey, AccountRow, CustomerRow, HeldCounts, InputRow, ItemRow, KeptResponse, KeyRow, MessageRow, OrgId,
-    Organization, Page, ProductKey, ProductRow,
+    Organization, PageRequest, ProductKey, ProductRow,
 };
 use crate::sharing::Sharing;
 use crate::{AccountToLoad, Audited, DueAccount, LATEST_MOMENT, LoadedAccount, Result, Store, Tables, moment_of};
@@ -211,7 +211,7 @@ impl Store for Postgres {
         reading::product(&self.server, key).await
     }
 
-    async fn products(&self, org: OrgId, page: &Page) -> Result<Vec<ProductRow>> {
+    async fn products(&self, org: OrgId, page: &PageRequest) -> Result<Vec<ProductRow>> {
         reading::products(&self.server, org, page).await
     }
 
@@ -231,7 +231,7 @@ impl Store for Postgres {
         reading::customer(&self.server, org, customer_id).await
     }
 
-    async fn customers(&self, org: OrgId, page: &Page) -> Result<Vec<CustomerRow>> {
+    async fn customers(&self, org: OrgId, page: &PageRequest) -> Result<Vec<CustomerRow>> {
         reading::customers(&self.server, org, page).await
     }
 
@@ -255,7 +255,7 @@ impl Store for Postgres {
         reading::has_input_beginning(&self.server, key, beginnings).await
     }
 
-    async fn accounts(&self, org: OrgId, page: &Page) -> Result<Vec<AccountRow>> {
+    async fn accounts(&self, org: OrgId, page: &PageRequest) -> Result<Vec<AccountRow>> {
         reading::accounts(&self.server, org, page).await
     }
 

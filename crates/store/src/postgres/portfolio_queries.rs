@@ -12,7 +12,7 @@ use crate::portfolio_queries::{
     AccountSearch, Attention, FoundAccount, HourFigure, LateFigure, Of, PortfolioQueries, SearchText, SearchedKind,
     StatusFigure, Sum, Summed, by_hour, hour_of,
 };
-use crate::records::{CustomerRow, OrgId, Page};
+use crate::records::{CustomerRow, OrgId, PageRequest};
 use async_trait::async_trait;
 use daybook_engine::time::Time;
 use std::sync::Arc;
@@ -104,11 +104,16 @@ impl PortfolioQueries for Postgres {
         Ok(found.unwrap_or_default())
     }
 
-    async fn search_accounts(&self, org: OrgId, search: &AccountSearch, page: &Page) -> Result<Vec<FoundAccount>> {
+    async fn search_accounts(
+        &self,
+        org: OrgId,
+        search: &AccountSearch,
+        page: &PageRequest,
+    ) -> Result<Vec<FoundAccount>> {
         search_index::accounts(&self.server, org, search, page).await
     }
 
-    async fn search_customers(&self, org: OrgId, text: &SearchText, page: &Page) -> Result<Vec<CustomerRow>> {
+    async fn search_customers(&self, org: OrgId, text: &SearchText, page: &PageRequest) -> Result<Vec<CustomerRow>> {
         search_index::customers(&self.server, org, text, page).await
     }
 

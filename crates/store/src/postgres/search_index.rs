@@ -18,7 +18,7 @@ use crate::batch::Unit;
 use crate::portfolio_queries::{
     AccountIndex, AccountSearch, FEW, FoundAccount, MOST_COUNTED, MOST_MATCHES, SearchText, SearchWords, SearchedKind,
 };
-use crate::records::{CustomerRow, OrgId, Page};
+use crate::records::{CustomerRow, OrgId, PageRequest};
 use daybook_engine::time::Time;
 use std::sync::Arc;
 use tokio_postgres::types::ToSql;
@@ -139,7 +139,7 @@ impl Question {
     }
 
     /// The bounds of a page, and its order.
-    fn bounds(&mut self, id: &str, page: &Page) -> (String, String) {
+    fn bounds(&mut self, id: &str, page: &PageRequest) -> (String, String) {
         let mut bounds = format!("{id} > {}", self.give(page.after.as_deref().unwrap_or_default().to_owned()));
         if let Some(before) = &page.before {
             bounds += &format!(" AND {id} < {}", self.give(before.to_string()));
@@ -149,13 +149,13 @@ impl Question {
     }
 
     /// The bounds of a page, its order and its limit.
-    fn page(&mut self, id: &str, page: &Page) -> String {
+    fn page(&mut self, id: &str, page: &PageRequest) -> String {
         let (bounds, order) = self.bounds(id, page);
         format!("{bounds} {order} LIMIT {}", self.give(most(page.limit)))
     }
 
     /// A page of the accounts with a value, along the index of that value.
-    fn walk(&mut self, column: &str, value: &str, page: &Page) -> String {
+    fn walk(&mut self, column: &str, value: &str, page: &PageRequest) -> String {
         let after = self.give(page.after.as_deref().unwrap_or_default().to_owned());
         let end = match &page.before {
             Some(before) => format!("({column}, a.account) < ({value}, {})", self.give(before.to_string())),
@@ -237,7 +237,7 @@ pub(super) async fn accounts(
     server: &Server,
     org: OrgId,
     search: &AccountSearch,
-    page: &Page,
+    page: &PageRequest,
 ) -> Result<Vec<FoundAccount>> {
     let account_index =
         if search.text.is_none() { narrowest_index(server, org, search).await? } else { AccountIndex::All };
@@ -345,7 +345,12 @@ pub(super) async fn accounts(
     Ok(found)
 }
 
-pub(super) async fn customers(server: &Server, org: OrgId, text: &SearchText, page: &Page) -> Result<Vec<CustomerRow>> {
+pub(super) async fn customers(
+    server: &Server,
+    org: OrgId,
+    text: &SearchText,
+    page: &PageRequest,
+) -> Result<Vec<CustomerRow>> {
     let mut question = Question::of(org);
     let text = narrowest_first(server, org, text).await?;
     let Some(fitting) = question.fitting(SearchedKind::Customer, &text) else { return Ok(Vec::new()) };

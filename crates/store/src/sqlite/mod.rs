@@ -54,7 +54,7 @@ use crate::batch::{Batch, Claimed};
 use crate::error::StoreError;
 use crate::records::{
     AccountKey, AccountRow, CustomerRow, HeldCounts, InputRow, ItemRow, KeptResponse, KeyRow, MessageRow, OrgId,
-    Organization, Page, ProductKey, ProductRow,
+    Organization, PageRequest, ProductKey, ProductRow,
 };
 use crate::sharing::{self, Sharing};
 use crate::{
@@ -327,7 +327,7 @@ impl Store for Sqlite {
         self.read(move |connection| read::product(connection, &key)).await
     }
 
-    async fn products(&self, org: OrgId, page: &Page) -> Result<Vec<ProductRow>> {
+    async fn products(&self, org: OrgId, page: &PageRequest) -> Result<Vec<ProductRow>> {
         let page = page.clone();
         self.read(move |connection| read::products(connection, org, &page)).await
     }
@@ -351,7 +351,7 @@ impl Store for Sqlite {
         self.read(move |connection| read::customer(connection, org, &customer_id)).await
     }
 
-    async fn customers(&self, org: OrgId, page: &Page) -> Result<Vec<CustomerRow>> {
+    async fn customers(&self, org: OrgId, page: &PageRequest) -> Result<Vec<CustomerRow>> {
         let page = page.clone();
         self.read(move |connection| read::customers(connection, org, &page)).await
     }
@@ -381,7 +381,7 @@ impl Store for Sqlite {
         self.read(move |connection| read::has_input_beginning(connection, &key, &beginnings)).await
     }
 
-    async fn accounts(&self, org: OrgId, page: &Page) -> Result<Vec<AccountRow>> {
+    async fn accounts(&self, org: OrgId, page: &PageRequest) -> Result<Vec<AccountRow>> {
         let page = page.clone();
         self.read(move |connection| read::accounts(connection, org, &page)).await
     }

@@ -11,7 +11,7 @@ use crate::portfolio_queries::{
     AccountSearch, Attention, FoundAccount, HourFigure, LateFigure, Of, PortfolioQueries, SearchText, SearchedKind,
     StatusFigure, Sum, Summed, by_hour, hour_of,
 };
-use crate::records::{CustomerRow, OrgId, Page};
+use crate::records::{CustomerRow, OrgId, PageRequest};
 use async_trait::async_trait;
 use daybook_engine::time::Time;
 use rusqlite::{Connection, params};
@@ -69,12 +69,17 @@ impl PortfolioQueries for Sqlite {
         self.read(move |connection| attention(connection, org)).await
     }
 
-    async fn search_accounts(&self, org: OrgId, search: &AccountSearch, page: &Page) -> Result<Vec<FoundAccount>> {
+    async fn search_accounts(
+        &self,
+        org: OrgId,
+        search: &AccountSearch,
+        page: &PageRequest,
+    ) -> Result<Vec<FoundAccount>> {
         let (search, page) = (search.clone(), page.clone());
         self.read(move |connection| search_index::accounts(connection, org, &search, &page)).await
     }
 
-    async fn search_customers(&self, org: OrgId, text: &SearchText, page: &Page) -> Result<Vec<CustomerRow>> {
+    async fn search_customers(&self, org: OrgId, text: &SearchText, page: &PageRequest) -> Result<Vec<CustomerRow>> {
         let (text, page) = (text.clone(), page.clone());
         self.read(move |connection| search_index::customers(connection, org, &text, &page)).await
     }

@@ -6,7 +6,7 @@ use super::rows::{
     PRODUCT_COLUMNS, place, text,
 };
 use crate::records::{
-    AccountKey, AccountRow, CustomerRow, HeldCounts, InputRow, ItemRow, KeptResponse, MessageRow, OrgId, Page,
+    AccountKey, AccountRow, CustomerRow, HeldCounts, InputRow, ItemRow, KeptResponse, MessageRow, OrgId, PageRequest,
     ProductKey, ProductRow,
 };
 use crate::{AccountToLoad, Inputs, LoadedAccount, Result};
@@ -47,7 +47,7 @@ pub(super) fn product(connection: &Connection, key: &ProductKey) -> Result<Optio
     one(connection, &sql, params![key.org, key.product], rows::product)
 }
 
-pub(super) fn products(connection: &Connection, org: OrgId, page: &Page) -> Result<Vec<ProductRow>> {
+pub(super) fn products(connection: &Connection, org: OrgId, page: &PageRequest) -> Result<Vec<ProductRow>> {
     let from = format!("SELECT {PRODUCT_COLUMNS} FROM products WHERE org = ?1");
     paged(connection, &from, "product", org, page, rows::product)
 }
@@ -85,7 +85,7 @@ pub(super) fn customer(connection: &Connection, org: OrgId, customer_id: &str) -
     one(connection, &sql, params![org, customer_id], rows::customer)
 }
 
-pub(super) fn customers(connection: &Connection, org: OrgId, page: &Page) -> Result<Vec<CustomerRow>> {
+pub(super) fn customers(connection: &Connection, org: OrgId, page: &PageRequest) -> Result<Vec<CustomerRow>> {
     let from = format!("SELECT {CUSTOMER_COLUMNS} FROM customers WHERE org = ?1");
     paged(connection, &from, "customer", org, page, rows::customer)
 }
@@ -173,7 +173,7 @@ pub(super) fn has_input_beginning(connection: &Connection, key: &AccountKey, beg
     Ok(false)
 }
 
-pub(super) fn accounts(connection: &Connection, org: OrgId, page: &Page) -> Result<Vec<AccountRow>> {
+pub(super) fn accounts(connection: &Connection, org: OrgId, page: &PageRequest) -> Result<Vec<AccountRow>> {
     let from = format!("SELECT {ACCOUNT_COLUMNS} FROM accounts WHERE org = ?1");
     paged(connection, &from, "account", org, page, rows::account)
 }
@@ -184,7 +184,7 @@ fn paged<T>(
     from: &str,
     id: &str,
     org: OrgId,
-    page: &Page,
+    page: &PageRequest,
     read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
 ) -> Result<Vec<T>> {
     // Ids are never empty, so all sort after the empty string.

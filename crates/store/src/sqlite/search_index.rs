@@ -13,7 +13,7 @@ use crate::Result;
 use crate::portfolio_queries::{
     AccountIndex, AccountSearch, FEW, FoundAccount, MOST_COUNTED, MOST_MATCHES, SearchText, SearchWords, SearchedKind,
 };
-use crate::records::{CustomerRow, OrgId, Page};
+use crate::records::{CustomerRow, OrgId, PageRequest};
 use daybook_engine::time::Time;
 use rusqlite::{Connection, ToSql, params, params_from_iter};
 use std::sync::Arc;
@@ -101,7 +101,7 @@ impl Question {
     }
 
     /// The bounds of a page, its order and its limit.
-    fn page(&mut self, id: &str, page: &Page) -> String {
+    fn page(&mut self, id: &str, page: &PageRequest) -> String {
         let mut sql = format!("{id} > {}", self.give(page.after.as_deref().unwrap_or_default().to_owned()));
         if let Some(before) = &page.before {
             sql += &format!(" AND {id} < {}", self.give(before.to_string()));
@@ -183,7 +183,7 @@ pub(super) fn accounts(
     connection: &Connection,
     org: OrgId,
     search: &AccountSearch,
-    page: &Page,
+    page: &PageRequest,
 ) -> Result<Vec<FoundAccount>> {
     let mut question = Question::of(org);
     question.give(search.now.micros());
@@ -244,7 +244,7 @@ pub(super) fn customers(
     connection: &Connection,
     org: OrgId,
     text: &SearchText,
-    page: &Page,
+    page: &PageRequest,
 ) -> Result<Vec<CustomerRow>> {
     let mut question = Question::of(org);
     let text = narrowest_first(connection, org, text)?;

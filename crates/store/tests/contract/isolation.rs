@@ -2,7 +2,7 @@
 
 use super::fixtures::*;
 use daybook_store::batch::{CustomerWrite, ProductWrite, Unit};
-use daybook_store::records::{HeldCounts, MessageRow, OrgId, Page};
+use daybook_store::records::{HeldCounts, MessageRow, OrgId, PageRequest};
 use daybook_store::{AccountToLoad, Inputs, Store};
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ fn tenant(org: OrgId, mark: &str) -> Unit {
     }
 }
 
-const ALL: Page = Page { after: None, before: None, limit: 100 };
+const ALL: PageRequest = PageRequest { after: None, before: None, limit: 100 };
 
 pub async fn the_same_ids_live_in_two_organizations(store: Arc<dyn Store>) {
     let orgs = [organization(&store, "one").await, organization(&store, "two").await];

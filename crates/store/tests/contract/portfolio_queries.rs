@@ -9,7 +9,7 @@ use daybook_store::portfolio_queries::{
     AccountSearch, Attention, FoundAccount, HourFigure, LateFigure, SearchText, SearchWords, SearchedKind,
     StatusFigure, Sum, Summed,
 };
-use daybook_store::records::{AccountNow, AccountRow, CustomerRow, ItemRow, Mode, OrgId, Page, ProductRow};
+use daybook_store::records::{AccountNow, AccountRow, CustomerRow, ItemRow, Mode, OrgId, PageRequest, ProductRow};
 use std::sync::Arc;
 
 /// An account with its current values and its words.
@@ -42,8 +42,8 @@ fn text(words: &[&str], id: Option<&str>) -> SearchText {
     SearchText { words: words.iter().map(|word| (*word).to_owned()).collect(), id: id.map(str::to_owned) }
 }
 
-fn page(limit: usize) -> Page {
-    Page { limit, ..Page::default() }
+fn page(limit: usize) -> PageRequest {
+    PageRequest { limit, ..PageRequest::default() }
 }
 
 async fn ids(store: &Arc<dyn Store>, org: OrgId, search: &AccountSearch) -> Vec<String> {
@@ -184,8 +184,11 @@ async fn pages_lead_both_ways(store: &Arc<dyn Store>, org: OrgId, search: &Accou
     let all = ids(store, org, search).await;
     assert!(all.len() > 4, "{all:?}");
     let two = async |after: Option<&String>, before: Option<&String>| -> Vec<String> {
-        let page =
-            Page { after: after.map(|id| id.as_str().into()), before: before.map(|id| id.as_str().into()), limit: 2 };
+        let page = PageRequest {
+            after: after.map(|id| id.as_str().into()),
+            before: before.map(|id| id.as_str().into()),
+            limit: 2,
+        };
         let found = store.search_accounts(org, search, &page).await.unwrap();
         found.into_iter().map(|found| found.account.to_string()).collect()
     };
@@ -244,13 +247,13 @@ pub async fn things_are_found_by_all_words(store: Arc<dyn Store>) {
     assert_eq!(found(SearchedKind::Product, text(&["doe"], Some("c1"))).await, [""; 0]);
     assert_eq!(found(SearchedKind::Customer, text(&[], None)).await, [""; 0]);
 
-    let customers = async |searched: SearchText, page: Page| -> Vec<String> {
+    let customers = async |searched: SearchText, page: PageRequest| -> Vec<String> {
         let found = store.search_customers(one, &searched, &page).await.unwrap();
         found.iter().map(|row| row.customer_id.to_string()).collect()
     };
     assert_eq!(customers(text(&["doe"], None), page(10)).await, ["c1", "c2"]);
-    assert_eq!(customers(text(&["doe"], None), Page { after: Some("c1".into()), ..page(10) }).await, ["c2"]);
-    assert_eq!(customers(text(&["doe"], None), Page { before: Some("c2".into()), ..page(10) }).await, ["c1"]);
+    assert_eq!(customers(text(&["doe"], None), PageRequest { after: Some("c1".into()), ..page(10) }).await, ["c2"]);
+    assert_eq!(customers(text(&["doe"], None), PageRequest { before: Some("c2".into()), ..page(10) }).await, ["c1"]);
     assert_eq!(customers(text(&[], Some("c")), page(1)).await, ["c1"]);
     assert_eq!(customers(text(&[], None), page(1)).await, [""; 0]);
     let whole = store.search_customers(one, &text(&["john"], None), &page(10)).await.unwrap();

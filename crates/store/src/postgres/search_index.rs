@@ -69,13 +69,13 @@ pub(super) fn steps<'a>(units: &[&'a Unit]) -> Vec<Query<'a>> {
 }
 
 /// A statement under construction, with its parameters. The first parameter is the organization.
-struct Question {
+struct SearchStatement {
     params: Vec<Param<'static>>,
 }
 
-impl Question {
-    fn of(org: OrgId) -> Question {
-        Question { params: vec![Box::new(org)] }
+impl SearchStatement {
+    fn of(org: OrgId) -> SearchStatement {
+        SearchStatement { params: vec![Box::new(org)] }
     }
 
     /// Adds a parameter; returns its placeholder.
@@ -241,11 +241,11 @@ pub(super) async fn accounts(
 ) -> Result<Vec<FoundAccount>> {
     let account_index =
         if search.text.is_none() { narrowest_index(server, org, search).await? } else { AccountIndex::All };
-    let mut question = Question::of(org);
-    question.give(search.now.micros());
-    let product = search.product.as_ref().map(|product| question.give(product.to_string()));
-    let status = search.status.as_ref().map(|status| question.give(status.clone()));
-    let substatus = search.substatus.as_ref().map(|substatus| question.give(substatus.clone()));
+    let mut statement = SearchStatement::of(org);
+    statement.give(search.now.micros());
+    let product = search.product.as_ref().map(|product| statement.give(product.to_string()));
+    let status = search.status.as_ref().map(|status| statement.give(status.clone()));
+    let substatus = search.substatus.as_ref().map(|substatus| statement.give(substatus.clone()));
     let mut fits = String::new();
     // The condition of the chosen index is not repeated.
     if let Some(product) = product.as_ref().filter(|_| account_index != AccountIndex::Product) {
@@ -260,10 +260,10 @@ pub(super) async fn accounts(
         fits += &format!(" AND a.substatus = {substatus}");
     }
     if let Some(status) = &search.not_status {
-        fits += &format!(" AND a.status <> {}", question.give(status.clone()));
+        fits += &format!(" AND a.status <> {}", statement.give(status.clone()));
     }
     if let Some(due_by) = search.due_by {
-        let due_by = question.give(due_by.micros());
+        let due_by = statement.give(due_by.micros());
         fits += &if account_index == AccountIndex::Due {
             format!(" AND a.oldest_unpaid_due IS NOT NULL AND (a.oldest_unpaid_due <= {due_by} OR a.rolled_to > $2)")
         } else {
@@ -272,7 +272,7 @@ pub(super) async fn accounts(
         };
     }
     if let Some(due_from) = search.due_from {
-        let due_from = question.give(due_from.micros());
+        let due_from = statement.give(due_from.micros());
         fits += &format!(
             " AND (a.oldest_unpaid_due IS NULL OR a.oldest_unpaid_due >= {due_from} OR ({STANDS_AT}) IS NOT NULL)"
         );
@@ -282,10 +282,10 @@ pub(super) async fn accounts(
     let sql = match (&search.text, account_index) {
         (Some(text), _) => {
             let text = narrowest_first(server, org, text).await?;
-            let Some(fitting) = question.fitting_accounts(&text) else { return Ok(Vec::new()) };
+            let Some(fitting) = statement.fitting_accounts(&text) else { return Ok(Vec::new()) };
             // If the search has only words, only the accounts of the page are looked up.
             if fits.is_empty() {
-                let page = question.page("f.id", page);
+                let page = statement.page("f.id", page);
                 format!(
                     "WITH found AS MATERIALIZED (SELECT f.id FROM ({fitting}) f WHERE {page})
                      SELECT a.* FROM found f
@@ -293,7 +293,7 @@ pub(super) async fn accounts(
                                          WHERE a.org = $1 AND a.account = f.id OFFSET 0) a"
                 )
             } else {
-                let (bounds, order) = question.bounds("f.id", page);
+                let (bounds, order) = statement.bounds("f.id", page);
                 format!(
                     "WITH found AS MATERIALIZED ({fitting})
                      SELECT {columns} FROM (SELECT f.id FROM found f WHERE {bounds} {order}) f
@@ -302,17 +302,17 @@ pub(super) async fn accounts(
                                 a.held_events, a.failure, a.processed_through
                          FROM accounts a WHERE a.org = $1 AND a.account = f.id OFFSET 0) a
                      WHERE true{fits} {order} LIMIT {}",
-                    question.give(most(page.limit))
+                    statement.give(most(page.limit))
                 )
             }
         }
         (None, AccountIndex::All) => {
-            format!("SELECT {columns} FROM accounts a WHERE a.org = $1{fits} AND {}", question.page("a.account", page))
+            format!("SELECT {columns} FROM accounts a WHERE a.org = $1{fits} AND {}", statement.page("a.account", page))
         }
         (None, AccountIndex::Product | AccountIndex::Status) => {
             let (column, value) =
                 if account_index == AccountIndex::Product { ("a.product", product) } else { ("a.status", status) };
-            let walk = question.walk(column, &value, page);
+            let walk = statement.walk(column, &value, page);
             format!("SELECT {columns} FROM accounts a WHERE a.org = $1{fits} AND {walk}")
         }
         (None, AccountIndex::Reason | AccountIndex::Due) => {
@@ -327,11 +327,11 @@ pub(super) async fn accounts(
                 "WITH found AS MATERIALIZED (
                      SELECT {columns} FROM accounts a WHERE a.org = $1{fits}{bounds} ORDER BY {order})
                  SELECT f.* FROM found f WHERE {}",
-                question.page("f.account", page)
+                statement.page("f.account", page)
             )
         }
     };
-    let mut found = question
+    let mut found = statement
         .all(server, &sql, |cells| {
             Ok(FoundAccount {
                 account: cells.text()?,
@@ -351,18 +351,18 @@ pub(super) async fn customers(
     text: &SearchText,
     page: &PageRequest,
 ) -> Result<Vec<CustomerRow>> {
-    let mut question = Question::of(org);
+    let mut statement = SearchStatement::of(org);
     let text = narrowest_first(server, org, text).await?;
-    let Some(fitting) = question.fitting(SearchedKind::Customer, &text) else { return Ok(Vec::new()) };
+    let Some(fitting) = statement.fitting(SearchedKind::Customer, &text) else { return Ok(Vec::new()) };
     let sql = format!(
         "WITH found AS MATERIALIZED ({fitting}),
               page AS MATERIALIZED (SELECT f.id FROM found f WHERE {})
          SELECT c.* FROM page p
          CROSS JOIN LATERAL (SELECT {CUSTOMER} FROM customers WHERE org = $1 AND customer_id = p.id OFFSET 0) c
          ORDER BY c.customer_id",
-        question.page("f.id", page)
+        statement.page("f.id", page)
     );
-    question.all(server, &sql, cells::customer).await
+    statement.all(server, &sql, cells::customer).await
 }
 
 pub(super) async fn find(
@@ -374,12 +374,12 @@ pub(super) async fn find(
 ) -> Result<Vec<Arc<str>>> {
     let searched = &narrowest_first(server, org, searched).await?;
     let mut found: Vec<Arc<str>> = Vec::new();
-    let mut by_id = Question::of(org);
+    let mut by_id = SearchStatement::of(org);
     if let Some(sql) = by_id.with_id(kind, searched, limit) {
         found.extend(by_id.all(server, &sql, |cells| cells.text()).await?);
     }
     // A record may have several matching words.
-    let mut by_words = Question::of(org);
+    let mut by_words = SearchStatement::of(org);
     if let Some(sql) = by_words.with_words(kind, searched, limit.saturating_mul(4)) {
         for id in by_words.all(server, &sql, |cells| cells.text()).await? {
             if !found.contains(&id) {

@@ -34,13 +34,13 @@ pub(super) fn write(connection: &Connection, of: &SearchWords) -> Result<()> {
 }
 
 /// A statement under construction, with its parameters. The first parameter is the organization.
-struct Question {
+struct SearchStatement {
     params: Vec<Box<dyn ToSql>>,
 }
 
-impl Question {
-    fn of(org: OrgId) -> Question {
-        Question { params: vec![Box::new(org)] }
+impl SearchStatement {
+    fn of(org: OrgId) -> SearchStatement {
+        SearchStatement { params: vec![Box::new(org)] }
     }
 
     /// Adds a parameter; returns its placeholder.
@@ -141,9 +141,9 @@ fn narrowest_index(connection: &Connection, org: OrgId, search: &AccountSearch) 
     }
     let mut counted = Vec::with_capacity(account_indexes.len());
     for account_index in account_indexes {
-        let mut question = Question::of(org);
+        let mut statement = SearchStatement::of(org);
         let mut has = |column: &str, value: Option<&str>| {
-            format!(" AND {column} = {}", question.give(value.unwrap_or_default().to_owned()))
+            format!(" AND {column} = {}", statement.give(value.unwrap_or_default().to_owned()))
         };
         let bounds = match account_index {
             AccountIndex::All => String::new(),
@@ -154,8 +154,8 @@ fn narrowest_index(connection: &Connection, org: OrgId, search: &AccountSearch) 
             }
             // Accounts that were rolled forward or hold events are not counted.
             AccountIndex::Due => {
-                let by = question.give(search.due_by.map(Time::micros).unwrap_or_default());
-                let from = question.give(search.due_from.map_or(i64::MIN, Time::micros));
+                let by = statement.give(search.due_by.map(Time::micros).unwrap_or_default());
+                let from = statement.give(search.due_from.map_or(i64::MIN, Time::micros));
                 format!(" AND oldest_unpaid_due IS NOT NULL AND oldest_unpaid_due BETWEEN {from} AND {by}")
             }
         };
@@ -163,7 +163,7 @@ fn narrowest_index(connection: &Connection, org: OrgId, search: &AccountSearch) 
         let sql = format!(
             "SELECT count(*) FROM (SELECT 1 FROM accounts INDEXED BY {index} WHERE org = ?1{bounds} LIMIT {FEW})"
         );
-        counted.push((account_index, question.all(connection, &sql, |row| row.get(0))?.pop().unwrap_or_default()));
+        counted.push((account_index, statement.all(connection, &sql, |row| row.get(0))?.pop().unwrap_or_default()));
     }
     Ok(AccountIndex::narrowest(&counted))
 }
@@ -185,28 +185,28 @@ pub(super) fn accounts(
     search: &AccountSearch,
     page: &PageRequest,
 ) -> Result<Vec<FoundAccount>> {
-    let mut question = Question::of(org);
-    question.give(search.now.micros());
+    let mut statement = SearchStatement::of(org);
+    statement.give(search.now.micros());
     let mut fits = String::new();
     if let Some(product) = &search.product {
-        fits += &format!(" AND a.product = {}", question.give(product.to_string()));
+        fits += &format!(" AND a.product = {}", statement.give(product.to_string()));
     }
     if let Some(status) = &search.status {
-        fits += &format!(" AND a.status = {}", question.give(status.clone()));
+        fits += &format!(" AND a.status = {}", statement.give(status.clone()));
     }
     if let Some(status) = &search.not_status {
-        fits += &format!(" AND a.status <> {}", question.give(status.clone()));
+        fits += &format!(" AND a.status <> {}", statement.give(status.clone()));
     }
     if let Some(substatus) = &search.substatus {
-        fits += &format!(" AND a.substatus = {}", question.give(substatus.clone()));
+        fits += &format!(" AND a.substatus = {}", statement.give(substatus.clone()));
     }
     if let Some(due_by) = search.due_by {
-        let due_by = question.give(due_by.micros());
+        let due_by = statement.give(due_by.micros());
         fits +=
             &format!(" AND a.oldest_unpaid_due IS NOT NULL AND (a.oldest_unpaid_due <= {due_by} OR a.rolled_to > ?2)");
     }
     if let Some(due_from) = search.due_from {
-        let due_from = question.give(due_from.micros());
+        let due_from = statement.give(due_from.micros());
         fits += &format!(
             " AND (a.oldest_unpaid_due IS NULL OR a.oldest_unpaid_due >= {due_from} OR ({STANDS_AT}) IS NOT NULL)"
         );
@@ -214,7 +214,7 @@ pub(super) fn accounts(
     let source = match &search.text {
         Some(text) => {
             let text = narrowest_first(connection, org, text)?;
-            let Some(fitting) = question.fitting_accounts(&text) else { return Ok(Vec::new()) };
+            let Some(fitting) = statement.fitting_accounts(&text) else { return Ok(Vec::new()) };
             if fits.is_empty() {
                 // If the search has only words, only the accounts of the page are looked up.
                 format!("(SELECT ?1 AS org, id AS account FROM ({fitting})) a")
@@ -224,13 +224,13 @@ pub(super) fn accounts(
         }
         None => format!("accounts a INDEXED BY {}", index(narrowest_index(connection, org, search)?)),
     };
-    let page = question.page("a.account", page);
+    let page = statement.page("a.account", page);
     let wanted = format!("SELECT a.account FROM {source} WHERE a.org = ?1{fits} AND {page}");
     let sql = format!(
         "SELECT a.account, a.product, a.oldest_unpaid_due, {STANDS_AT}
          FROM ({wanted}) w CROSS JOIN accounts a ON a.org = ?1 AND a.account = w.account ORDER BY a.account"
     );
-    question.all(connection, &sql, |row| {
+    statement.all(connection, &sql, |row| {
         Ok(FoundAccount {
             account: text(row, 0)?,
             product: text(row, 1)?,
@@ -246,15 +246,15 @@ pub(super) fn customers(
     text: &SearchText,
     page: &PageRequest,
 ) -> Result<Vec<CustomerRow>> {
-    let mut question = Question::of(org);
+    let mut statement = SearchStatement::of(org);
     let text = narrowest_first(connection, org, text)?;
-    let Some(fitting) = question.fitting(SearchedKind::Customer, &text) else { return Ok(Vec::new()) };
-    let page = question.page("f.id", page);
+    let Some(fitting) = statement.fitting(SearchedKind::Customer, &text) else { return Ok(Vec::new()) };
+    let page = statement.page("f.id", page);
     let sql = format!(
         "SELECT {CUSTOMER_COLUMNS} FROM (SELECT f.id FROM ({fitting}) f WHERE {page}) f
          CROSS JOIN customers c ON c.org = ?1 AND c.customer = f.id ORDER BY c.customer"
     );
-    question.all(connection, &sql, rows::customer)
+    statement.all(connection, &sql, rows::customer)
 }
 
 pub(super) fn find(
@@ -266,12 +266,12 @@ pub(super) fn find(
 ) -> Result<Vec<Arc<str>>> {
     let searched = &narrowest_first(connection, org, searched)?;
     let mut found: Vec<Arc<str>> = Vec::new();
-    let mut by_id = Question::of(org);
+    let mut by_id = SearchStatement::of(org);
     if let Some(sql) = by_id.with_id(kind, searched, limit) {
         found.extend(by_id.all(connection, &sql, |row| text(row, 0))?);
     }
     // A record may have several matching words.
-    let mut by_words = Question::of(org);
+    let mut by_words = SearchStatement::of(org);
     if let Some(sql) = by_words.with_words(kind, searched, limit.saturating_mul(4)) {
         for id in by_words.all(connection, &sql, |row| text(row, 0))? {
             if !found.contains(&id) {

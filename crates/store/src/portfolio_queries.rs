@@ -319,7 +319,7 @@ pub(crate) fn hour_of(time: Time) -> i64 {
 }
 
 /// The subscription that hours are counted for.
-pub(crate) type Of = (OrgId, SubscriptionId);
+pub(crate) type OrgSubscription = (OrgId, SubscriptionId);
 
 #[cfg(test)]
 mod tests {

@@ -9,8 +9,8 @@ use super::server::Server;
 use crate::Result;
 use crate::outbox::Attempt;
 use crate::portfolio_queries::{
-    AccountSearch, Attention, FoundAccount, HourFigure, LateFigure, Of, PortfolioQueries, SearchText, SearchedKind,
-    StatusFigure, Sum, Summed, by_hour, hour_of,
+    AccountSearch, Attention, FoundAccount, HourFigure, LateFigure, OrgSubscription, PortfolioQueries, SearchText,
+    SearchedKind, StatusFigure, Sum, Summed, by_hour, hour_of,
 };
 use crate::records::{CustomerRow, OrgId, PageRequest};
 use async_trait::async_trait;
@@ -132,7 +132,7 @@ async fn by_status(server: &Server, sql: &str, org: OrgId) -> Result<Vec<StatusF
 }
 
 /// Adds attempts to the counts of their hours: usually one row.
-pub(super) fn count_hours(of: Of, attempts: &[Attempt]) -> Query<'static> {
+pub(super) fn count_hours(of: OrgSubscription, attempts: &[Attempt]) -> Query<'static> {
     let sql = "INSERT INTO delivery_hours (org, subscription, hour, delivered, failed)
                SELECT $1, $2, unnest($3::bigint[]), unnest($4::bigint[]), unnest($5::bigint[])
                ON CONFLICT (org, hour, subscription) DO UPDATE

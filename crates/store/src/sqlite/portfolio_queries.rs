@@ -8,8 +8,8 @@ use super::search_index;
 use crate::Result;
 use crate::outbox::Attempt;
 use crate::portfolio_queries::{
-    AccountSearch, Attention, FoundAccount, HourFigure, LateFigure, Of, PortfolioQueries, SearchText, SearchedKind,
-    StatusFigure, Sum, Summed, by_hour, hour_of,
+    AccountSearch, Attention, FoundAccount, HourFigure, LateFigure, OrgSubscription, PortfolioQueries, SearchText,
+    SearchedKind, StatusFigure, Sum, Summed, by_hour, hour_of,
 };
 use crate::records::{CustomerRow, OrgId, PageRequest};
 use async_trait::async_trait;
@@ -150,7 +150,11 @@ fn attention(connection: &Connection, org: OrgId) -> Result<Attention> {
 }
 
 /// Adds attempts to the counts of their hours: usually one row.
-pub(super) fn count_hours(connection: &Connection, (org, subscription): Of, attempts: &[Attempt]) -> Result<()> {
+pub(super) fn count_hours(
+    connection: &Connection,
+    (org, subscription): OrgSubscription,
+    attempts: &[Attempt],
+) -> Result<()> {
     let sql = "INSERT INTO delivery_hours (org, hour, subscription, delivered, failed) VALUES (?1, ?2, ?3, ?4, ?5)
                ON CONFLICT DO UPDATE SET delivered = delivered + excluded.delivered, failed = failed + excluded.failed";
     let mut add = connection.prepare_cached(sql).map_err(broken)?;

@@ -57,13 +57,13 @@ const ATTEMPTS: &str = "
     FROM attempts WHERE org = $1 AND position = ANY($2::bigint[]) ORDER BY id";
 
 /// A subscription and a position.
-type Of = (SubscriptionId, i64);
+type SubscriptionPosition = (SubscriptionId, i64);
 
 /// The delivery records of messages, for all subscriptions.
 struct Traces {
-    failures: Vec<(Of, Failure)>,
-    ranges: Vec<(Of, RangeStatus)>,
-    attempts: Vec<(Of, Attempt)>,
+    failures: Vec<(SubscriptionPosition, Failure)>,
+    ranges: Vec<(SubscriptionPosition, RangeStatus)>,
+    attempts: Vec<(SubscriptionPosition, Attempt)>,
 }
 
 impl Traces {
@@ -74,7 +74,7 @@ impl Traces {
 
     fn read(rows: &[Vec<Row>]) -> Result<Traces> {
         let of = |step: usize| rows.get(step).map_or(&[][..], Vec::as_slice);
-        let key = |cells: &mut Cells<'_>| -> Result<Of> { Ok((cells.next()?, cells.next()?)) };
+        let key = |cells: &mut Cells<'_>| -> Result<SubscriptionPosition> { Ok((cells.next()?, cells.next()?)) };
         Ok(Traces {
             failures: each(of(0), |cells| {
                 let of = key(cells)?;
@@ -92,7 +92,7 @@ impl Traces {
     }
 
     fn of(&self, subscription: Subscription, position: i64) -> DeliveryRecords {
-        fn own<T: Clone>(all: &[(Of, T)], asked: Of) -> Vec<T> {
+        fn own<T: Clone>(all: &[(SubscriptionPosition, T)], asked: SubscriptionPosition) -> Vec<T> {
             all.iter().filter(|(of, _)| *of == asked).map(|(_, one)| one.clone()).collect()
         }
         let of = (subscription.id, position);

@@ -16,7 +16,7 @@ use daybook_clock::Stopwatch;
 use daybook_engine::terms::RULES_VERSION;
 use daybook_engine::time::Time;
 use daybook_metrics::{Families, Registry};
-use daybook_store::monitoring::{OverdueWork, Releases, Room};
+use daybook_store::monitoring::{OverdueWork, Releases, StorageSpace};
 use daybook_store::outbox::UrlMetrics;
 use daybook_webhooks::dispatcher::URL_LABELS;
 use std::collections::BTreeMap;
@@ -44,7 +44,7 @@ const PAUSE_REASONS: [&str; 3] = ["CONSECUTIVE_ERRORS", "UNAUTHORIZED", "UNSUBSC
 struct Found {
     standing: OverdueWork,
     urls: Vec<UrlMetrics>,
-    room: Option<Room>,
+    room: Option<StorageSpace>,
     /// `None` if counting took too long.
     releases: Option<Releases>,
 }
@@ -135,7 +135,7 @@ impl Service {
         let asking = async {
             self.store.ping().await?;
             let standing = self.store.overdue_work(now).await?;
-            Ok::<_, Problem>((standing, self.store.url_metrics().await?, self.store.room().await?))
+            Ok::<_, Problem>((standing, self.store.url_metrics().await?, self.store.storage_space().await?))
         };
         let too_slow = |_| Problem::unavailable("the database did not respond in time");
         let (standing, urls, room) = tokio::time::timeout(READ_TIMEOUT, asking).await.map_err(too_slow)??;
@@ -205,7 +205,7 @@ fn show_releases(figures: &Registry, releases: Option<Releases>) {
     value("daybook_release_failed_accounts", help, releases.failed_accounts);
 }
 
-fn show_room(figures: &Registry, room: Option<Room>) {
+fn show_room(figures: &Registry, room: Option<StorageSpace>) {
     let Some(room) = room else { return };
     let value = |name, help, number: u64| figures.value(name, help, number as f64);
     value("daybook_database_bytes", "Size of the database", room.database_bytes);

@@ -52,16 +52,16 @@ pub struct Connections {
 
 /// Disk space used and left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct StorageSpace {
     /// Size of the database in bytes.
     pub database_bytes: u64,
     /// Further figures, if the database is a file on this machine.
-    pub files: Option<FilesRoom>,
+    pub files: Option<DiskSpace>,
 }
 
 /// Disk space of a database on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FilesRoom {
+pub struct DiskSpace {
     /// Size of the write-ahead log file in bytes.
     pub log_bytes: u64,
     /// Bytes of the file system that this program can still use.
@@ -88,5 +88,5 @@ pub trait Monitoring: Send + Sync {
     async fn releases(&self) -> Result<Releases>;
 
     /// Disk space used by the database; `None` for a database in memory.
-    async fn room(&self) -> Result<Option<Room>>;
+    async fn storage_space(&self) -> Result<Option<StorageSpace>>;
 }

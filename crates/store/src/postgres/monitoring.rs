@@ -3,7 +3,7 @@
 use super::cells::maybe;
 use super::{Postgres, migrate};
 use crate::Result;
-use crate::monitoring::{Connections, MOST_FAILED_COUNTED, Monitoring, OverdueWork, Releases, Room};
+use crate::monitoring::{Connections, MOST_FAILED_COUNTED, Monitoring, OverdueWork, Releases, StorageSpace};
 use async_trait::async_trait;
 use daybook_engine::time::Time;
 
@@ -69,9 +69,9 @@ impl Monitoring for Postgres {
         Ok(releases.unwrap_or_default())
     }
 
-    async fn room(&self) -> Result<Option<Room>> {
+    async fn storage_space(&self) -> Result<Option<StorageSpace>> {
         let sql = "SELECT pg_database_size(current_database())";
         let bytes = maybe(self.server.query_opt(sql, &[]).await?, |cells| cells.next::<i64>())?;
-        Ok(bytes.map(|bytes| Room { database_bytes: bytes.unsigned_abs(), files: None }))
+        Ok(bytes.map(|bytes| StorageSpace { database_bytes: bytes.unsigned_abs(), files: None }))
     }
 }

@@ -120,7 +120,7 @@ pub async fn releases_under_way_are_summed(store: Arc<dyn Store>) {
 pub async fn room_and_schema_are_told(store: Arc<dyn Store>) {
     assert_eq!(store.schema(), store.tables().await.unwrap().at);
     let is_in_memory = store.log_size().is_none() && store.connections().is_none();
-    let Some(before) = store.room().await.unwrap() else { return assert!(is_in_memory) };
+    let Some(before) = store.storage_space().await.unwrap() else { return assert!(is_in_memory) };
     assert!(!is_in_memory && before.database_bytes > 0, "{before:?}");
     if let Some(files) = before.files {
         assert!(files.free_bytes > 0 && files.disk_bytes > files.free_bytes, "{files:?}");
@@ -135,9 +135,10 @@ pub async fn room_and_schema_are_told(store: Arc<dyn Store>) {
         }
         written(&store, units).await;
     }
-    let after = store.room().await.unwrap().unwrap();
-    let grown =
-        |room: &daybook_store::monitoring::Room| room.database_bytes + room.files.map_or(0, |files| files.log_bytes);
+    let after = store.storage_space().await.unwrap().unwrap();
+    let grown = |storage_space: &daybook_store::monitoring::StorageSpace| {
+        storage_space.database_bytes + storage_space.files.map_or(0, |files| files.log_bytes)
+    };
     assert!(grown(&after) >= grown(&before) + 1_000_000, "4,000,000 bytes were written: {before:?}, {after:?}");
 }
 

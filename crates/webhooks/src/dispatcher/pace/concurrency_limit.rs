@@ -16,11 +16,11 @@ const MOST_KEPT: usize = 256;
 
 /// The limit on messages in flight.
 #[derive(Debug)]
-pub(super) struct Crowd {
+pub(super) struct ConcurrencyLimit {
     /// How many may be in flight now.
     most: usize,
     /// The limit that was learnt.
-    limit: Option<Limit>,
+    limit: Option<LearntLimit>,
     /// The most that were in flight since the last hold, and the most with which one was accepted.
     peak: usize,
     taken_with: usize,
@@ -31,7 +31,7 @@ pub(super) struct Crowd {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Limit {
+struct LearntLimit {
     at_once: usize,
     /// The limit before more were tried.
     held: Option<usize>,
@@ -42,13 +42,13 @@ struct Limit {
     wait: i64,
 }
 
-impl Default for Crowd {
-    fn default() -> Crowd {
-        Crowd { most: 1, limit: None, peak: 0, taken_with: 0, taken: VecDeque::new(), refused_with: 0 }
+impl Default for ConcurrencyLimit {
+    fn default() -> ConcurrencyLimit {
+        ConcurrencyLimit { most: 1, limit: None, peak: 0, taken_with: 0, taken: VecDeque::new(), refused_with: 0 }
     }
 }
 
-impl Crowd {
+impl ConcurrencyLimit {
     pub(super) fn most(&self) -> usize {
         self.most
     }
@@ -109,7 +109,7 @@ impl Crowd {
         let is_confirmed = self.limit.is_none_or(|limit| limit.at_once.abs_diff(at_once) <= 1 + at_once / 8);
         let lengths = if is_confirmed { before.saturating_mul(4) } else { TRY_AFTER };
         let wait = lengths.clamp(TRY_AFTER, TRY_AFTER_MOST).saturating_mul(hold);
-        self.limit = Some(Limit { at_once, held: None, try_at: now.plus_micros(wait), step: 1, wait });
+        self.limit = Some(LearntLimit { at_once, held: None, try_at: now.plus_micros(wait), step: 1, wait });
         self.most = at_once;
     }
 

@@ -300,7 +300,7 @@ impl Dispatcher {
 
     async fn keep_tidy(&self, mut stop: watch::Receiver<bool>) {
         let mut tidied_at: Option<Time> = None;
-        let mut watch = watching::Told::default();
+        let mut watch = watching::LastLogged::default();
         while !*stop.borrow() {
             let now = self.shared.clock.now();
             if !self.nudge.is_muted() && tidied_at.is_none_or(|at| now >= at.plus_micros(TIDY_EVERY_MICROS)) {

@@ -1,7 +1,7 @@
 //! Sends messages, and decides what the responses mean.
 
 use super::{Done, Item, Leaving, MOST_UNRECORDED, Source, Worker};
-use crate::dispatcher::ledger::{Outcome, Weight};
+use crate::dispatcher::ledger::{AttemptResult, Weight};
 use crate::dispatcher::pace::USUAL_HOLD;
 use crate::envelope;
 use crate::policy::{self, Answer, Verdict};
@@ -73,7 +73,7 @@ impl Worker {
         }
         let may_have_failed = self.overlap > 0;
         self.overlap = self.overlap.saturating_sub(1);
-        let outcome = Outcome {
+        let outcome = AttemptResult {
             position: message.position,
             before,
             began_at,

@@ -116,7 +116,7 @@ pub trait DispatcherSupport: Send + Sync + std::fmt::Debug {
 
 /// What all workers share.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct WorkerContext {
     outbox: Arc<dyn Outbox>,
     clock: Arc<dyn Clock>,
     support: Arc<dyn DispatcherSupport>,
@@ -133,7 +133,7 @@ pub(crate) struct Shared {
 /// Becomes true when messages in flight are no longer waited for.
 type Hurry = watch::Receiver<bool>;
 
-impl Shared {
+impl WorkerContext {
     fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Relaxed)
     }
@@ -199,7 +199,7 @@ impl Nudge {
 /// Delivers messages. Cloning is cheap; all clones share one state.
 #[derive(Clone, Debug)]
 pub struct Dispatcher {
-    shared: Arc<Shared>,
+    shared: Arc<WorkerContext>,
     registry: Arc<Mutex<WorkerRegistry>>,
     nudge: Nudge,
 }
@@ -249,7 +249,8 @@ impl Dispatcher {
         let tick = tick_at(clock.now(), settings.batch_interval);
         let (metrics, stopping, hurry) =
             (DeliveryMetrics::default(), AtomicBool::new(false), watch::Sender::new(false));
-        let shared = Shared { outbox, clock, support, sender, settings, schedule, token, metrics, stopping, hurry };
+        let shared =
+            WorkerContext { outbox, clock, support, sender, settings, schedule, token, metrics, stopping, hurry };
         let registry = WorkerRegistry {
             workers: HashMap::new(),
             probes: HashMap::new(),
@@ -427,14 +428,19 @@ impl Dispatcher {
 
 impl WorkerRegistry {
     /// Makes every worker end; the leases expire, and are renewed when this node sends again.
-    fn dismiss(&mut self, shared: &Arc<Shared>, now: Time, done: &mut Option<&mut Vec<oneshot::Receiver<usize>>>) {
+    fn dismiss(
+        &mut self,
+        shared: &Arc<WorkerContext>,
+        now: Time,
+        done: &mut Option<&mut Vec<oneshot::Receiver<usize>>>,
+    ) {
         self.rows.clear();
         self.leased_at = None;
         self.tick = tick_at(now, shared.settings.batch_interval);
         self.give_orders(shared, done);
     }
 
-    fn give_orders(&mut self, shared: &Arc<Shared>, done: &mut Option<&mut Vec<oneshot::Receiver<usize>>>) {
+    fn give_orders(&mut self, shared: &Arc<WorkerContext>, done: &mut Option<&mut Vec<oneshot::Receiver<usize>>>) {
         let mut mine: Vec<SubscriptionId> = Vec::with_capacity(self.rows.len());
         for row in &self.rows {
             mine.push(row.id);
@@ -470,7 +476,7 @@ impl WorkerHandle {
     }
 }
 
-fn hire(shared: &Arc<Shared>, row: &Subscription) -> WorkerHandle {
+fn hire(shared: &Arc<WorkerContext>, row: &Subscription) -> WorkerHandle {
     let (orders, taken) = mpsc::unbounded_channel();
     let look = Arc::new(Notify::new());
     let worker = Worker::new(shared.clone(), row.clone(), taken, look.clone());

@@ -25,7 +25,7 @@ use super::ledger::Ledger;
 use super::pace::{Allowed, Pace};
 use super::queue::Queue;
 use super::window::Window;
-use super::{Hurry, Order, Shared};
+use super::{Hurry, Order, WorkerContext};
 use crate::sender::{ConnectionPool, Reply};
 use crate::signature::StandardKey;
 use daybook_engine::time::Time;
@@ -102,7 +102,7 @@ enum Leaving {
 
 /// Sends to one URL.
 pub(super) struct Worker {
-    shared: Arc<Shared>,
+    shared: Arc<WorkerContext>,
     subscription: Subscription,
     orders: mpsc::UnboundedReceiver<Order>,
     look: Arc<Notify>,
@@ -158,7 +158,7 @@ pub(super) struct Worker {
 
 impl Worker {
     pub(super) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<WorkerContext>,
         subscription: Subscription,
         orders: mpsc::UnboundedReceiver<Order>,
         look: Arc<Notify>,
@@ -422,7 +422,7 @@ impl Worker {
 }
 
 /// The limits of the general settings and of a subscription.
-fn allowed(shared: &Shared, subscription: &Subscription) -> Allowed {
+fn allowed(shared: &WorkerContext, subscription: &Subscription) -> Allowed {
     let own = subscription.max_in_flight.map_or(usize::MAX, |most| most as usize);
     Allowed { at_once: shared.settings.most_in_flight.min(own).max(1), per_second: subscription.max_per_second }
 }

@@ -2,7 +2,7 @@
 
 use super::sending::CONSECUTIVE_ERRORS;
 use super::{Leaving, STORE_AWAY, Task, Worker};
-use crate::dispatcher::Shared;
+use crate::dispatcher::WorkerContext;
 use crate::dispatcher::window::Window;
 use daybook_engine::time::Time;
 use daybook_store::error::StoreError;
@@ -152,7 +152,7 @@ impl Worker {
 }
 
 /// The message to publish when a URL is paused; `None` if the server stops before it can be made.
-async fn announcement(shared: Arc<Shared>, paused: Subscription, pause: Pause) -> Option<MessageRow> {
+async fn announcement(shared: Arc<WorkerContext>, paused: Subscription, pause: Pause) -> Option<MessageRow> {
     loop {
         match shared.support.paused(&paused, &pause).await {
             Ok(message) => return Some(message),

@@ -1,7 +1,7 @@
 //! Records results, and ends so that the store knows exactly what was not sent.
 
 use super::sending::CONSECUTIVE_ERRORS;
-use super::{Leaving, STORE_AWAY, Task, Worker};
+use super::{STORE_AWAY, Task, Worker, WorkerExit};
 use crate::dispatcher::WorkerContext;
 use crate::dispatcher::window::Window;
 use daybook_engine::time::Time;
@@ -71,7 +71,7 @@ impl Worker {
                     self.look_for_ranges = true;
                 }
                 if row.paused.is_some() {
-                    self.leaving.get_or_insert(Leaving::Told);
+                    self.leaving.get_or_insert(WorkerExit::Told);
                 } else {
                     self.change(*row);
                 }
@@ -96,7 +96,7 @@ impl Worker {
     /// was sent become single dead letters. If it is not, the next worker continues from the cursor.
     pub(super) async fn leave(&mut self) {
         let now = self.shared.clock.now();
-        let Some(Leaving::Pausing(reason)) = self.leaving.take() else {
+        let Some(WorkerExit::Pausing(reason)) = self.leaving.take() else {
             if self.record_last(Window::finished_through, None).await.is_some_and(|row| row.paused.is_some()) {
                 self.bury_holes(now);
                 self.record_last(Window::last_finished, None).await;

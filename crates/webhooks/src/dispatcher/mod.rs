@@ -140,7 +140,7 @@ impl WorkerContext {
 }
 
 /// An order to a worker.
-struct Order {
+struct WorkerOrder {
     /// The subscription as it is now; `None` if the worker is to stop sending for it.
     subscription: Option<Subscription>,
     /// The position up to which the log is to be sent.
@@ -222,7 +222,7 @@ struct WorkerRegistry {
 /// The dispatcher's handle to a worker.
 #[derive(Debug)]
 struct WorkerHandle {
-    orders: mpsc::UnboundedSender<Order>,
+    orders: mpsc::UnboundedSender<WorkerOrder>,
     /// Makes it look for due retries.
     look: Arc<Notify>,
     /// Sending to its URL is on hold until this moment because it answered 429: microseconds.
@@ -472,7 +472,7 @@ impl WorkerHandle {
             waiter
         });
         // If the worker has ended, its finished task shows that.
-        let _ = self.orders.send(Order { subscription, through, lease_until, done: waiter });
+        let _ = self.orders.send(WorkerOrder { subscription, through, lease_until, done: waiter });
     }
 }
 

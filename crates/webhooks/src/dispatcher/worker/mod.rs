@@ -25,7 +25,7 @@ use super::ledger::Ledger;
 use super::pace::{Allowed, Pace};
 use super::queue::Queue;
 use super::window::Window;
-use super::{Hurry, Order, WorkerContext};
+use super::{Hurry, WorkerContext, WorkerOrder};
 use crate::sender::{ConnectionPool, Reply};
 use crate::signature::StandardKey;
 use daybook_engine::time::Time;
@@ -104,7 +104,7 @@ enum WorkerExit {
 pub(super) struct Worker {
     shared: Arc<WorkerContext>,
     subscription: Subscription,
-    orders: mpsc::UnboundedReceiver<Order>,
+    orders: mpsc::UnboundedReceiver<WorkerOrder>,
     look: Arc<Notify>,
     pool: Arc<ConnectionPool>,
     keys: Arc<Vec<StandardKey>>,
@@ -160,7 +160,7 @@ impl Worker {
     pub(super) fn new(
         shared: Arc<WorkerContext>,
         subscription: Subscription,
-        orders: mpsc::UnboundedReceiver<Order>,
+        orders: mpsc::UnboundedReceiver<WorkerOrder>,
         look: Arc<Notify>,
     ) -> Worker {
         let pool = Arc::new(shared.sender.pool_of(subscription.org, &subscription.url));
@@ -319,7 +319,7 @@ impl Worker {
         }
     }
 
-    fn take_order(&mut self, order: Order) {
+    fn take_order(&mut self, order: WorkerOrder) {
         self.waiters.extend(order.done);
         let Some(row) = order.subscription else {
             self.is_told = true;

@@ -22,7 +22,7 @@ mod normal;
 mod refusal;
 mod resolve;
 
-pub use address::Kind;
+pub use address::AddressKind;
 pub use network::{Network, NoNetwork};
 pub use normal::normal_form;
 pub use refusal::Refusal;
@@ -89,7 +89,7 @@ impl Guard {
             return Ok(());
         }
         if let Some(kind) = address::kind(reached)
-            && !(self.dev && kind == Kind::Loopback)
+            && !(self.dev && kind == AddressKind::Loopback)
         {
             return Err(Refusal::Address { address, kind });
         }

@@ -1,7 +1,7 @@
 //! Why a URL is rejected, as text.
 
 use crate::guard::MOST_URL_BYTES;
-use crate::guard::address::Kind;
+use crate::guard::address::AddressKind;
 use std::fmt;
 use std::net::IpAddr;
 
@@ -35,7 +35,7 @@ pub enum Refusal {
         /// The address as written or resolved.
         address: IpAddr,
         /// Its purpose.
-        kind: Kind,
+        kind: AddressKind,
     },
 }
 

@@ -114,8 +114,11 @@ async fn subscribing_asks_for_every_address_of_the_name() {
     };
     let url = "https://example.com/";
     assert_eq!(check(Some(vec!["8.8.8.8", "2606:4700::1"]), strict(), url).await, Ok(()));
-    assert_eq!(check(Some(vec!["8.8.8.8", "10.0.0.1"]), strict(), url).await, refused("10.0.0.1", Kind::Private));
-    assert_eq!(check(Some(vec!["::1"]), strict(), url).await, refused("::1", Kind::Loopback));
+    assert_eq!(
+        check(Some(vec!["8.8.8.8", "10.0.0.1"]), strict(), url).await,
+        refused("10.0.0.1", AddressKind::Private)
+    );
+    assert_eq!(check(Some(vec!["::1"]), strict(), url).await, refused("::1", AddressKind::Loopback));
     assert_eq!(check(Some(vec!["::1"]), dev(), "http://example.com").await, Ok(()));
     // No address is known now: it is checked again at each connection.
     assert_eq!(check(None, strict(), url).await, Ok(()));

@@ -4,7 +4,7 @@ use super::{FinishedAttempt, MOST_UNRECORDED, MessageSource, QueuedMessage, Work
 use crate::dispatcher::ledger::{AttemptResult, Weight};
 use crate::dispatcher::pace::USUAL_HOLD;
 use crate::envelope;
-use crate::policy::{self, Answer, Verdict};
+use crate::policy::{self, ReceiverResponse, Verdict};
 use crate::sender::{ConnectionPool, Fault, Post, Reply, RetryAfter};
 use crate::signature::StandardKey;
 use daybook_engine::time::Time;
@@ -155,9 +155,9 @@ pub(in crate::dispatcher) fn judge(
     schedule: &policy::Schedule,
 ) -> Verdict {
     let answer = match (reply.status, &reply.fault) {
-        (Some(status), _) => Answer::Status(status),
-        (None, Some(Fault::OnlyInformational)) => Answer::OnlyInformational,
-        (None, _) => Answer::Nothing,
+        (Some(status), _) => ReceiverResponse::Status(status),
+        (None, Some(Fault::OnlyInformational)) => ReceiverResponse::OnlyInformational,
+        (None, _) => ReceiverResponse::Nothing,
     };
     let first_failed_at = before.and_then(|before| before.first_failed_at);
     policy::decide(answer, first_failed_at, now, wanted_after(reply, now), schedule)

@@ -10,7 +10,7 @@
 use crate::guard::{Host, Refusal, Target};
 use crate::sender::connect::{self, Stream};
 use crate::sender::connection::Connection;
-use crate::sender::lookup_limits::{Turn, TurnsOfHost};
+use crate::sender::lookup_limits::{HostLookupTurns, LookupPermit};
 use crate::sender::reply::{Fault, Post, Reply, RetryAfter};
 use crate::sender::{Sender, headers, inside, shown_body};
 use bytes::Bytes;
@@ -35,7 +35,7 @@ const DELIVERED: [u16; 2] = [200, 202];
 /// The head of a response, and the connection it was received on.
 type ResponseHead = Result<(Connection, Response<Incoming>), Fault>;
 /// The turn to look up a name: among the URL's messages, and among the organization's names.
-type LookupPermits = (Result<OwnedSemaphorePermit, AcquireError>, Turn);
+type LookupPermits = (Result<OwnedSemaphorePermit, AcquireError>, LookupPermit);
 
 /// Sends the messages for one URL.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ pub struct ConnectionPool {
     /// Allows one lookup of the URL's name at a time.
     lookup: Arc<Semaphore>,
     /// The turns of the URL's name; `None` for an address.
-    turns: Option<TurnsOfHost>,
+    turns: Option<HostLookupTurns>,
     idle: Mutex<Vec<Connection>>,
 }
 

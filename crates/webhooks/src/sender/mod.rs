@@ -36,7 +36,7 @@ pub use tokio_rustls::rustls::pki_types::CertificateDer;
 
 use crate::guard::{Guard, Resolve};
 use daybook_store::records::OrgId;
-use lookup_limits::Turns;
+use lookup_limits::LookupTurns;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -98,7 +98,7 @@ struct SenderState {
     tls: Arc<ClientConfig>,
     timeout: Duration,
     idle_limit: Duration,
-    turns: Turns,
+    turns: LookupTurns,
     /// Gets all messages instead of their URLs, if set.
     inside: Option<Arc<dyn Receive>>,
 }
@@ -110,7 +110,7 @@ impl SenderState {
         inside: Option<Arc<dyn Receive>>,
     ) -> io::Result<SenderState> {
         let Settings { guard, timeout, idle_limit, roots } = settings;
-        let (tls, turns) = (connect::tls_config(roots)?, Turns::default());
+        let (tls, turns) = (connect::tls_config(roots)?, LookupTurns::default());
         Ok(SenderState { guard, resolver, tls, timeout, idle_limit, turns, inside })
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A caller that subscribes a URL makes this machine send requests to it, from inside its network. The [`Guard`] keeps
 //! those requests on the public internet. It checks three times: when a URL is subscribed
-//! ([`Guard::check_at_subscribing`], so that callers learn of a mistake at once), when a sender opens its door
+//! ([`Guard::check_at_subscribing`], so that callers learn of a mistake at once), when a sender opens a connection pool
 //! ([`Guard::check_url`]: settings may have changed since) and at every connection, for each address that the name has
 //! at that moment ([`Guard::check_address`]: a name may resolve differently by then). A connection is made to the
 //! address that was checked, never to the name.

@@ -1,8 +1,8 @@
 //! Sends one message to one URL, over HTTP/1.1.
 //!
 //! A [`Sender`] holds what all URLs share: the guard, the resolver, the trusted certificates, the timeout of an
-//! attempt. It opens a [`ConnectionPool`] for each URL; the door keeps connections alive between messages. A [`Post`]
-//! is sent through a door and results in a [`Reply`]: the final status, or the [`Fault`] that prevented it. What a
+//! attempt. It opens a [`ConnectionPool`] for each URL; the pool keeps connections alive between messages. A [`Post`]
+//! is sent through a pool and results in a [`Reply`]: the final status, or the [`Fault`] that prevented it. What a
 //! reply means (delivered, retry, dead) is decided elsewhere.
 //!
 //! A receiver is never trusted: redirects are not followed, the name is resolved and every address checked at each
@@ -85,7 +85,7 @@ impl Default for Settings {
     }
 }
 
-/// Opens doors. Clones share everything.
+/// Opens connection pools. Clones share everything.
 #[derive(Clone, Debug)]
 pub struct Sender {
     shared: Arc<SenderState>,
@@ -132,13 +132,13 @@ impl Sender {
         Ok(Sender { shared: Arc::new(SenderState::new(settings, resolver, Some(receiver))?) })
     }
 
-    /// The door for a URL of an organization. If the URL is not (or no longer) allowed, every post through it reports
-    /// that.
+    /// The connection pool for a URL of an organization. If the URL is not (or no longer) allowed, every post through
+    /// it reports that.
     pub fn pool_of(&self, org: OrgId, url: &str) -> ConnectionPool {
         ConnectionPool::new(self.clone(), org, url)
     }
 
-    /// The door for a URL of no organization in particular.
+    /// The connection pool for a URL of no organization in particular.
     pub fn pool(&self, url: &str) -> ConnectionPool {
         self.pool_of(0, url)
     }

@@ -49,7 +49,7 @@ impl World {
         self.names.silent.load(Ordering::SeqCst)
     }
 
-    /// Sends one message of the organization in the background, through its own door.
+    /// Sends one message of the organization in the background, through its own connection pool.
     fn send(&self, url: String) -> JoinHandle<Reply> {
         let sender = self.sender.clone();
         tokio::spawn(async move { sender.pool_of(1, &url).post(message(b"{}")).await })

@@ -1,9 +1,10 @@
 //! A client for a server that may stop and restart at another address.
 //!
 //! A call ends in one of three ways: a response; no response, so that it is unknown whether the call was executed; or a
-//! failed test, if the caller insists on success. Clones share the address: [`ApiClient::lead_to`] redirects all of them.
+//! failed test, if the caller insists on success. Clones share the address: [`ApiClient::lead_to`] redirects all of
+//! them.
 
-use super::place::SECRET;
+use super::installation::SECRET;
 use serde_json::Value;
 use std::sync::{Arc, RwLock};
 use std::thread;

@@ -12,8 +12,8 @@
 
 use crate::common::api_client::{ApiClient, until};
 use crate::common::dates::{at, days_after, now_in, zone_where_it_is_noon};
+use crate::common::installation::Installation;
 use crate::common::loans::{items, loan, make_product, payments_of};
-use crate::common::place::Place;
 use daybook_testkit::server::Server;
 use jiff::{SignedDuration, Zoned};
 use serde_json::json;
@@ -49,8 +49,14 @@ fn set_clock(file: &Path, offset: &str) {
     fs::rename(&new, file).expect("the file can be renamed");
 }
 
-fn try_start(place: &Place, library: &Path, name: &str, offset: &str, flags: &[&str]) -> Result<Node, String> {
-    let file = place.folder().join(format!("{name}.clock"));
+fn try_start(
+    installation: &Installation,
+    library: &Path,
+    name: &str,
+    offset: &str,
+    flags: &[&str],
+) -> Result<Node, String> {
+    let file = installation.folder().join(format!("{name}.clock"));
     set_clock(&file, offset);
     let variables = [
         ("LD_PRELOAD", library.to_str().expect("a path")),
@@ -58,13 +64,14 @@ fn try_start(place: &Place, library: &Path, name: &str, offset: &str, flags: &[&
         ("FAKETIME_NO_CACHE", "1"),
         ("FAKETIME_DONT_FAKE_MONOTONIC", "1"),
     ];
-    let server = place.try_serve_in(&variables, flags)?;
+    let server = installation.try_serve_in(&variables, flags)?;
     let client = ApiClient::to(server.url());
     Ok(Node { server, client, file })
 }
 
-fn start(place: &Place, library: &Path, name: &str, offset: &str) -> Node {
-    try_start(place, library, name, offset, &[]).unwrap_or_else(|said| panic!("the server did not start: {said}"))
+fn start(installation: &Installation, library: &Path, name: &str, offset: &str) -> Node {
+    try_start(installation, library, name, offset, &[])
+        .unwrap_or_else(|said| panic!("the server did not start: {said}"))
 }
 
 /// Opens a loan that falls due in some seconds of real time. Returns the due time.
@@ -114,9 +121,9 @@ fn pay_across(nodes: &[&Node], account: &str, due: &Zoned) -> (u32, u32) {
 fn two_nodes_with_different_clocks() {
     let Some(library) = libfaketime() else { return };
     for (number, skew) in ["+0.05", "-0.05", "+0.2", "-0.2", "+2", "-2", "+3600", "-3600"].into_iter().enumerate() {
-        let place = Place::postgres();
-        let right = start(&place, &library, "right", "+0");
-        let off = start(&place, &library, "off", skew);
+        let installation = Installation::postgres();
+        let right = start(&installation, &library, "right", "+0");
+        let off = start(&installation, &library, "off", skew);
         let account = format!("loan-{number}");
         let due = loan_falling_due(&right.client, &account);
         let (paid, refused) = pay_across(&[&right, &off], &account, &due);
@@ -127,25 +134,25 @@ fn two_nodes_with_different_clocks() {
         assert_eq!(refused > 0, is_far, "{skew}: a node that is far off takes no payments, and others do");
         assert_eq!(off.client.get("/readyz").status, if is_far { 503 } else { 200 });
         drop((right, off));
-        assert_eq!(place.verify(), 1);
+        assert_eq!(installation.verify(), 1);
     }
 }
 
 #[test]
 #[ignore = "needs a machine that does little else: loans fall due some seconds after they are loaded"]
 fn a_clock_that_is_set_while_the_server_runs_on_sqlite() {
-    a_clock_that_is_set_while_the_server_runs(&Place::sqlite());
+    a_clock_that_is_set_while_the_server_runs(&Installation::sqlite());
 }
 
 #[test]
 #[ignore = "needs a machine that does little else: loans fall due some seconds after they are loaded"]
 fn a_clock_that_is_set_while_the_server_runs_on_postgres() {
-    a_clock_that_is_set_while_the_server_runs(&Place::postgres());
+    a_clock_that_is_set_while_the_server_runs(&Installation::postgres());
 }
 
-fn a_clock_that_is_set_while_the_server_runs(place: &Place) {
+fn a_clock_that_is_set_while_the_server_runs(installation: &Installation) {
     let Some(library) = libfaketime() else { return };
-    let node = start(place, &library, "node", "+0");
+    let node = start(installation, &library, "node", "+0");
     let ready = |wanted: u16| {
         until("readiness", || match node.client.get("/readyz") {
             reply if reply.status == wanted => Ok(reply.text),
@@ -174,37 +181,38 @@ fn a_clock_that_is_set_while_the_server_runs(place: &Place) {
         node.client.post(&payments_of(&account), &body).good();
     }
     drop(node);
-    assert_eq!(place.verify(), 3);
+    assert_eq!(installation.verify(), 3);
 }
 
-fn a_start_in_the_future_is_refused(place: &Place) {
+fn a_start_in_the_future_is_refused(installation: &Installation) {
     let Some(library) = libfaketime() else { return };
-    let node = start(place, &library, "node", "+0");
+    let node = start(installation, &library, "node", "+0");
     let due = loan_falling_due(&node.client, "loan");
     node.server.stop();
-    if place.is_sqlite() {
-        let said = try_start(place, &library, "node", "+400d", &[]).expect_err("400 days ahead are refused");
+    if installation.is_sqlite() {
+        let said = try_start(installation, &library, "node", "+400d", &[]).expect_err("400 days ahead are refused");
         assert!(said.contains("daybook serve --confirm-clock"), "{said}");
-        let node = try_start(place, &library, "node", "+400d", &["--confirm-clock"]).expect("it is confirmed");
+        let node = try_start(installation, &library, "node", "+400d", &["--confirm-clock"]).expect("it is confirmed");
         until("late fees", || if late_fees(&node.client, "loan") == 0 { Err("none".to_owned()) } else { Ok(()) });
     } else {
         // The database's clock is right: the node does nothing, even if its clock is confirmed.
-        let node = try_start(place, &library, "node", "+400d", &["--confirm-clock"]).expect("it starts, and waits");
+        let node =
+            try_start(installation, &library, "node", "+400d", &["--confirm-clock"]).expect("it starts, and waits");
         assert_eq!(node.client.get("/readyz").status, 503);
         let fees = late_fees(&node.client, "loan");
         let (paid, _) = pay_across(&[&node], "loan", &due);
         assert_eq!((paid, late_fees(&node.client, "loan")), (0, fees));
     }
-    place.verify();
+    installation.verify();
 }
 
 #[test]
 fn a_start_in_the_future_is_refused_on_sqlite() {
-    a_start_in_the_future_is_refused(&Place::sqlite());
+    a_start_in_the_future_is_refused(&Installation::sqlite());
 }
 
 #[test]
 #[ignore = "needs a machine that does little else: loans fall due some seconds after they are loaded"]
 fn a_start_in_the_future_does_nothing_on_postgres() {
-    a_start_in_the_future_is_refused(&Place::postgres());
+    a_start_in_the_future_is_refused(&Installation::postgres());
 }

@@ -9,8 +9,8 @@
 
 use crate::common::api_client::{ApiClient, until};
 use crate::common::chance::setting;
+use crate::common::installation::Installation;
 use crate::common::loans::payments_of;
-use crate::common::place::Place;
 use crate::load::make_accounts;
 use daybook_clock::Stopwatch;
 use serde_json::json;
@@ -150,8 +150,8 @@ fn a_crowd_keeps_no_caller_out(from: From) {
     let size = setting("DAYBOOK_CROWD", 300);
     let caps: &[&str] =
         if campaign { &[] } else { &["--max-connections", "128", "--max-connections-per-address", "64"] };
-    let place = Place::sqlite();
-    let server = place.serve_with(caps);
+    let installation = Installation::sqlite();
+    let server = installation.serve_with(caps);
     let client = ApiClient::to(server.url());
     make_accounts(&client);
     let crowd = Crowd::gather(size, address_of(server.url()), from);
@@ -195,8 +195,8 @@ fn a_crowd_from_many_addresses_does_not_keep_a_caller_out() {
 #[test]
 #[ignore = "needs a machine that does little else: who makes room depends on who waits longest"]
 fn a_server_with_few_descriptors_serves_beside_a_crowd() {
-    let place = Place::sqlite().with_descriptors(128);
-    let server = place.serve();
+    let installation = Installation::sqlite().with_descriptors(128);
+    let server = installation.serve();
     let client = ApiClient::to(server.url());
     make_accounts(&client);
     assert_eq!(metric(&client, "daybook_connections_limit"), 128 - 64 - 16);

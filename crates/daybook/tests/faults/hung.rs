@@ -5,8 +5,8 @@
 //! without a response; a caller may wait for up to 60.
 
 use crate::common::api_client::{ApiClient, until};
+use crate::common::installation::Installation;
 use crate::common::loans::payments_of;
-use crate::common::place::Place;
 use crate::load::make_accounts;
 use daybook_clock::Stopwatch;
 use daybook_testkit::postgres;
@@ -19,8 +19,8 @@ const LONGEST: Duration = Duration::from_secs(if cfg!(debug_assertions) { 15 } e
 #[test]
 fn a_database_that_hangs_is_noticed_within_seconds() {
     let database = postgres::Server::start_durable();
-    let place = Place::with(database.database());
-    let (server, client) = place.open();
+    let installation = Installation::with(database.database());
+    let (server, client) = installation.open();
     make_accounts(&client);
     pay(&client, "before");
     assert_eq!(client.get("/readyz").status, 200);
@@ -53,7 +53,7 @@ fn a_database_that_hangs_is_noticed_within_seconds() {
     }
     let said = server.stop();
     assert!(said.contains("the database does not respond"), "{said}");
-    place.verify();
+    installation.verify();
 }
 
 fn pay(client: &ApiClient, id: &str) {

@@ -12,11 +12,11 @@
 use crate::common::api_client::{ApiClient, until};
 use crate::common::chance::{Chance, seed, setting};
 use crate::common::dates::{ZONE, at, months_after, opened_months_ago};
+use crate::common::installation::Installation;
 use crate::common::loans::{
     balances, items, level, line, loan, make_product, paid_on_time, payment, payments_of, progress, set_migration_mode,
     wait_for_release,
 };
-use crate::common::place::Place;
 use crate::load::{Load, assert_all_there_once, make_accounts};
 use daybook_testkit::postgres;
 use serde_json::{Value, json};
@@ -26,18 +26,18 @@ use std::time::Duration;
 
 #[test]
 fn payments_on_sqlite_survive_kills() {
-    payments_survive_kills("SQLite", &Place::sqlite(), setting("DAYBOOK_KILLS", 20));
+    payments_survive_kills("SQLite", &Installation::sqlite(), setting("DAYBOOK_KILLS", 20));
 }
 
 #[test]
 fn payments_on_postgres_survive_kills() {
     let server = postgres::Server::start_durable();
-    payments_survive_kills("PostgreSQL", &Place::with(server.database()), setting("DAYBOOK_KILLS", 5));
+    payments_survive_kills("PostgreSQL", &Installation::with(server.database()), setting("DAYBOOK_KILLS", 5));
 }
 
-fn payments_survive_kills(database: &str, place: &Place, kills: u64) {
+fn payments_survive_kills(database: &str, installation: &Installation, kills: u64) {
     let mut chance = Chance::of_seed(seed());
-    let (mut server, client) = place.open();
+    let (mut server, client) = installation.open();
     make_accounts(&client);
     let load = Load::start(&chance, |_| client.another());
     for _ in 0..kills {
@@ -46,15 +46,15 @@ fn payments_survive_kills(database: &str, place: &Place, kills: u64) {
         until("a payment", || if load.counts.acknowledged() > before { Ok(()) } else { Err("none".to_owned()) });
         thread::sleep(Duration::from_millis(chance.below(350)));
         server.kill();
-        server = place.serve();
+        server = installation.serve();
         client.lead_to(server.url());
     }
     let unanswered = load.counts.unanswered.load(Ordering::SeqCst);
     let acknowledged = load.end();
     assert_all_there_once(&client, &acknowledged);
-    place.verify();
+    installation.verify();
     server.stop();
-    place.verify();
+    installation.verify();
     println!(
         "kills on {database}: {kills} kills, {} payments acknowledged, {unanswered} calls unanswered and repeated, \
          0 lost, 0 twice, 0 differences, seed {}",
@@ -65,14 +65,14 @@ fn payments_survive_kills(database: &str, place: &Place, kills: u64) {
 
 #[test]
 fn a_release_on_sqlite_goes_on_after_kills() {
-    a_release_goes_on_after_kills("SQLite", &Place::sqlite(), 8);
+    a_release_goes_on_after_kills("SQLite", &Installation::sqlite(), 8);
 }
 
 #[test]
 fn a_release_on_postgres_goes_on_after_kills() {
     let server = postgres::Server::start_durable();
     // The accounts leased by a killed node become free after 30 seconds, so each kill takes that long.
-    a_release_goes_on_after_kills("PostgreSQL", &Place::with(server.database()), 2);
+    a_release_goes_on_after_kills("PostgreSQL", &Installation::with(server.database()), 2);
 }
 
 const MONTHS: u32 = 8;
@@ -109,9 +109,9 @@ fn further_than(client: &ApiClient, before: u64) -> Option<u64> {
     panic!("the release does not go on after {before} accounts")
 }
 
-fn a_release_goes_on_after_kills(database: &str, place: &Place, kills: usize) {
+fn a_release_goes_on_after_kills(database: &str, installation: &Installation, kills: usize) {
     let accounts = setting("DAYBOOK_RELEASED_ACCOUNTS", 400);
-    let (mut server, client) = place.open();
+    let (mut server, client) = installation.open();
     load_history(&client, accounts);
     set_migration_mode(&client, "auto", false);
     let mut done_at_kills = vec![];
@@ -120,7 +120,7 @@ fn a_release_goes_on_after_kills(database: &str, place: &Place, kills: usize) {
     {
         done_at_kills.push(done);
         server.kill();
-        server = place.serve();
+        server = installation.serve();
         client.lead_to(server.url());
     }
     let done = wait_for_release(&client, "auto");
@@ -131,7 +131,7 @@ fn a_release_goes_on_after_kills(database: &str, place: &Place, kills: usize) {
         assert_eq!(items(&client, &account, "PAYMENT").len(), MONTHS as usize, "{account}");
         assert_eq!(items(&client, &account, "LATE_FEE"), Vec::<Value>::new(), "{account}");
     }
-    assert_eq!(place.verify(), accounts);
+    assert_eq!(installation.verify(), accounts);
     server.stop();
     assert!(!done_at_kills.is_empty(), "the release was over before it could be interrupted: load more accounts");
     println!(

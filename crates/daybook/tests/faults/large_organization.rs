@@ -9,8 +9,8 @@
 //! --nocapture --test-threads 1`.
 
 use crate::common::api_client::{ApiClient, until};
+use crate::common::installation::Installation;
 use crate::common::loans::{line, loan, make_product, payments_of};
-use crate::common::place::Place;
 use daybook_clock::Stopwatch;
 use daybook_testkit::server::{Answer, Server};
 use serde_json::{Value, json};
@@ -32,12 +32,12 @@ const MOST_BETWEEN: usize = MONTHLY / 2;
 
 #[test]
 fn a_large_organization_does_not_crowd_out_others_on_sqlite() {
-    check("SQLite", &Place::sqlite());
+    check("SQLite", &Installation::sqlite());
 }
 
 #[test]
 fn a_large_organization_does_not_crowd_out_others_on_postgres() {
-    check("PostgreSQL", &Place::postgres());
+    check("PostgreSQL", &Installation::postgres());
 }
 
 /// The sizes of a campaign: monthly loans, daily loans.
@@ -47,15 +47,15 @@ fn asked() -> Option<(usize, usize)> {
     Some((monthly.parse().expect("a number"), daily.parse().expect("a number")))
 }
 
-fn check(database: &str, place: &Place) {
+fn check(database: &str, installation: &Installation) {
     let (monthly, daily) = asked().unwrap_or((MONTHLY, DAILY));
-    let (server, client) = place.open();
+    let (server, client) = installation.open();
     make_product(&client, "auto", json!({}), json!({}));
     let mut paid = loan("auto", "paid", "");
     paid.as_object_mut().expect("an object").remove("effective_at");
     paid["summary"]["initial_principal_cents"] = json!(1_000_000_000_000_i64);
     client.post("/accounts", &paid).good();
-    let made = place.json_of(&["org", "create", "large", "--json"]);
+    let made = installation.json_of(&["org", "create", "large", "--json"]);
     let secret = made["client_secret"].as_str().expect("a secret").to_owned();
     let large = Large { server: &server, secret, is_over: AtomicBool::new(false) };
     for (product, cycle) in
@@ -75,7 +75,7 @@ fn check(database: &str, place: &Place) {
     large.release(&mut payer, database, "held-daily", "hd", daily, "1950-11-17T12:00:00-05:00");
     server.stop();
     if asked().is_none() {
-        place.verify();
+        installation.verify();
     }
 }
 

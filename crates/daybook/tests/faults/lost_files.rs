@@ -12,8 +12,8 @@
 mod damage;
 
 use crate::common::api_client::{ApiClient, until};
+use crate::common::installation::SECRET;
 use crate::common::loans::{loan, make_product, payments_of};
-use crate::common::place::SECRET;
 use daybook_testkit::server::{Daybook, Server};
 use rusqlite::Connection;
 use serde_json::json;

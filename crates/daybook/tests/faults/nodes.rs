@@ -17,8 +17,8 @@
 use crate::common::api_client::{ApiClient, until};
 use crate::common::chance::{Chance, seed, setting};
 use crate::common::dates::{ZONE, at, days_after, moment, now_in, opened_months_ago, zone_where_it_is_noon};
+use crate::common::installation::Installation;
 use crate::common::loans::{items, line, loan, make_product, progress, set_migration_mode};
-use crate::common::place::Place;
 use daybook_clock::Stopwatch;
 use daybook_testkit::postgres;
 use daybook_testkit::server::Server;
@@ -66,14 +66,19 @@ struct Killing {
 }
 
 impl Killing {
-    fn start(place: Arc<Place>, mut nodes: Vec<Server>, clients: Vec<ApiClient>, mut chance: Chance) -> Killing {
+    fn start(
+        installation: Arc<Installation>,
+        mut nodes: Vec<Server>,
+        clients: Vec<ApiClient>,
+        mut chance: Chance,
+    ) -> Killing {
         let (is_over, kills) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let (over, count) = (is_over.clone(), kills.clone());
         let thread = thread::spawn(move || {
             while !over.load(Ordering::SeqCst) {
                 let chosen = chance.below(NODES as u64) as usize;
                 nodes.remove(chosen).kill();
-                let node = place.serve();
+                let node = installation.serve();
                 clients[chosen].lead_to(node.url());
                 nodes.insert(chosen, node);
                 count.fetch_add(1, Ordering::SeqCst);
@@ -134,8 +139,8 @@ fn four_nodes_charge_each_late_fee_once() {
     let least_kills = setting("DAYBOOK_NODE_KILLS", 4);
     // A separate server: four nodes need more connections than the shared test server may have left.
     let database = postgres::Server::start();
-    let place = Arc::new(Place::with(database.database()));
-    let nodes: Vec<Server> = (0..NODES).map(|_| place.serve()).collect();
+    let installation = Arc::new(Installation::with(database.database()));
+    let nodes: Vec<Server> = (0..NODES).map(|_| installation.serve()).collect();
     let clients: Vec<ApiClient> = nodes.iter().map(|node| ApiClient::to(node.url())).collect();
 
     make_product(&clients[0], "past", json!({}), json!({}));
@@ -148,7 +153,7 @@ fn four_nodes_charge_each_late_fee_once() {
     assert_eq!(progress(&clients[0], "past")["held_events"], accounts, "another node sees what is held");
 
     let chance = Chance::of_seed(seed());
-    let killing = Killing::start(place.clone(), nodes, clients.clone(), chance);
+    let killing = Killing::start(installation.clone(), nodes, clients.clone(), chance);
     until("the order to release", || {
         let order = json!({ "migration_mode": false }).to_string();
         match clients[3].try_call("PUT", "/products/past/migration_mode", "application/json", order) {
@@ -166,7 +171,7 @@ fn four_nodes_charge_each_late_fee_once() {
     assert_eq!(progress(&clients[1], "past")["failed_accounts"], json!([]));
     assert_late_fees(&clients[0], "past", accounts, ELAPSED);
     assert_late_fees(&clients[1], "live", accounts, 1);
-    assert_eq!(place.verify(), 2 * accounts);
+    assert_eq!(installation.verify(), 2 * accounts);
     nodes.into_iter().for_each(|node| drop(node.stop()));
     println!(
         "four nodes: {} accounts, {} late fees, 0 twice, 0 missing, {kills} kills, 0 differences, seed {}, {:.0} s; \

@@ -6,7 +6,7 @@
 
 use crate::common::api_client::until;
 use crate::common::chance::{Chance, seed, setting};
-use crate::common::place::Place;
+use crate::common::installation::Installation;
 use crate::load::{Load, assert_all_there_once, make_accounts};
 use daybook_testkit::postgres;
 
@@ -14,8 +14,8 @@ use daybook_testkit::postgres;
 fn payments_survive_outages_of_the_database() {
     let outages = setting("DAYBOOK_OUTAGES", 3);
     let database = postgres::Server::start_durable();
-    let place = Place::with(database.database());
-    let (server, client) = place.open();
+    let installation = Installation::with(database.database());
+    let (server, client) = installation.open();
     make_accounts(&client);
     let load = Load::start(&Chance::of_seed(seed()), |_| client.another());
     let more = |what: &str, count: &dyn Fn() -> u64, by: u64| {
@@ -39,7 +39,7 @@ fn payments_survive_outages_of_the_database() {
         other => Err(other.to_string()),
     });
     assert_all_there_once(&client, &acknowledged);
-    place.verify();
+    installation.verify();
     let said = server.stop();
     assert!(!said.contains("panicked"), "{said}");
     println!(

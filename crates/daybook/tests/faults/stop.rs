@@ -8,8 +8,8 @@
 
 use crate::common::api_client::until;
 use crate::common::chance::{Chance, seed, setting};
+use crate::common::installation::{Installation, SECRET};
 use crate::common::loans::payments_of;
-use crate::common::place::{Place, SECRET};
 use crate::load::{Load, assert_all_there_once, make_accounts};
 use serde_json::json;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -17,12 +17,12 @@ use std::net::TcpStream;
 
 #[test]
 fn calls_in_flight_on_sqlite_are_answered_at_a_stop() {
-    calls_in_flight_are_answered_at_a_stop("SQLite", &Place::sqlite());
+    calls_in_flight_are_answered_at_a_stop("SQLite", &Installation::sqlite());
 }
 
 #[test]
 fn calls_in_flight_on_postgres_are_answered_at_a_stop() {
-    calls_in_flight_are_answered_at_a_stop("PostgreSQL", &Place::postgres());
+    calls_in_flight_are_answered_at_a_stop("PostgreSQL", &Installation::postgres());
 }
 
 const IN_FLIGHT: u64 = 20;
@@ -61,9 +61,9 @@ impl InFlight {
     }
 }
 
-fn calls_in_flight_are_answered_at_a_stop(database: &str, place: &Place) {
+fn calls_in_flight_are_answered_at_a_stop(database: &str, installation: &Installation) {
     let stops = setting("DAYBOOK_STOPS", 3);
-    let (mut server, client) = place.open();
+    let (mut server, client) = installation.open();
     make_accounts(&client);
     let load = Load::start(&Chance::of_seed(seed()), |_| client.another());
     let mut ids = Vec::new();
@@ -82,14 +82,14 @@ fn calls_in_flight_are_answered_at_a_stop(database: &str, place: &Place) {
         begun.into_iter().for_each(InFlight::end);
         let (status, _, stderr) = server.wait();
         assert_eq!(status.code(), Some(0), "{stderr}");
-        server = place.serve();
+        server = installation.serve();
         client.lead_to(server.url());
     }
     let mut acknowledged = load.end();
     let paid = acknowledged.len();
     acknowledged.extend(ids.into_iter().map(|id| (("loan-0".to_owned(), id), 7)));
     assert_all_there_once(&client, &acknowledged);
-    place.verify();
+    installation.verify();
     server.stop();
     println!(
         "stops on {database}: {stops} stops, {} calls in flight answered, {paid} payments acknowledged beside them, \

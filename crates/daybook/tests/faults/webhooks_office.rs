@@ -2,8 +2,8 @@
 //! the database, to compare with what receivers got.
 
 use crate::common::api_client::{ApiClient, until};
+use crate::common::installation::SECRET;
 use crate::common::loans::{line, loan, make_product, payments_of};
-use crate::common::place::SECRET;
 use daybook_store::records::MessageRow;
 use daybook_testkit::receiver::Request;
 use daybook_testkit::server::{Daybook, Server};

@@ -1,15 +1,15 @@
 //! Many concurrent borrowers share transactions, and each is still accepted or refused separately.
 
+use crate::common::installation::Installation;
 use crate::common::loans::line;
-use crate::common::place::Place;
 use serde_json::{Value, json};
 
 on_both!(borrowers_who_come_at_once_are_each_taken_by_themselves);
 
 const BORROWERS: usize = 150;
 
-fn borrowers_who_come_at_once_are_each_taken_by_themselves(place: &Place) {
-    let (server, client) = place.open();
+fn borrowers_who_come_at_once_are_each_taken_by_themselves(installation: &Installation) {
+    let (server, client) = installation.open();
     let borrower = |number: usize, name: &str| {
         line("/customers", &json!({ "customer_id": format!("c-{number}"), "name_last": name }))
     };

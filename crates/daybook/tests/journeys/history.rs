@@ -1,10 +1,10 @@
 //! History with more than payments: reversals, waivers, an earlier status; corrected late fees.
 
 use crate::common::dates::{ZONE, at, days_after, months_after, opened_months_ago};
+use crate::common::installation::Installation;
 use crate::common::loans::{
     LATE_FEE, balances, items, level, loan, make_product, paid_on_time, pay, release, set_migration_mode, standing,
 };
-use crate::common::place::Place;
 use serde_json::{Value, json};
 
 on_both!(
@@ -16,8 +16,8 @@ on_both!(
 
 const REVERSAL_FEE: i64 = 2_500;
 
-fn a_bounced_payment_of_last_year_is_loaded(place: &Place) {
-    let (server, client) = place.open();
+fn a_bounced_payment_of_last_year_is_loaded(installation: &Installation) {
+    let (server, client) = installation.open();
     let fee = json!({
         "default_attributes":
             { "default_late_fee_cents": LATE_FEE, "default_payment_reversal_fee_cents": REVERSAL_FEE },
@@ -44,12 +44,12 @@ fn a_bounced_payment_of_last_year_is_loaded(place: &Place) {
     assert_eq!(balances(&account), [paid_on_time(2).0, 0, 0, 0]);
     assert_eq!(account["summary"]["total_paid_to_date_cents"], 2 * level() + REVERSAL_FEE);
     assert_eq!(standing(&account), ("ACTIVE", None));
-    assert_eq!(place.verify(), 1);
+    assert_eq!(installation.verify(), 1);
     server.stop();
 }
 
-fn a_waiver_of_last_year_is_loaded(place: &Place) {
-    let (server, client) = place.open();
+fn a_waiver_of_last_year_is_loaded(installation: &Installation) {
+    let (server, client) = installation.open();
     make_product(&client, "auto", json!({}), json!({}));
     set_migration_mode(&client, "auto", true);
     let opened = opened_months_ago(3);
@@ -70,12 +70,12 @@ fn a_waiver_of_last_year_is_loaded(place: &Place) {
     assert_eq!(balances(&account), [paid_on_time(3).0, 0, 0, 0], "the payments after it went to the loan");
     assert_eq!(items(&client, "loan", "FEE_WAIVER").len(), 1);
     assert_eq!(items(&client, "loan", "LATE_FEE"), Vec::<Value>::new());
-    assert_eq!(place.verify(), 1);
+    assert_eq!(installation.verify(), 1);
     server.stop();
 }
 
-fn a_status_of_last_year_is_loaded(place: &Place) {
-    let (server, client) = place.open();
+fn a_status_of_last_year_is_loaded(installation: &Installation) {
+    let (server, client) = installation.open();
     make_product(&client, "auto", json!({}), json!({}));
     set_migration_mode(&client, "auto", true);
     let opened = opened_months_ago(3);
@@ -103,12 +103,12 @@ fn a_status_of_last_year_is_loaded(place: &Place) {
     let trail: Vec<&Value> = trail.iter().map(|change| &change["account_overview"]["account_status"]).collect();
     assert_eq!(trail.iter().filter(|status| **status == "SUSPENDED").count(), 1, "{trail:?}");
     assert_eq!(balances(&client.get("/accounts/loan").good()), [paid_on_time(3).0, 0, 0, 0]);
-    assert_eq!(place.verify(), 1);
+    assert_eq!(installation.verify(), 1);
     server.stop();
 }
 
-fn three_late_fees_are_put_right(place: &Place) {
-    let (server, client) = place.open();
+fn three_late_fees_are_put_right(installation: &Installation) {
+    let (server, client) = installation.open();
     make_product(&client, "auto", json!({}), json!({}));
     let opened = opened_months_ago(3);
     client.post("/accounts", &loan("auto", "loan", &at(opened, 9, ZONE))).good();
@@ -128,6 +128,6 @@ fn three_late_fees_are_put_right(place: &Place) {
     let account = client.get("/accounts/loan").good();
     assert_eq!((balances(&account), standing(&account)), ([paid_on_time(3).0, 0, 0, 0], ("ACTIVE", None)));
     assert_eq!(account["delinquency"]["days_past_due"], 0);
-    assert_eq!(place.verify(), 1);
+    assert_eq!(installation.verify(), 1);
     server.stop();
 }

@@ -3,11 +3,11 @@
 
 use crate::common::api_client::{ApiClient, until};
 use crate::common::dates::{ZONE, at, days_after, moment, months_after, now_in, opened_months_ago};
+use crate::common::installation::Installation;
 use crate::common::loans::{
     LATE_FEE, balances, items, level, loan, make_product, paid_on_time, pay, payment, payments_of, progress, release,
     set_migration_mode, standing,
 };
-use crate::common::place::Place;
 use serde_json::{Value, json};
 
 on_both!(
@@ -28,8 +28,8 @@ fn in_query(moment: &str) -> String {
     moment.replace('+', "%2B")
 }
 
-fn what_is_held_is_seen_as_held_and_a_preview_shows_the_release(place: &Place) {
-    let (server, client) = place.open();
+fn what_is_held_is_seen_as_held_and_a_preview_shows_the_release(installation: &Installation) {
+    let (server, client) = installation.open();
     make_product(&client, "auto", json!({}), json!({}));
     set_migration_mode(&client, "auto", true);
     let opened = opened_months_ago(2);
@@ -63,12 +63,12 @@ fn what_is_held_is_seen_as_held_and_a_preview_shows_the_release(place: &Place) {
     assert_eq!((balances(&released), standing(&released)), (balances(&preview), standing(&preview)));
     assert_eq!(released["held_events"], 0);
     assert!(states(&client.all("/accounts/loan/events")).iter().all(|state| *state == "PROCESSED"));
-    assert_eq!(place.verify(), 1);
+    assert_eq!(installation.verify(), 1);
     server.stop();
 }
 
-fn bad_events_are_refused_on_arrival(place: &Place) {
-    let (server, client) = place.open();
+fn bad_events_are_refused_on_arrival(installation: &Installation) {
+    let (server, client) = installation.open();
     make_product(&client, "auto", json!({}), json!({}));
     set_migration_mode(&client, "auto", true);
     let opened = opened_months_ago(2);
@@ -93,12 +93,12 @@ fn bad_events_are_refused_on_arrival(place: &Place) {
     let roll = json!({ "account_id": "loan", "effective_at": morning });
     client.post("/admin/roll/account", &roll).refused(409);
     assert_eq!(progress(&client, "auto")["held_events"], 2, "none of them is held");
-    assert_eq!(place.verify(), 1);
+    assert_eq!(installation.verify(), 1);
     server.stop();
 }
 
-fn a_held_payment_may_be_withdrawn(place: &Place) {
-    let (server, client) = place.open();
+fn a_held_payment_may_be_withdrawn(installation: &Installation) {
+    let (server, client) = installation.open();
     make_product(&client, "auto", json!({}), json!({}));
     set_migration_mode(&client, "auto", true);
     let opened = opened_months_ago(1);
@@ -114,12 +114,12 @@ fn a_held_payment_may_be_withdrawn(place: &Place) {
     release(&client, "auto");
     assert_eq!(balances(&client.get("/accounts/loan").good()), [paid_on_time(1).0, 0, 0, 0]);
     withdraw(&client, "right").refused(409);
-    assert_eq!(place.verify(), 1);
+    assert_eq!(installation.verify(), 1);
     server.stop();
 }
 
-fn on_and_off_with_nothing_held_is_harmless(place: &Place) {
-    let (server, client) = place.open();
+fn on_and_off_with_nothing_held_is_harmless(installation: &Installation) {
+    let (server, client) = installation.open();
     make_product(&client, "auto", json!({}), json!({}));
     client.post("/accounts", &loan("auto", "loan", &at(opened_months_ago(2), 9, ZONE))).good();
     let before = client.get("/accounts/loan").good();
@@ -137,12 +137,12 @@ fn on_and_off_with_nothing_held_is_harmless(place: &Place) {
     assert_eq!(client.all("/accounts/loan/line_items"), items_before);
     pay(&client, "loan", "p1", 100, &moment(&now_in(ZONE))).good();
     assert_eq!(client.get("/accounts/loan").good()["summary"]["total_paid_to_date_cents"], 100);
-    assert_eq!(place.verify(), 1);
+    assert_eq!(installation.verify(), 1);
     server.stop();
 }
 
-fn turning_it_on_does_not_stop_another_product(place: &Place) {
-    let (server, client) = place.open();
+fn turning_it_on_does_not_stop_another_product(installation: &Installation) {
+    let (server, client) = installation.open();
     make_product(&client, "auto", json!({}), json!({}));
     make_product(&client, "home", json!({}), json!({}));
     set_migration_mode(&client, "auto", true);
@@ -153,12 +153,12 @@ fn turning_it_on_does_not_stop_another_product(place: &Place) {
     assert_eq!(items(&client, "held", "LATE_FEE").len(), 0);
     release(&client, "auto");
     assert_eq!(items(&client, "held", "LATE_FEE").len(), 2);
-    assert_eq!(place.verify(), 2);
+    assert_eq!(installation.verify(), 2);
     server.stop();
 }
 
-fn the_log_counts_accounts_whose_release_failed(place: &Place) {
-    let (server, client) = place.open();
+fn the_log_counts_accounts_whose_release_failed(installation: &Installation) {
+    let (server, client) = installation.open();
     let opened = at(opened_months_ago(2), 9, ZONE);
     for product in ["fine", "half"] {
         make_product(&client, product, json!({}), json!({}));

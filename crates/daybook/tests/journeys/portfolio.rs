@@ -2,11 +2,11 @@
 
 use crate::common::chance::{Chance, seed};
 use crate::common::dates::{ZONE, at, months_after, opened_months_ago};
+use crate::common::installation::Installation;
 use crate::common::loans::{
     balances, items, level, line, loan, make_product, paid_on_time, payment, payments_of, release, set_migration_mode,
     standing,
 };
-use crate::common::place::Place;
 use serde_json::{Value, json};
 
 on_both!(fifty_accounts_with_eight_payments_each_are_loaded_in_one_call);
@@ -14,8 +14,8 @@ on_both!(fifty_accounts_with_eight_payments_each_are_loaded_in_one_call);
 const ACCOUNTS: u64 = 50;
 const MONTHS: u32 = 8;
 
-fn fifty_accounts_with_eight_payments_each_are_loaded_in_one_call(place: &Place) {
-    let (server, client) = place.open();
+fn fifty_accounts_with_eight_payments_each_are_loaded_in_one_call(installation: &Installation) {
+    let (server, client) = installation.open();
     make_product(&client, "auto", json!({}), json!({}));
     set_migration_mode(&client, "auto", true);
     let opened = opened_months_ago(MONTHS.into());
@@ -42,6 +42,6 @@ fn fifty_accounts_with_eight_payments_each_are_loaded_in_one_call(place: &Place)
         assert_eq!(standing(&account), ("ACTIVE", None));
         assert_eq!(items(&client, &name(number), "LATE_FEE"), Vec::<Value>::new());
     }
-    assert_eq!(place.verify(), ACCOUNTS);
+    assert_eq!(installation.verify(), ACCOUNTS);
     server.stop();
 }

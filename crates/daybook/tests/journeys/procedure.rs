@@ -3,10 +3,10 @@
 use crate::common::api_client::ApiClient;
 use crate::common::chance::{Chance, seed};
 use crate::common::dates::{ZONE, at, months_after, opened_months_ago};
+use crate::common::installation::Installation;
 use crate::common::loans::{
     LATE_FEE, balances, items, level, loan, make_product, paid_on_time, pay, release, set_migration_mode, standing,
 };
-use crate::common::place::Place;
 use jiff::civil::Date;
 use serde_json::{Value, json};
 
@@ -42,8 +42,8 @@ fn paid_on_time_by_row(client: &ApiClient) -> Vec<Value> {
     rows.iter().map(|row| row["paid_on_time"].clone()).collect()
 }
 
-fn a_history_paid_on_time_has_no_late_fee(place: &Place) {
-    let (server, client) = place.open();
+fn a_history_paid_on_time_has_no_late_fee(installation: &Installation) {
+    let (server, client) = installation.open();
     make_product(&client, "auto", json!({}), json!({}));
     let opened = opened_months_ago(MONTHS.into());
 
@@ -68,12 +68,12 @@ fn a_history_paid_on_time_has_no_late_fee(place: &Place) {
     assert_eq!(account["customers"][0]["customer_id"], "ana");
     let rows = paid_on_time_by_row(&client);
     assert_eq!((rows.len(), &rows[..8]), (12, [true; 8].map(Value::from).as_slice()));
-    assert_eq!(place.verify(), 1);
+    assert_eq!(installation.verify(), 1);
     server.stop();
 }
 
-fn the_same_calls_without_migration_mode_give_a_late_fee_for_every_elapsed_payment(place: &Place) {
-    let (server, client) = place.open();
+fn the_same_calls_without_migration_mode_give_a_late_fee_for_every_elapsed_payment(installation: &Installation) {
+    let (server, client) = installation.open();
     make_product(&client, "auto", json!({}), json!({}));
     let opened = opened_months_ago(MONTHS.into());
     customer_and_account(&client, opened);
@@ -89,12 +89,12 @@ fn the_same_calls_without_migration_mode_give_a_late_fee_for_every_elapsed_payme
     assert_eq!(account["delinquency"]["past_due_cents"], i64::from(MONTHS) * LATE_FEE);
     assert_eq!(standing(&account), ("ACTIVE", None));
     assert_eq!(paid_on_time_by_row(&client)[..8], [false; 8].map(Value::from));
-    assert_eq!(place.verify(), 1);
+    assert_eq!(installation.verify(), 1);
     server.stop();
 }
 
-fn an_account_opened_today_is_not_late(place: &Place) {
-    let (server, client) = place.open();
+fn an_account_opened_today_is_not_late(installation: &Installation) {
+    let (server, client) = installation.open();
     make_product(&client, "auto", json!({}), json!({}));
     let mut account = loan("auto", "loan", "");
     account.as_object_mut().expect("an object").remove("effective_at");

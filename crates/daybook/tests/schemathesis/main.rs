@@ -17,8 +17,8 @@ mod common;
 
 use common::api_client::ApiClient;
 use common::chance::{seed, setting};
+use common::installation::{Installation, SECRET};
 use common::loans::{loan, make_product, pay};
-use common::place::{Place, SECRET};
 use serde_json::json;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -59,17 +59,17 @@ fn calls_made(said: &str) -> Option<u64> {
 
 #[test]
 fn every_answer_is_as_described_on_sqlite() {
-    every_answer_is_as_described(&Place::sqlite(), "SQLite");
+    every_answer_is_as_described(&Installation::sqlite(), "SQLite");
 }
 
 #[test]
 fn every_answer_is_as_described_on_postgres() {
-    every_answer_is_as_described(&Place::postgres(), "PostgreSQL");
+    every_answer_is_as_described(&Installation::postgres(), "PostgreSQL");
 }
 
-fn every_answer_is_as_described(place: &Place, database: &str) {
+fn every_answer_is_as_described(installation: &Installation, database: &str) {
     let requests = setting("DAYBOOK_SCHEMATHESIS_REQUESTS", 2_000);
-    let server = place.serve_demo();
+    let server = installation.serve_demo();
     make_examples(&ApiClient::to(server.url()));
     let output = schemathesis(server.url(), 1.max(requests.saturating_sub(EDGES) / FOR_ONE_EXAMPLE));
     let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
@@ -77,7 +77,7 @@ fn every_answer_is_as_described(place: &Place, database: &str) {
     let generated = calls_made(&said).unwrap_or_else(|| panic!("no count: {said}"));
     assert!(generated >= EDGES / 2, "only {generated} calls were made: {said}");
 
-    let accounts = place.verify();
+    let accounts = installation.verify();
     let stderr = server.stop();
     assert!(!stderr.contains("panicked"), "{stderr}");
     println!(

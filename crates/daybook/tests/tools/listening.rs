@@ -1,7 +1,7 @@
 //! `daybook listen`.
 
 use crate::common::api_client::until;
-use crate::common::place::SECRET;
+use crate::common::installation::SECRET;
 use crate::support::Desk;
 use daybook_testkit::receiver::{Behaviour, Receiver};
 use rustix::process::Signal;

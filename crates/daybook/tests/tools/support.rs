@@ -1,7 +1,7 @@
 //! A server that sends at once, and a command that runs until it is stopped.
 
 use crate::common::api_client::{ApiClient, until};
-use crate::common::place::SECRET;
+use crate::common::installation::SECRET;
 use daybook_testkit::server::{Daybook, Server};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};

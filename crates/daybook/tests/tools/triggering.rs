@@ -72,7 +72,7 @@ fn what_is_printed_can_be_pasted() {
     let (receiver, _) = subscribe(&fresh, "payment_missed");
     let script = said.replace(desk.server.url(), fresh.server.url());
     let mut shell = Command::new("bash");
-    shell.args(["-euo", "pipefail", "-c", &script]).env("DAYBOOK_TOKEN", crate::common::place::SECRET);
+    shell.args(["-euo", "pipefail", "-c", &script]).env("DAYBOOK_TOKEN", crate::common::installation::SECRET);
     let output = shell.output().expect("bash starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(!String::from_utf8_lossy(&output.stdout).contains("\"error\""), "{output:?}");

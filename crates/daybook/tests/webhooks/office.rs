@@ -1,7 +1,7 @@
 //! A server that sends at once, also to loopback.
 
 use crate::common::api_client::{ApiClient, until};
-use crate::common::place::SECRET;
+use crate::common::installation::SECRET;
 use daybook_testkit::postgres;
 use daybook_testkit::server::{Daybook, Server};
 use serde_json::{Value, json};

@@ -14,41 +14,41 @@ pub const SECRET: &str = "a-secret-for-tests-of-32-characters-or-more";
 
 /// A folder and a database.
 #[derive(Debug)]
-pub struct Place {
+pub struct Installation {
     daybook: Daybook,
     database: String,
     /// Dropped last.
     _folder: TempDir,
 }
 
-impl Place {
+impl Installation {
     /// With a SQLite file in its folder.
-    pub fn sqlite() -> Place {
-        Place::with("sqlite:daybook.db".to_owned())
+    pub fn sqlite() -> Installation {
+        Installation::with("sqlite:daybook.db".to_owned())
     }
 
     /// With a database on the PostgreSQL server that tests share.
-    pub fn postgres() -> Place {
-        Place::with(postgres::Server::shared().database())
+    pub fn postgres() -> Installation {
+        Installation::with(postgres::Server::shared().database())
     }
 
     /// With the database at an address.
-    pub fn with(database: String) -> Place {
+    pub fn with(database: String) -> Installation {
         let folder = tempfile::tempdir().expect("a folder");
         let daybook = Daybook::new(env!("CARGO_BIN_EXE_daybook"), folder.path())
             .with("DAYBOOK_BOOTSTRAP_CLIENT_ID", "tests")
             .with("DAYBOOK_BOOTSTRAP_CLIENT_SECRET", SECRET)
             .with("DAYBOOK_LOG_LEVEL", "warn");
-        Place { daybook, database, _folder: folder }
+        Installation { daybook, database, _folder: folder }
     }
 
     /// The same, with a limit on the open files of commands.
-    pub fn with_descriptors(self, count: u32) -> Place {
+    pub fn with_descriptors(self, count: u32) -> Installation {
         let script = self.folder().join("few-descriptors");
         let text = format!("#!/bin/sh\nulimit -n {count}\nexec {} \"$@\"\n", env!("CARGO_BIN_EXE_daybook"));
         fs::write(&script, text).expect("a script");
         fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("its mode");
-        Place { daybook: self.daybook.run_by(script), ..self }
+        Installation { daybook: self.daybook.run_by(script), ..self }
     }
 
     /// Whether its database is a file.

@@ -8,7 +8,7 @@
 use crate::common::api_client::ApiClient;
 use crate::common::chance::{Chance, seed, setting};
 use crate::common::loans::{line, loan, make_product, payments_of};
-use crate::webhooks_office::{AT_ONCE, Office, subscribe};
+use crate::webhooks_installation::{AT_ONCE, WebhooksInstallation, subscribe};
 use daybook_clock::Stopwatch;
 use daybook_testkit::postgres;
 use daybook_testkit::receiver::Receiver;
@@ -32,18 +32,18 @@ const SAMPLES: u64 = 60;
 
 #[test]
 fn memory_is_bounded_under_mixed_load_on_sqlite() {
-    memory_is_bounded("SQLite", &Office::sqlite());
+    memory_is_bounded("SQLite", &WebhooksInstallation::sqlite());
 }
 
 #[test]
 fn memory_is_bounded_under_mixed_load_on_postgres() {
     let server = postgres::Server::start_durable();
-    memory_is_bounded("PostgreSQL", &Office::postgres(&server.database()));
+    memory_is_bounded("PostgreSQL", &WebhooksInstallation::postgres(&server.database()));
 }
 
-fn memory_is_bounded(database: &str, office: &Office) {
+fn memory_is_bounded(database: &str, installation: &WebhooksInstallation) {
     let seconds = setting("DAYBOOK_SOAK_SECONDS", SECONDS);
-    let server = office.serve(&AT_ONCE);
+    let server = installation.serve(&AT_ONCE);
     let client = ApiClient::to(server.url());
     make_product(&client, "auto", json!({}), json!({}));
     let accounts: Vec<Value> = (0..ACCOUNTS).map(|number| line("/accounts", &today(&account(number)))).collect();

@@ -17,8 +17,9 @@
 
 use crate::common::api_client::ApiClient;
 use crate::common::chance::{Chance, seed, setting};
-use crate::webhooks_office::{
-    AT_ONCE, LATER, Office, announced, announcements, compare, log_of, prepare, subscribe, wait_until_sent,
+use crate::webhooks_installation::{
+    AT_ONCE, LATER, WebhooksInstallation, announced, announcements, compare, log_of, prepare, subscribe,
+    wait_until_sent,
 };
 use daybook_testkit::postgres;
 use daybook_testkit::receiver::{Answer, Behaviour, Receiver};
@@ -38,14 +39,14 @@ const SENDING: [&str; 4] = [AT_ONCE[0], AT_ONCE[1], "--webhook-timeout", "10m"];
 
 #[test]
 fn messages_on_sqlite_survive_kills() {
-    messages_survive_kills("SQLite", &Office::sqlite(), setting("DAYBOOK_WEBHOOK_KILLS", 6));
+    messages_survive_kills("SQLite", &WebhooksInstallation::sqlite(), setting("DAYBOOK_WEBHOOK_KILLS", 6));
 }
 
 #[test]
 fn messages_on_postgres_survive_kills() {
     let server = postgres::Server::start_durable();
-    let office = Office::postgres(&server.database());
-    messages_survive_kills("PostgreSQL", &office, setting("DAYBOOK_WEBHOOK_KILLS", 2));
+    let installation = WebhooksInstallation::postgres(&server.database());
+    messages_survive_kills("PostgreSQL", &installation, setting("DAYBOOK_WEBHOOK_KILLS", 2));
 }
 
 /// Lets requests through up to a number; later ones wait for their response.
@@ -81,13 +82,13 @@ impl Drop for OpenedInTheEnd {
     }
 }
 
-fn messages_survive_kills(database: &str, office: &Office, kills: u64) {
+fn messages_survive_kills(database: &str, installation: &WebhooksInstallation, kills: u64) {
     println!("seed {}", seed());
     let mut chance = Chance::of_seed(seed());
     let gate = Gate::default();
     let receiver = Receiver::start(gate.before(200));
     let _opened = OpenedInTheEnd(gate.clone());
-    let mut server = office.serve(&LATER);
+    let mut server = installation.serve(&LATER);
     let client = ApiClient::to(server.url());
     prepare(&client);
     subscribe(&client, &receiver.url(), None);
@@ -97,7 +98,7 @@ fn messages_survive_kills(database: &str, office: &Office, kills: u64) {
 
     let mut customers = BACKLOG;
     let mut at_the_gate = 0;
-    server = office.serve(&SENDING);
+    server = installation.serve(&SENDING);
     for kill in 0..kills {
         client.lead_to(server.url());
         if kill % 4 == 3 {
@@ -116,7 +117,7 @@ fn messages_survive_kills(database: &str, office: &Office, kills: u64) {
             at_the_gate += 1;
         }
         server.kill();
-        server = office.serve(&SENDING);
+        server = installation.serve(&SENDING);
     }
     gate.open();
     client.lead_to(server.url());
@@ -124,7 +125,7 @@ fn messages_survive_kills(database: &str, office: &Office, kills: u64) {
     server.stop();
 
     let requests = receiver.requests();
-    let log = log_of(&office.database);
+    let log = log_of(&installation.database);
     let arrived = compare(&requests, log.iter());
     println!(
         "webhooks on {database}: {kills} kills, {} messages, {} duplicates, {} lost, seed {}",

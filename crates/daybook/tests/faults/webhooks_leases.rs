@@ -4,7 +4,7 @@
 
 use crate::common::api_client::ApiClient;
 use crate::common::chance::setting;
-use crate::webhooks_office::{AT_ONCE, Office, announcements, prepare, subscribe, wait_until_sent};
+use crate::webhooks_installation::{AT_ONCE, WebhooksInstallation, announcements, prepare, subscribe, wait_until_sent};
 use daybook_testkit::postgres;
 use daybook_testkit::receiver::{Behaviour, Receiver};
 use serde_json::json;
@@ -14,11 +14,11 @@ const MESSAGES: u64 = 1_000;
 #[test]
 fn no_message_of_a_healthy_url_is_buried_on_postgres() {
     let rounds = setting("DAYBOOK_LEASE_ROUNDS", 2);
-    let office = Office::postgres(&postgres::Server::shared().database());
+    let installation = WebhooksInstallation::postgres(&postgres::Server::shared().database());
     let receivers: Vec<Receiver> = (0..10).map(|_| Receiver::start(Behaviour::status(200))).collect();
     let urls: Vec<String> = receivers.iter().map(Receiver::url).collect();
     let spare = Receiver::start(Behaviour::status(200));
-    let server = office.serve(&AT_ONCE);
+    let server = installation.serve(&AT_ONCE);
     let client = ApiClient::to(server.url());
     prepare(&client);
     urls.iter().for_each(|url| drop(subscribe(&client, url, None)));

@@ -7,7 +7,7 @@
 use crate::common::api_client::ApiClient;
 use crate::common::chance::setting;
 use crate::common::loans::line;
-use crate::webhooks_office::{AT_ONCE, LATER, Office, subscribe};
+use crate::webhooks_installation::{AT_ONCE, LATER, WebhooksInstallation, subscribe};
 use daybook_clock::Stopwatch;
 use daybook_testkit::postgres;
 use daybook_testkit::receiver::{Answer, Behaviour, Receiver};
@@ -70,22 +70,22 @@ fn limited(limit: Limit, answer_ms: u64, says: bool, seen: &Arc<Mutex<Seen>>) ->
 #[test]
 #[ignore = "takes minutes of real time"]
 fn limited_receivers_on_sqlite_get_what_they_take() {
-    limited_receivers_get_what_they_take("SQLite", &Office::sqlite());
+    limited_receivers_get_what_they_take("SQLite", &WebhooksInstallation::sqlite());
 }
 
 #[test]
 #[ignore = "takes minutes of real time"]
 fn limited_receivers_on_postgres_get_what_they_take() {
     let server = postgres::Server::start_durable();
-    limited_receivers_get_what_they_take("PostgreSQL", &Office::postgres(&server.database()));
+    limited_receivers_get_what_they_take("PostgreSQL", &WebhooksInstallation::postgres(&server.database()));
 }
 
-fn limited_receivers_get_what_they_take(database: &str, office: &Office) {
+fn limited_receivers_get_what_they_take(database: &str, installation: &WebhooksInstallation) {
     let messages = setting("DAYBOOK_LIMITED_MESSAGES", 3_000) as usize;
     let seen: Vec<Arc<Mutex<Seen>>> = RECEIVERS.iter().map(|_| Arc::default()).collect();
     let receivers: Vec<Receiver> =
         RECEIVERS.iter().zip(&seen).map(|((limit, ms, says), seen)| limited(*limit, *ms, *says, seen)).collect();
-    let server = office.serve(&LATER);
+    let server = installation.serve(&LATER);
     let client = ApiClient::to(server.url());
     for receiver in &receivers {
         subscribe(&client, &receiver.url(), Some(&["customer_create"]));
@@ -93,7 +93,7 @@ fn limited_receivers_get_what_they_take(database: &str, office: &Office) {
     let customer = |number| line("/customers", &json!({ "customer_id": format!("c{number}"), "name_last": "Zoë" }));
     client.bulk(&(0..messages).map(customer).collect::<Vec<_>>());
     server.stop();
-    let server = office.serve(&AT_ONCE);
+    let server = installation.serve(&AT_ONCE);
     client.lead_to(server.url());
     // The slowest accepts ten per second: five minutes, and at least a minute for retries.
     loop {

@@ -6,8 +6,8 @@
 
 use crate::common::api_client::ApiClient;
 use crate::common::chance::{Chance, seed, setting};
-use crate::webhooks_office::{
-    AT_ONCE, LATER, Office, announcements, compare, log_of, prepare, subscribe, wait_until_sent,
+use crate::webhooks_installation::{
+    AT_ONCE, LATER, WebhooksInstallation, announcements, compare, log_of, prepare, subscribe, wait_until_sent,
 };
 use daybook_clock::Stopwatch;
 use daybook_testkit::postgres;
@@ -25,13 +25,13 @@ const LONGEST_STOP: Duration = Duration::from_secs(9);
 
 #[test]
 fn a_stop_on_sqlite_sends_nothing_twice() {
-    a_stop_sends_nothing_twice("SQLite", &Office::sqlite());
+    a_stop_sends_nothing_twice("SQLite", &WebhooksInstallation::sqlite());
 }
 
 #[test]
 fn a_stop_on_postgres_sends_nothing_twice() {
     let server = postgres::Server::start_durable();
-    a_stop_sends_nothing_twice("PostgreSQL", &Office::postgres(&server.database()));
+    a_stop_sends_nothing_twice("PostgreSQL", &WebhooksInstallation::postgres(&server.database()));
 }
 
 /// Responds after a time that differs between messages.
@@ -43,12 +43,12 @@ fn within(most_ms: u64) -> Receiver {
     }))
 }
 
-fn a_stop_sends_nothing_twice(database: &str, office: &Office) {
+fn a_stop_sends_nothing_twice(database: &str, installation: &WebhooksInstallation) {
     let stops = setting("DAYBOOK_WEBHOOK_STOPS", 3);
     let mut chance = Chance::of_seed(seed());
     let receivers = ANSWERS_WITHIN_MS.map(within);
     let urls: Vec<String> = receivers.iter().map(Receiver::url).collect();
-    let mut server = office.serve(&LATER);
+    let mut server = installation.serve(&LATER);
     let client = ApiClient::to(server.url());
     prepare(&client);
     for url in &urls {
@@ -56,7 +56,7 @@ fn a_stop_sends_nothing_twice(database: &str, office: &Office) {
     }
     client.bulk(&announcements("first", BACKLOG));
     server.stop();
-    server = office.serve(&AT_ONCE);
+    server = installation.serve(&AT_ONCE);
     for stop in 0..stops {
         client.lead_to(server.url());
         let before = receivers[0].counts().requests;
@@ -64,12 +64,12 @@ fn a_stop_sends_nothing_twice(database: &str, office: &Office) {
         receivers[0].wait_until(|counts| counts.requests > before);
         thread::sleep(Duration::from_millis(chance.below(500)));
         server.stop();
-        server = office.serve(&AT_ONCE);
+        server = installation.serve(&AT_ONCE);
     }
     client.lead_to(server.url());
     wait_until_sent(&client, &urls, || {});
     server.stop();
-    let log = log_of(&office.database);
+    let log = log_of(&installation.database);
     for (receiver, within_ms) in receivers.iter().zip(ANSWERS_WITHIN_MS) {
         let arrived = compare(&receiver.requests(), log.iter());
         println!(
@@ -85,9 +85,9 @@ fn a_stop_sends_nothing_twice(database: &str, office: &Office) {
 
 #[test]
 fn a_url_that_hangs_does_not_hold_up_a_stop() {
-    let office = Office::sqlite();
+    let installation = WebhooksInstallation::sqlite();
     let hanging = Receiver::start(Behaviour::Silent);
-    let server = office.serve(&[AT_ONCE[0], AT_ONCE[1], "--webhook-timeout", "1m"]);
+    let server = installation.serve(&[AT_ONCE[0], AT_ONCE[1], "--webhook-timeout", "1m"]);
     let client = ApiClient::to(server.url());
     prepare(&client);
     subscribe(&client, &hanging.url(), None);

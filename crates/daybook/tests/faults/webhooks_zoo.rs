@@ -10,7 +10,9 @@
 //! the same work for the healthy receivers alone, because a newly started server has yet to fill its caches.
 
 use crate::common::api_client::{ApiClient, until};
-use crate::webhooks_office::{LATER, Office, announcements, compare, log_of, prepare, subscribe, wait_until_sent};
+use crate::webhooks_installation::{
+    LATER, WebhooksInstallation, announcements, compare, log_of, prepare, subscribe, wait_until_sent,
+};
 use daybook_store::records::MessageRow;
 use daybook_testkit::postgres;
 use daybook_testkit::receiver::{Behaviour, Receiver};
@@ -34,13 +36,13 @@ const MOST_SOCKETS_WHERE_IT_HANGS: usize = 2;
 
 #[test]
 fn receivers_that_hang_harm_nobody_on_sqlite() {
-    receivers_that_hang_harm_nobody("SQLite", &Office::sqlite());
+    receivers_that_hang_harm_nobody("SQLite", &WebhooksInstallation::sqlite());
 }
 
 #[test]
 fn receivers_that_hang_harm_nobody_on_postgres() {
-    let office = Office::postgres(&postgres::Server::shared().database());
-    receivers_that_hang_harm_nobody("PostgreSQL", &office);
+    let installation = WebhooksInstallation::postgres(&postgres::Server::shared().database());
+    receivers_that_hang_harm_nobody("PostgreSQL", &installation);
 }
 
 /// The peak resource use of a process.
@@ -131,13 +133,13 @@ fn assert_all_arrived(receiver: &Receiver, log: &[MessageRow], attempts: &[Value
     }
 }
 
-fn receivers_that_hang_harm_nobody(database: &str, office: &Office) {
+fn receivers_that_hang_harm_nobody(database: &str, installation: &WebhooksInstallation) {
     let healthy: Vec<Receiver> = (0..HEALTHY).map(|_| Receiver::start(Behaviour::status(200))).collect();
     let hanging = [Receiver::start(Behaviour::Silent), Receiver::start(Behaviour::SlowHead)];
     let endless = Receiver::start(Behaviour::EndlessBody(200));
     let urls: Vec<String> = healthy.iter().map(Receiver::url).collect();
     let never_paused = ["--webhook-timeout", TIMEOUT, "--webhook-pause-after", "1000"];
-    let server = office.serve(&[&LATER[..], &never_paused].concat());
+    let server = installation.serve(&[&LATER[..], &never_paused].concat());
     let client = ApiClient::to(server.url());
     let at_start_kib = resident_kib(server.pid());
     prepare(&client);
@@ -168,7 +170,7 @@ fn receivers_that_hang_harm_nobody(database: &str, office: &Office) {
     for attempt in attempts.iter().flatten() {
         assert_eq!((&attempt["outcome"], &attempt["response_status"]), (&"FAILED".into(), &Value::Null), "{attempt}");
     }
-    let log = log_of(&office.database);
+    let log = log_of(&installation.database);
     for (receiver, attempts) in healthy.iter().zip(&of_healthy) {
         assert_all_arrived(receiver, &log, attempts);
     }

@@ -9,25 +9,25 @@ use tempfile::TempDir;
 
 /// A folder, a database, and a running server.
 #[derive(Debug)]
-pub struct Office {
+pub struct WebhookServer {
     pub client: ApiClient,
     server: Server,
     /// Dropped last.
     _folder: TempDir,
 }
 
-impl Office {
+impl WebhookServer {
     /// On a SQLite file.
-    pub fn sqlite() -> Office {
-        Office::with("sqlite:daybook.db")
+    pub fn sqlite() -> WebhookServer {
+        WebhookServer::with("sqlite:daybook.db")
     }
 
     /// On a database of the PostgreSQL server that tests share.
-    pub fn postgres() -> Office {
-        Office::with(&postgres::Server::shared().database())
+    pub fn postgres() -> WebhookServer {
+        WebhookServer::with(&postgres::Server::shared().database())
     }
 
-    fn with(database: &str) -> Office {
+    fn with(database: &str) -> WebhookServer {
         let folder = tempfile::tempdir().expect("a folder");
         let daybook = Daybook::new(env!("CARGO_BIN_EXE_daybook"), folder.path())
             .with("DAYBOOK_BOOTSTRAP_CLIENT_ID", "tests")
@@ -35,7 +35,7 @@ impl Office {
             .with("DAYBOOK_LOG_LEVEL", "warn");
         let flags = ["--dev", "--webhook-batch-interval", "0s", "--webhook-retry-first", "1s", "--database", database];
         let server = daybook.serve(&flags);
-        Office { client: ApiClient::to(server.url()), server, _folder: folder }
+        WebhookServer { client: ApiClient::to(server.url()), server, _folder: folder }
     }
 
     /// The signing key.

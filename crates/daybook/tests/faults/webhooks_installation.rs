@@ -18,7 +18,7 @@ pub const LATER: [&str; 2] = ["--webhook-batch-interval", "3650d"];
 
 /// A folder, the command in it, and a database.
 #[derive(Debug)]
-pub struct Office {
+pub struct WebhooksInstallation {
     pub daybook: Daybook,
     /// The address, with an absolute path if it is a file.
     pub database: String,
@@ -26,24 +26,24 @@ pub struct Office {
     _folder: TempDir,
 }
 
-impl Office {
+impl WebhooksInstallation {
     /// With a SQLite file in its folder.
-    pub fn sqlite() -> Office {
-        Office::with(|folder| format!("sqlite:{}/daybook.db", folder.path().display()))
+    pub fn sqlite() -> WebhooksInstallation {
+        WebhooksInstallation::with(|folder| format!("sqlite:{}/daybook.db", folder.path().display()))
     }
 
     /// With a PostgreSQL database.
-    pub fn postgres(database: &str) -> Office {
-        Office::with(|_| database.to_owned())
+    pub fn postgres(database: &str) -> WebhooksInstallation {
+        WebhooksInstallation::with(|_| database.to_owned())
     }
 
-    fn with(database: impl Fn(&TempDir) -> String) -> Office {
+    fn with(database: impl Fn(&TempDir) -> String) -> WebhooksInstallation {
         let folder = tempfile::tempdir().expect("a folder");
         let daybook = Daybook::new(env!("CARGO_BIN_EXE_daybook"), folder.path())
             .with("DAYBOOK_BOOTSTRAP_CLIENT_ID", "tests")
             .with("DAYBOOK_BOOTSTRAP_CLIENT_SECRET", SECRET)
             .with("DAYBOOK_LOG_LEVEL", "warn");
-        Office { daybook, database: database(&folder), _folder: folder }
+        WebhooksInstallation { daybook, database: database(&folder), _folder: folder }
     }
 
     /// Starts a server on its database.

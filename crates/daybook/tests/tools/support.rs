@@ -17,7 +17,7 @@ const AT_ONCE: [&str; 4] = ["--webhook-batch-interval", "0s", "--webhook-retry-f
 
 /// A folder, a server in it, and the command.
 #[derive(Debug)]
-pub struct Desk {
+pub struct DevServer {
     pub daybook: Daybook,
     pub client: ApiClient,
     pub server: Server,
@@ -25,27 +25,27 @@ pub struct Desk {
     folder: TempDir,
 }
 
-impl Desk {
+impl DevServer {
     /// With a server in `--dev` mode.
-    pub fn open() -> Desk {
-        Desk::with(&["--dev"])
+    pub fn open() -> DevServer {
+        DevServer::with(&["--dev"])
     }
 
     /// With a server that sends at once, with these flags.
-    pub fn with(flags: &[&str]) -> Desk {
+    pub fn with(flags: &[&str]) -> DevServer {
         let all: Vec<&str> = AT_ONCE.iter().chain(flags).copied().collect();
-        Desk::serving(&all)
+        DevServer::serving(&all)
     }
 
     /// With a server with these flags and no others.
-    pub fn serving(flags: &[&str]) -> Desk {
+    pub fn serving(flags: &[&str]) -> DevServer {
         let folder = tempfile::tempdir().expect("a folder");
         let daybook = Daybook::new(env!("CARGO_BIN_EXE_daybook"), folder.path())
             .with("DAYBOOK_BOOTSTRAP_CLIENT_ID", "tests")
             .with("DAYBOOK_BOOTSTRAP_CLIENT_SECRET", SECRET)
             .with("DAYBOOK_LOG_LEVEL", "warn");
         let server = daybook.serve(flags);
-        Desk { daybook, client: ApiClient::to(server.url()), server, folder }
+        DevServer { daybook, client: ApiClient::to(server.url()), server, folder }
     }
 
     /// Starts a command that keeps running.

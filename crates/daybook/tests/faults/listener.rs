@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 
-struct House {
+struct TestServer {
     http_server: Arc<HttpServer>,
     address: SocketAddr,
     /// The number of `/work` calls that have begun.
@@ -27,7 +27,7 @@ struct House {
     looking: JoinHandle<()>,
 }
 
-impl Drop for House {
+impl Drop for TestServer {
     fn drop(&mut self) {
         self.serving.abort();
         self.looking.abort();
@@ -50,7 +50,7 @@ fn limits() -> Limits {
     }
 }
 
-fn open(limits: Limits) -> House {
+fn open(limits: Limits) -> TestServer {
     let http_server = HttpServer::new(limits, Front::default());
     let (listener, address) = listen("127.0.0.1:0".parse().expect("an address")).expect("a free port");
     let (begun, work) = (Arc::new(AtomicUsize::new(0)), Arc::new(Semaphore::new(0)));
@@ -72,10 +72,10 @@ fn open(limits: Limits) -> House {
     let serving = tokio::spawn(http_server.clone().serve(listener, Site { router, tls: None }, closed));
     let looked_through = http_server.clone();
     let looking = tokio::spawn(async move { looked_through.close_overdue().await });
-    House { http_server, address, begun, work, closing, serving, looking }
+    TestServer { http_server, address, begun, work, closing, serving, looking }
 }
 
-impl House {
+impl TestServer {
     async fn send(&self, text: &str) -> TcpStream {
         let mut stream = TcpStream::connect(self.address).await.expect("the server listens");
         stream.write_all(text.as_bytes()).await.expect("it is sent");
@@ -87,7 +87,7 @@ impl House {
         read(self.send(&format!("{head} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")).await).await
     }
 
-    async fn until(&self, what: &str, is_so: impl Fn(&House) -> bool) {
+    async fn until(&self, what: &str, is_so: impl Fn(&TestServer) -> bool) {
         while !is_so(self) {
             tokio::time::sleep(Duration::from_millis(5)).await;
             assert!(self.looking.is_finished() || !self.serving.is_finished(), "{what}");
@@ -113,64 +113,64 @@ const WORK: &str = "GET /work HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
 
 #[tokio::test]
 async fn slow_heads_make_room_for_callers() {
-    let house = open(limits());
+    let server = open(limits());
     let mut slow = Vec::new();
     for _ in 0..20 {
-        slow.push(house.send(SLOW_HEAD).await);
-        assert!(house.ask("GET /quick").await.ends_with("quick"));
+        slow.push(server.send(SLOW_HEAD).await);
+        assert!(server.ask("GET /quick").await.ends_with("quick"));
     }
-    assert!(house.metric("daybook_connections_open") <= 4);
-    assert!(house.metric("daybook_connections_closed_total{reason=\"address\"}") >= 16);
-    assert_eq!(house.metric("daybook_connections_refused_total{reason=\"address\"}"), 0);
+    assert!(server.metric("daybook_connections_open") <= 4);
+    assert!(server.metric("daybook_connections_closed_total{reason=\"address\"}") >= 16);
+    assert_eq!(server.metric("daybook_connections_refused_total{reason=\"address\"}"), 0);
     assert_eq!(read(slow.remove(0)).await, "", "the oldest is closed");
 }
 
 #[tokio::test]
 async fn bodies_that_do_not_come_make_room_for_callers() {
-    let house = open(limits());
+    let server = open(limits());
     let slow_body = "POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\nslow";
     let mut slow = Vec::new();
     for _ in 0..20 {
-        slow.push(house.send(slow_body).await);
-        assert!(house.ask("GET /quick").await.ends_with("quick"));
+        slow.push(server.send(slow_body).await);
+        assert!(server.ask("GET /quick").await.ends_with("quick"));
     }
 }
 
 #[tokio::test]
 async fn calls_that_are_worked_on_are_not_cut_off_and_the_reserve_answers_health_checks() {
-    let house = open(limits());
+    let server = open(limits());
     let mut working = Vec::new();
     for _ in 0..4 {
-        working.push(house.send(WORK).await);
+        working.push(server.send(WORK).await);
     }
-    house.until("four calls", |house| house.begun.load(Ordering::SeqCst) == 4).await;
-    let refused = house.ask("GET /quick").await;
+    server.until("four calls", |server| server.begun.load(Ordering::SeqCst) == 4).await;
+    let refused = server.ask("GET /quick").await;
     assert!(refused.starts_with("HTTP/1.1 503 ") && refused.contains("\r\nconnection: close\r\n"), "{refused}");
     assert!(refused.contains("\r\nretry-after: 1\r\n") && refused.contains("\"code\":\"unavailable\""), "{refused}");
-    let posted = house.ask("POST /healthz").await;
+    let posted = server.ask("POST /healthz").await;
     assert!(posted.starts_with("HTTP/1.1 503 "), "only looking is a health check: {posted}");
-    let health = house.ask("GET /healthz").await;
+    let health = server.ask("GET /healthz").await;
     assert!(health.starts_with("HTTP/1.1 200 ") && health.ends_with("ok"), "{health}");
-    assert_eq!(house.metric("daybook_connections_refused_total{reason=\"address\"}"), 2);
+    assert_eq!(server.metric("daybook_connections_refused_total{reason=\"address\"}"), 2);
     // The reserve has one seat: a second connection gets no response.
-    let second = house.send(SLOW_HEAD).await;
-    house.until("the reserve taken", |house| house.metric("daybook_connections_accepted_total") == 8).await;
-    assert_eq!(house.ask("GET /healthz").await, "");
+    let second = server.send(SLOW_HEAD).await;
+    server.until("the reserve taken", |server| server.metric("daybook_connections_accepted_total") == 8).await;
+    assert_eq!(server.ask("GET /healthz").await, "");
     drop(second);
-    house.work.add_permits(4);
+    server.work.add_permits(4);
     for one in working {
         let answer = read(one).await;
         assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("worked"), "{answer}");
     }
-    assert!(house.ask("GET /quick").await.ends_with("quick"), "there is room again");
+    assert!(server.ask("GET /quick").await.ends_with("quick"), "there is room again");
 }
 
 #[tokio::test]
 async fn a_head_that_takes_too_long_is_closed() {
-    let house = open(Limits { header_timeout: Duration::from_millis(200), ..limits() });
-    let nothing = TcpStream::connect(house.address).await.expect("the server listens");
-    let slow = house.send(SLOW_HEAD).await;
-    let (mut reading, mut writing) = house.send("").await.into_split();
+    let server = open(Limits { header_timeout: Duration::from_millis(200), ..limits() });
+    let nothing = TcpStream::connect(server.address).await.expect("the server listens");
+    let slow = server.send(SLOW_HEAD).await;
+    let (mut reading, mut writing) = server.send("").await.into_split();
     let dripping = tokio::spawn(async move {
         while writing.write_all(b"G").await.is_ok() {
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -181,55 +181,57 @@ async fn a_head_that_takes_too_long_is_closed() {
     let _ = reading.read_to_end(&mut bytes).await;
     drop(reading);
     dripping.await.expect("it notices");
-    assert_eq!(house.metric("daybook_connections_closed_total{reason=\"headers\"}"), 3);
+    assert_eq!(server.metric("daybook_connections_closed_total{reason=\"headers\"}"), 3);
 }
 
 #[tokio::test]
 async fn an_idle_connection_is_closed_and_a_call_that_takes_longer_is_not() {
     let short = Duration::from_millis(200);
-    let house = open(Limits { idle_timeout: short, header_timeout: short, ..limits() });
-    let working = house.send(WORK).await;
-    let idle = house.send("GET /quick HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    let server = open(Limits { idle_timeout: short, header_timeout: short, ..limits() });
+    let working = server.send(WORK).await;
+    let idle = server.send("GET /quick HTTP/1.1\r\nhost: x\r\n\r\n").await;
     let answer = read(idle).await;
     assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("quick"), "{answer}");
-    assert_eq!(house.metric("daybook_connections_closed_total{reason=\"idle\"}"), 1);
-    house.work.add_permits(1);
+    assert_eq!(server.metric("daybook_connections_closed_total{reason=\"idle\"}"), 1);
+    server.work.add_permits(1);
     assert!(read(working).await.ends_with("worked"));
 }
 
 #[tokio::test]
 async fn a_body_that_takes_too_long_is_told_so() {
-    let house = open(Limits { body_timeout: Duration::from_millis(200), ..limits() });
-    let slow = house.send("POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\nslow").await;
+    let server = open(Limits { body_timeout: Duration::from_millis(200), ..limits() });
+    let slow = server.send("POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\nslow").await;
     let answer = read(slow).await;
     assert!(answer.starts_with("HTTP/1.1 408 ") && answer.contains("\r\nconnection: close\r\n"), "{answer}");
-    assert_eq!(house.metric("daybook_request_bodies_late_total"), 1);
+    assert_eq!(server.metric("daybook_request_bodies_late_total"), 1);
     let whole =
-        house.send("POST /echo HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 4\r\n\r\nfast").await;
+        server.send("POST /echo HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 4\r\n\r\nfast").await;
     assert!(read(whole).await.ends_with("fast"));
 }
 
 #[tokio::test]
 async fn an_answer_that_is_not_read_is_closed() {
-    let house = open(Limits { write_timeout: Duration::from_millis(200), ..limits() });
-    let unread = house.send("GET /much HTTP/1.1\r\nhost: x\r\n\r\n").await;
-    house.until("it is closed", |house| house.metric("daybook_connections_closed_total{reason=\"unread\"}") == 1).await;
+    let server = open(Limits { write_timeout: Duration::from_millis(200), ..limits() });
+    let unread = server.send("GET /much HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    server
+        .until("it is closed", |server| server.metric("daybook_connections_closed_total{reason=\"unread\"}") == 1)
+        .await;
     let got = read(unread).await;
     assert!(got.len() < 64 << 20, "{} bytes", got.len());
 }
 
 #[tokio::test]
 async fn a_server_that_closes_lets_calls_finish_and_idle_connections_go() {
-    let mut house = open(limits());
-    let working = house.send(WORK).await;
-    house.until("the call", |house| house.begun.load(Ordering::SeqCst) == 1).await;
-    let idle = house.send("GET /quick HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    let mut server = open(limits());
+    let working = server.send(WORK).await;
+    server.until("the call", |server| server.begun.load(Ordering::SeqCst) == 1).await;
+    let idle = server.send("GET /quick HTTP/1.1\r\nhost: x\r\n\r\n").await;
     idle.readable().await.expect("its answer comes");
-    house.closing.send_replace(true);
+    server.closing.send_replace(true);
     assert!(read(idle).await.ends_with("quick"), "it is answered and then closed");
-    assert!(!house.serving.is_finished(), "a call is being worked on");
-    house.work.add_permits(1);
+    assert!(!server.serving.is_finished(), "a call is being worked on");
+    server.work.add_permits(1);
     assert!(read(working).await.ends_with("worked"));
-    (&mut house.serving).await.expect("the server has stopped");
-    assert!(TcpStream::connect(house.address).await.is_err());
+    (&mut server.serving).await.expect("the server has stopped");
+    assert!(TcpStream::connect(server.address).await.is_err());
 }

@@ -14,5 +14,5 @@ mod lists;
 mod muted;
 mod people;
 mod products;
+mod setup;
 mod webhooks;
-mod world;

@@ -29,7 +29,7 @@ pub const FORMULA: &str = "=HYPERLINK(\"http://x\")";
 
 /// A console with one organization, a signed-in user and a clock.
 #[derive(Clone)]
-pub struct World {
+pub struct ConsoleSetup {
     /// Its service.
     pub service: Service,
     /// Its clock.
@@ -108,19 +108,19 @@ pub fn json_of(answer: Result<Bytes, Problem>) -> Value {
     serde_json::from_slice(&bytes).expect("the answer is JSON")
 }
 
-impl World {
+impl ConsoleSetup {
     /// A new world with a `TEST` organization, in which an administrator is signed in.
-    pub async fn new() -> World {
-        World::of("TEST").await
+    pub async fn new() -> ConsoleSetup {
+        ConsoleSetup::of("TEST").await
     }
 
     /// A new world whose organization is `TEST` or `LIVE`.
-    pub async fn of(environment: &str) -> World {
-        World::on("sqlite::memory:", environment).await
+    pub async fn of(environment: &str) -> ConsoleSetup {
+        ConsoleSetup::on("sqlite::memory:", environment).await
     }
 
     /// A new world on the database at an address.
-    pub async fn on(store: &str, environment: &str) -> World {
+    pub async fn on(store: &str, environment: &str) -> ConsoleSetup {
         let clock = Arc::new(Manual::at(time(BEGINNING)));
         let service = Service::open(store, clock.clone(), &[7; 32]).await.expect("it starts");
         let first = Bootstrap { environment: environment.to_owned(), ..Bootstrap::default() };
@@ -129,22 +129,22 @@ impl World {
         let session = accept(&service, &link, "Ada").await;
         let who = service.visit(&session.token).await.expect("it answers").expect("she is signed in").caller;
         let router = daybook_console::router(service.clone(), ConsoleSettings::default());
-        World { service, clock, who, session, router }
+        ConsoleSetup { service, clock, who, session, router }
     }
 
     /// The same world for a user with another role.
-    pub async fn seen_by(&self, role: Role) -> World {
+    pub async fn seen_by(&self, role: Role) -> ConsoleSetup {
         let admin = self.service.operator(None).await.expect("there is one organization");
         let link = self.service.invite(&admin, role).await.expect("a link");
         let session = accept(&self.service, &link, role.name()).await;
         let who = self.service.visit(&session.token).await.expect("it answers").expect("signed in").caller;
-        World { who, session, ..self.clone() }
+        ConsoleSetup { who, session, ..self.clone() }
     }
 
     /// The same world with another service, for example one that sends messages.
-    pub fn over(self, service: Service) -> World {
+    pub fn over(self, service: Service) -> ConsoleSetup {
         let router = daybook_console::router(service.clone(), ConsoleSettings::default());
-        World { service, router, ..self }
+        ConsoleSetup { service, router, ..self }
     }
 
     /// Moves the clock and processes what is due.
@@ -253,25 +253,25 @@ impl World {
 
     /// A product `loan`; a customer `ann` and her account `a1`, which missed two instalments; an account `a2` whose
     /// customer and external field have malicious values; and a customer without an account.
-    pub async fn filled() -> World {
-        let world = World::new().await;
-        world.product("loan", json!({}), false).await;
-        world
+    pub async fn filled() -> ConsoleSetup {
+        let setup = ConsoleSetup::new().await;
+        setup.product("loan", json!({}), false).await;
+        setup
             .customer(
                 &json!({"customer_id": "ann", "name_first": "Ann", "name_last": "Lee", "email": "ann@example.com"}),
             )
             .await;
-        world.customer(&json!({"customer_id": "mallory", "name_last": SCRIPT, "ssn": "123-45-6789"})).await;
-        world.customer(&json!({"customer_id": "shop", "business_details": {"business_name": FORMULA}})).await;
+        setup.customer(&json!({"customer_id": "mallory", "name_last": SCRIPT, "ssn": "123-45-6789"})).await;
+        setup.customer(&json!({"customer_id": "shop", "business_details": {"business_name": FORMULA}})).await;
         let assigned = |customer: &str| json!([{"customer_id": customer}]);
-        world.account("a1", "loan", "2025-01-15T09:00:00-05:00", json!({"assign_customers": assigned("ann")})).await;
+        setup.account("a1", "loan", "2025-01-15T09:00:00-05:00", json!({"assign_customers": assigned("ann")})).await;
         let more = json!({
             "assign_customers": assigned("mallory"),
             "external_fields": [{"key": "ref", "value": FORMULA}, {"key": "note", "value": SCRIPT}],
         });
-        world.account("a2", "loan", "2025-02-20T09:00:00-05:00", more).await;
-        world.settle().await;
-        world
+        setup.account("a2", "loan", "2025-02-20T09:00:00-05:00", more).await;
+        setup.settle().await;
+        setup
     }
 }
 

@@ -25,8 +25,8 @@ mod nodes;
 mod people;
 mod receivers;
 
+use crate::setup::START;
 use crate::support::{Home, Trial};
-use crate::world::START;
 use chance::{Chance, setting};
 use counts::CampaignCounts;
 use daybook_clock::Stopwatch;

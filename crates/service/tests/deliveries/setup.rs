@@ -18,46 +18,46 @@ const TIMEOUT: Duration = Duration::from_secs(600);
 const IMPATIENT: Duration = Duration::from_millis(250);
 
 /// A service with a product, and the dispatcher of its messages.
-pub struct World {
+pub struct DeliverySetup {
     pub trial: Trial,
     pub dispatcher: Dispatcher,
 }
 
-impl World {
+impl DeliverySetup {
     /// Starts at [`START`], with batches of a minute.
-    pub async fn new(home: Home) -> World {
-        World::with(home, Settings::default()).await
+    pub async fn new(home: Home) -> DeliverySetup {
+        DeliverySetup::with(home, Settings::default()).await
     }
 
     /// Starts at [`START`], sending every message at once.
-    pub async fn at_once(home: Home) -> World {
-        World::with(home, Settings { batch_interval: Duration::ZERO, ..Settings::default() }).await
+    pub async fn at_once(home: Home) -> DeliverySetup {
+        DeliverySetup::with(home, Settings { batch_interval: Duration::ZERO, ..Settings::default() }).await
     }
 
-    pub async fn with(home: Home, settings: Settings) -> World {
+    pub async fn with(home: Home, settings: Settings) -> DeliverySetup {
         let trial = Trial::at(home, START).await;
         trial.product("auto-12", json!({})).await;
-        World::over(trial, settings)
+        DeliverySetup::over(trial, settings)
     }
 
     /// The same, with a short timeout, for receivers that do not answer.
-    pub async fn impatient(home: Home) -> World {
+    pub async fn impatient(home: Home) -> DeliverySetup {
         let trial = Trial::at(home, START).await;
         trial.product("auto-12", json!({})).await;
-        World::waiting(trial, Settings { batch_interval: Duration::ZERO, ..Settings::default() }, IMPATIENT)
+        DeliverySetup::waiting(trial, Settings { batch_interval: Duration::ZERO, ..Settings::default() }, IMPATIENT)
     }
 
     /// Sends the messages of a service.
-    pub fn over(trial: Trial, settings: Settings) -> World {
-        World::waiting(trial, settings, TIMEOUT)
+    pub fn over(trial: Trial, settings: Settings) -> DeliverySetup {
+        DeliverySetup::waiting(trial, settings, TIMEOUT)
     }
 
-    fn waiting(mut trial: Trial, settings: Settings, timeout: Duration) -> World {
+    fn waiting(mut trial: Trial, settings: Settings, timeout: Duration) -> DeliverySetup {
         let guard = Guard { dev: true, networks: Vec::new() };
         let sending = sender::Settings { guard, timeout, ..sender::Settings::default() };
         trial.service = trial.service.with_sender(Sender::new(sending, Arc::new(System::default())).expect("a sender"));
         let dispatcher = trial.service.dispatcher(settings).expect("it has a sender");
-        World { trial, dispatcher }
+        DeliverySetup { trial, dispatcher }
     }
 
     /// Subscribes a receiver to all events, and returns the subscription's UUID.

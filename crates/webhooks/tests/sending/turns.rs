@@ -30,19 +30,19 @@ impl Resolve for Names {
     }
 }
 
-struct World {
+struct LookupSetup {
     receiver: Receiver,
     names: Arc<Names>,
     sender: Sender,
 }
 
-impl World {
-    fn new(timeout: Duration) -> World {
+impl LookupSetup {
+    fn new(timeout: Duration) -> LookupSetup {
         let receiver = Receiver::start(Behaviour::status(200));
         let names = Arc::new(Names { receiver: receiver.address(), silent: AtomicUsize::new(0) });
         let guard = Guard { dev: true, networks: Vec::new() };
         let sender = sender_with(Settings { guard, timeout, ..Settings::default() }, names.clone());
-        World { receiver, names, sender }
+        LookupSetup { receiver, names, sender }
     }
 
     fn silent(&self) -> usize {
@@ -72,37 +72,37 @@ async fn soon(reply: impl Future<Output = Reply>) -> Reply {
 
 #[tokio::test]
 async fn an_address_needs_no_turn() {
-    let world = World::new(GENEROUS);
-    let others = world.hold_up(40, 32).await;
-    let pool = world.sender.pool_of(1, &world.receiver.url());
+    let setup = LookupSetup::new(GENEROUS);
+    let others = setup.hold_up(40, 32).await;
+    let pool = setup.sender.pool_of(1, &setup.receiver.url());
     assert_eq!(soon(pool.post(message(b"{}"))).await.status, Some(200));
-    assert_eq!(world.silent(), 32);
+    assert_eq!(setup.silent(), 32);
     others.iter().for_each(JoinHandle::abort);
 }
 
 #[tokio::test]
 async fn a_name_that_was_answered_waits_for_none_that_was_not() {
-    let world = World::new(GENEROUS);
-    let pool = |path: &str| world.sender.pool_of(1, &format!("http://hooks.example/{path}"));
+    let setup = LookupSetup::new(GENEROUS);
+    let pool = |path: &str| setup.sender.pool_of(1, &format!("http://hooks.example/{path}"));
     let first = pool("first");
     assert_eq!(first.post(message(b"{}")).await.status, Some(200));
-    let others = world.hold_up(40, 32).await;
+    let others = setup.hold_up(40, 32).await;
     // Another URL of the host has no connection yet.
     let second = pool("second");
     assert_eq!(soon(second.post(message(b"{}"))).await.status, Some(200));
-    assert_eq!((world.receiver.counts().accepted, world.silent()), (2, 32));
+    assert_eq!((setup.receiver.counts().accepted, setup.silent()), (2, 32));
     others.iter().for_each(JoinHandle::abort);
 }
 
 #[tokio::test]
 async fn the_urls_of_one_host_have_few_of_the_turns() {
-    let world = World::new(GENEROUS);
-    let others: Vec<_> = (0..40).map(|number| world.send(format!("http://silent.example/{number}"))).collect();
-    while world.silent() < 4 {
+    let setup = LookupSetup::new(GENEROUS);
+    let others: Vec<_> = (0..40).map(|number| setup.send(format!("http://silent.example/{number}"))).collect();
+    while setup.silent() < 4 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(soon(world.sender.pool_of(1, "http://new.example/").post(message(b"{}"))).await.status, Some(200));
-    assert_eq!(world.silent(), 4);
+    assert_eq!(soon(setup.sender.pool_of(1, "http://new.example/").post(message(b"{}"))).await.status, Some(200));
+    assert_eq!(setup.silent(), 4);
     others.iter().for_each(JoinHandle::abort);
 }
 
@@ -111,10 +111,10 @@ async fn the_urls_of_one_host_have_few_of_the_turns() {
 #[tokio::test]
 async fn waiting_for_a_turn_is_no_part_of_an_attempt() {
     let limit = Duration::from_secs(3);
-    let world = World::new(limit);
-    let others = world.hold_up(64, 32).await;
-    let reply = world.send("http://new.example/".to_owned()).await.expect("it ends");
-    assert_eq!((reply.status, world.silent()), (Some(200), 64), "{reply:?}");
+    let setup = LookupSetup::new(limit);
+    let others = setup.hold_up(64, 32).await;
+    let reply = setup.send("http://new.example/".to_owned()).await.expect("it ends");
+    assert_eq!((reply.status, setup.silent()), (Some(200), 64), "{reply:?}");
     assert!(reply.latency < limit, "{reply:?}");
     for other in others {
         let reply = other.await.expect("it ends");

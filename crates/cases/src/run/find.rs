@@ -1,6 +1,6 @@
 //! Fetches the results of a case from the service that played it.
 
-use super::world::{World, json_of};
+use super::in_memory_server::{InMemoryServer, json_of};
 use crate::describe;
 use crate::findings::{Findings, Wanted};
 use crate::scenario::Scenario;
@@ -11,7 +11,7 @@ use daybook_service::problem::Problem;
 use daybook_service::{ItemQuery, Service};
 use serde_json::Value;
 
-impl World {
+impl InMemoryServer {
     /// The results of a case.
     pub async fn find(
         &self,

@@ -5,7 +5,7 @@
 //! moves its clock from event to event, and each event is processed when it is recorded. In both modes the case ends
 //! with the clock at its last event or roll, and every message sent.
 
-use super::world::{Stage, World, json_of, text_of};
+use super::in_memory_server::{CaseOrganization, InMemoryServer, json_of, text_of};
 use crate::describe;
 use crate::findings::{Findings, Wanted};
 use crate::judge::judge;
@@ -37,39 +37,42 @@ impl Refused {
     }
 }
 
-impl World {
-    /// Plays a case and judges it. An `Err` means that this world is broken, not the case.
+impl InMemoryServer {
+    /// Plays a case and judges it. An `Err` means that this server is broken, not the case.
     pub async fn play(&mut self, case: &Scenario, wanted: Wanted) -> Result<(Outcome, Option<Findings>), Problem> {
         let begins_at = match case.mode {
             Mode::Migration => case.ends_at().time,
             Mode::Live => case.account_effective_at.time,
         };
-        let stage = self.set_stage(begins_at).await?;
+        let organization = self.create_organization(begins_at).await?;
         let mut played = Played::default();
-        let performed = Performance { world: self, stage: &stage, case, played: &mut played }.perform().await;
+        let performed =
+            Performance { server: self, organization: &organization, case, played: &mut played }.perform().await;
         let (differences, findings) = match (performed, &played.account) {
             (Ok(()), Some(account)) => {
                 if wanted.webhooks {
                     self.send().await?;
                 }
-                let findings = self.find(&stage.who, account, case, wanted).await?;
+                let findings = self.find(&organization.who, account, case, wanted).await?;
                 (judge(case, &findings), Some(findings))
             }
             (Ok(()), None) => (Vec::new(), None),
             (Err(refused), _) => (vec![refused.difference()], None),
         };
         let timeline = match &played.account {
-            Some(account) if !differences.is_empty() => describe::timeline(&self.events(&stage.who, account).await?),
+            Some(account) if !differences.is_empty() => {
+                describe::timeline(&self.events(&organization.who, account).await?)
+            }
             _ => Vec::new(),
         };
-        self.clear_stage(&stage, played.product.as_deref()).await?;
+        self.clear_organization(&organization, played.product.as_deref()).await?;
         Ok((Outcome::new(case, differences, timeline), findings))
     }
 }
 
 struct Performance<'a> {
-    world: &'a World,
-    stage: &'a Stage,
+    server: &'a InMemoryServer,
+    organization: &'a CaseOrganization,
     case: &'a Scenario,
     played: &'a mut Played,
 }
@@ -91,7 +94,7 @@ impl Performance<'_> {
     }
 
     async fn make_product(&mut self) -> Result<String, Refused> {
-        let (lines, service) = (&self.case.lines.product, &self.world.service);
+        let (lines, service) = (&self.case.lines.product, &self.server.service);
         let what = || "creating the product".to_owned();
         if let Some(id) = self.case.existing_product() {
             let why = format!(
@@ -100,7 +103,7 @@ impl Performance<'_> {
             return Err(Refused { line: lines.whole, what: what(), why });
         }
         let made = match read(&self.case.product) {
-            Ok(form) => service.create_product(&self.stage.who, None, form).await,
+            Ok(form) => service.create_product(&self.organization.who, None, form).await,
             Err(problem) => Err(problem),
         };
         let id = made.and_then(|made| Ok(text_of(&json_of(&made)?, "product_id")));
@@ -111,7 +114,7 @@ impl Performance<'_> {
 
     /// A product may start in migration mode by its own configuration; the case's mode overrides it.
     async fn hold(&self, product: &str, on: bool) -> Result<(), Refused> {
-        let held = self.world.hold(&self.stage.who, product, on).await;
+        let held = self.server.hold(&self.organization.who, product, on).await;
         let what = || format!("turning migration mode {}", if on { "on" } else { "off" });
         held.map_err(|problem| refused(self.case.lines.product.whole, what(), &problem))
     }
@@ -119,7 +122,7 @@ impl Performance<'_> {
     async fn make_customer(&self) -> Result<Option<String>, Refused> {
         let Some(customer) = &self.case.customer else { return Ok(None) };
         let made = match read(customer) {
-            Ok(form) => self.world.service.create_customer(&self.stage.who, None, form).await,
+            Ok(form) => self.server.service.create_customer(&self.organization.who, None, form).await,
             Err(problem) => Err(problem),
         };
         let id = made.and_then(|made| Ok(text_of(&json_of(&made)?, "customer_id")));
@@ -139,7 +142,7 @@ impl Performance<'_> {
             }
         }
         let opened = match read(&body) {
-            Ok(form) => self.world.service.create_account(&self.stage.who, None, form).await,
+            Ok(form) => self.server.service.create_account(&self.organization.who, None, form).await,
             Err(problem) => Err(problem),
         };
         let id = opened.and_then(|opened| Ok(text_of(&json_of(&opened)?, "account_id")));
@@ -153,26 +156,26 @@ impl Performance<'_> {
         if self.case.mode == Mode::Live {
             // Submitting an event brings the account up to the clock. A roll submits nothing, so it does that
             // explicitly.
-            self.world.clock.set(event.comes_in_at().time);
+            self.server.clock.set(event.comes_in_at().time);
             if event.input.kind == Kind::Roll {
                 self.go_to(event.comes_in_at().time).await?;
             }
         }
-        let (service, at) = (&self.world.service, &event.effective_at.text);
-        let submitted = submit(service, &self.stage.who, account, &event.input, at).await;
+        let (service, at) = (&self.server.service, &event.effective_at.text);
+        let submitted = submit(service, &self.organization.who, account, &event.input, at).await;
         submitted.map_err(|problem| refused(event.line, describe::event(event), &problem))
     }
 
     async fn go_to(&self, now: daybook_engine::time::Time) -> Result<(), Refused> {
         let what = || "processing due events".to_owned();
-        self.world.go_to(now).await.map_err(|problem| refused(self.case.lines.account.whole, what(), &problem))
+        self.server.go_to(now).await.map_err(|problem| refused(self.case.lines.account.whole, what(), &problem))
     }
 
     /// A release reports inputs that could not be applied; loading them reported no error.
     async fn check_release(&self, product: &str) -> Result<(), Refused> {
         let line = self.case.lines.account.whole;
         let what = || "releasing the loaded events".to_owned();
-        let progress = self.world.service.get_migration_mode(&self.stage.who, product).await;
+        let progress = self.server.service.get_migration_mode(&self.organization.who, product).await;
         let progress = progress.and_then(|progress| json_of(&progress));
         let progress = progress.map_err(|problem| refused(line, what(), &problem))?;
         not_released(self.case, &progress).map_or(Ok(()), Err)

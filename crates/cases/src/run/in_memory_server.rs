@@ -1,7 +1,7 @@
-//! A world in which cases are played: the real service, store and dispatcher, in memory, with a receiver.
+//! A server in which cases are played: the real service, store and dispatcher, in memory, with a receiver.
 //!
-//! Opening a world takes longer than playing a case, so one world plays many cases in sequence, each in its own
-//! organization. The world's clock is set to the times of the current case. So each case is cleaned up at its end;
+//! Opening a server takes longer than playing a case, so one server plays many cases in sequence, each in its own
+//! organization. The server's clock is set to the times of the current case. So each case is cleaned up at its end;
 //! otherwise its accounts would continue in the next case's time.
 
 use super::inbox::Inbox;
@@ -17,16 +17,16 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A database that exists as long as its world.
+/// A database that exists as long as its server.
 const DATABASE: &str = "sqlite::memory:";
 /// The key for secrets of a database that only this process sees.
 const SECRETS_KEY: [u8; 32] = *b"a key for what is never kept    ";
-/// After this many cases a new world is opened: searching for due work and for messages to send visits every
+/// After this many cases a new server is opened: searching for due work and for messages to send visits every
 /// organization. Of 4, 16, 64 and 256 this value took the least time for a thousand cases.
 const MOST_PLAYED: usize = 64;
 
 /// Service, clock, dispatcher and receiver.
-pub(super) struct World {
+pub(super) struct InMemoryServer {
     pub service: Service,
     pub clock: Arc<Manual>,
     pub dispatcher: Dispatcher,
@@ -34,14 +34,14 @@ pub(super) struct World {
     played: usize,
 }
 
-/// The organization of one case in a world.
-pub(super) struct Stage {
+/// The organization of one case.
+pub(super) struct CaseOrganization {
     pub who: Caller,
     subscription: String,
 }
 
-impl World {
-    pub async fn open() -> Result<World, Problem> {
+impl InMemoryServer {
+    pub async fn open() -> Result<InMemoryServer, Problem> {
         let clock = Arc::new(Manual::at(Time::from_seconds(0)));
         let service = Service::open(DATABASE, clock.clone(), &SECRETS_KEY).await?;
         let inbox = Arc::new(Inbox::default());
@@ -49,7 +49,7 @@ impl World {
             .map_err(|error| Problem::internal(format!("messages cannot be sent: {error}")))?;
         let service = service.with_sender(sender);
         let dispatcher = service.dispatcher(Settings { batch_interval: Duration::ZERO, ..Settings::default() })?;
-        Ok(World { service, clock, dispatcher, inbox, played: 0 })
+        Ok(InMemoryServer { service, clock, dispatcher, inbox, played: 0 })
     }
 
     /// Whether it has played enough cases.
@@ -59,7 +59,7 @@ impl World {
 
     /// Creates an organization for a case that begins at a point in time, and subscribes the receiver to all its
     /// events.
-    pub async fn set_stage(&mut self, begins_at: Time) -> Result<Stage, Problem> {
+    pub async fn create_organization(&mut self, begins_at: Time) -> Result<CaseOrganization, Problem> {
         self.played += 1;
         self.clock.set(begins_at);
         let name = format!("case {}", self.played);
@@ -70,7 +70,7 @@ impl World {
         // The URL is only a name here: the sender passes everything to the receiver.
         let url = json!({ "webhook_url": format!("http://127.0.0.1:1/{}", self.played) });
         let subscription = self.service.subscribe(&who, None, crate::submit::read(&url)?).await?;
-        Ok(Stage { who, subscription: text_of(&json_of(&subscription)?, "webhook_uuid") })
+        Ok(CaseOrganization { who, subscription: text_of(&json_of(&subscription)?, "webhook_uuid") })
     }
 
     /// Sets the clock, and processes everything that is due.
@@ -86,11 +86,15 @@ impl World {
     }
 
     /// Cleans up after a case: no work of it falls due later, and no message is sent.
-    pub async fn clear_stage(&self, stage: &Stage, product: Option<&str>) -> Result<(), Problem> {
+    pub async fn clear_organization(
+        &self,
+        organization: &CaseOrganization,
+        product: Option<&str>,
+    ) -> Result<(), Problem> {
         if let Some(product) = product {
-            self.hold(&stage.who, product, true).await?;
+            self.hold(&organization.who, product, true).await?;
         }
-        self.service.delete_subscription(&stage.who, None, &stage.subscription).await.map(drop)
+        self.service.delete_subscription(&organization.who, None, &organization.subscription).await.map(drop)
     }
 
     /// Turns migration mode on or off.

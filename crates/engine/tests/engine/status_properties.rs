@@ -14,7 +14,7 @@ use daybook_engine::time::Time;
 use daybook_engine::timeline::Input;
 use daybook_testkit::book::Book;
 use daybook_testkit::campaign::holds;
-use daybook_testkit::history::{self, Life, Told};
+use daybook_testkit::history::{self, HistoryInput, Life};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -160,7 +160,7 @@ fn payer() -> impl Strategy<Value = Payer> {
 
 impl Payer {
     /// One payment in each period, of at most its instalment.
-    fn inputs(&self) -> Vec<Told> {
+    fn inputs(&self) -> Vec<HistoryInput> {
         let plan = self.terms.installment();
         let due = |instalment: u32| self.terms.close_of(plan.dates.due_day(instalment));
         let mut inputs = Vec::new();
@@ -179,7 +179,7 @@ impl Payer {
     }
 
     /// The account after all of its instalments.
-    fn book(&self, inputs: &[Told]) -> Book {
+    fn book(&self, inputs: &[HistoryInput]) -> Book {
         let mut book = Book::held(self.terms.clone());
         for (_, at, name, input) in inputs {
             book.submit(name, *at, input.clone()).unwrap();

@@ -12,7 +12,7 @@ use crate::common::api_client::{ApiClient, until};
 use crate::common::installation::Installation;
 use crate::common::loans::{line, loan, make_product, payments_of};
 use daybook_clock::Stopwatch;
-use daybook_testkit::server::{Answer, Server};
+use daybook_testkit::server::{Server, ServerResponse};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
@@ -108,7 +108,7 @@ impl Large<'_> {
     fn open(&self, product: &str, name: &str, count: usize, from: &str) {
         let lines = (0..count).map(|number| line("/accounts", &loan(product, &format!("{name}-{number}"), from)));
         let body: String = lines.map(|line| format!("{line}\n")).collect();
-        let answer: Answer = self.server.post_lines("/bulk", &self.secret, &body);
+        let answer: ServerResponse = self.server.post_lines("/bulk", &self.secret, &body);
         assert!([200, 503].contains(&answer.status), "{}", answer.text);
         if !product.starts_with("held") {
             self.wait_for(product);

@@ -9,7 +9,7 @@
 mod bell;
 mod said;
 
-pub use said::{Answer, Request};
+pub use said::{PreparedResponse, Request};
 
 use bell::Bell;
 use std::net::{SocketAddr, TcpListener};
@@ -53,35 +53,35 @@ pub enum Behaviour {
 }
 
 /// Makes the response to a request from its number and its body.
-pub type AnswerFn = dyn Fn(usize, &[u8]) -> Answer + Send + Sync;
+pub type AnswerFn = dyn Fn(usize, &[u8]) -> PreparedResponse + Send + Sync;
 
 impl Behaviour {
     /// Always the same status.
     pub fn status(status: u16) -> Behaviour {
-        Behaviour::answers(move |_, _| Answer::status(status))
+        Behaviour::answers(move |_, _| PreparedResponse::status(status))
     }
 
     /// These statuses in turn; then the last one repeatedly.
     pub fn statuses(statuses: &[u16]) -> Behaviour {
         assert!(!statuses.is_empty(), "there is a last status");
         let statuses = statuses.to_vec();
-        Behaviour::answers(move |number, _| Answer::status(statuses[number.min(statuses.len() - 1)]))
+        Behaviour::answers(move |number, _| PreparedResponse::status(statuses[number.min(statuses.len() - 1)]))
     }
 
     /// The result of a function.
-    pub fn answers(answer: impl Fn(usize, &[u8]) -> Answer + Send + Sync + 'static) -> Behaviour {
+    pub fn answers(answer: impl Fn(usize, &[u8]) -> PreparedResponse + Send + Sync + 'static) -> Behaviour {
         Behaviour::Answers(Arc::new(answer))
     }
 
     /// The result of a slow function.
-    pub fn slowly(answer: impl Fn(usize, &[u8]) -> Answer + Send + Sync + 'static) -> Behaviour {
+    pub fn slowly(answer: impl Fn(usize, &[u8]) -> PreparedResponse + Send + Sync + 'static) -> Behaviour {
         Behaviour::Slowly(Arc::new(answer))
     }
 
     /// Redirects every request.
     pub fn redirect(status: u16, location: &str) -> Behaviour {
         let location = location.to_owned();
-        Behaviour::answers(move |_, _| Answer::status(status).with("location", &location))
+        Behaviour::answers(move |_, _| PreparedResponse::status(status).with("location", &location))
     }
 
     /// Responds with bytes that are not HTTP.

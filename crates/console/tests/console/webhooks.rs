@@ -5,7 +5,7 @@ use daybook_service::access::Role;
 use daybook_service::webhooks::dispatcher;
 use daybook_service::webhooks::guard::{Guard, System};
 use daybook_service::webhooks::sender::{self, Sender};
-use daybook_testkit::receiver::{Answer, Behaviour, Receiver};
+use daybook_testkit::receiver::{Behaviour, PreparedResponse, Receiver};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -82,7 +82,8 @@ async fn pages_say_what_to_do_when_there_is_nothing() {
 #[tokio::test]
 async fn a_message_is_shown_with_what_was_tried_and_sent_again() {
     let setup = ConsoleSetup::sending().await;
-    let refusing = Behaviour::answers(|_, _| Answer::status(422).saying(b"<script>alert(1)</script> no thank you"));
+    let refusing =
+        Behaviour::answers(|_, _| PreparedResponse::status(422).saying(b"<script>alert(1)</script> no thank you"));
     let (good, bad) = (Receiver::start(Behaviour::status(200)), Receiver::start(refusing));
     let (good_uuid, bad_uuid) = (setup.subscribe(&good.url(), &[]).await, setup.subscribe(&bad.url(), &[]).await);
     setup.announce("zoe").await;
@@ -257,8 +258,8 @@ async fn pages_are_led_through_and_taken_away_whole() {
 async fn a_held_url_is_shown_as_such_and_sent_to_at_once_if_asked() {
     let setup = ConsoleSetup::sending().await;
     let receiver = Receiver::start(Behaviour::answers(|number, _| match number {
-        0 => Answer::status(429).with("retry-after", "7200"),
-        _ => Answer::status(200),
+        0 => PreparedResponse::status(429).with("retry-after", "7200"),
+        _ => PreparedResponse::status(200),
     }));
     let uuid = setup.subscribe(&receiver.url(), &[]).await;
     for name in ["zoe", "yan"] {

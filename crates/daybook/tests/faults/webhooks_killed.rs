@@ -22,7 +22,7 @@ use crate::webhooks_installation::{
     wait_until_sent,
 };
 use daybook_testkit::postgres;
-use daybook_testkit::receiver::{Answer, Behaviour, Receiver};
+use daybook_testkit::receiver::{Behaviour, PreparedResponse, Receiver};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -60,7 +60,7 @@ impl Gate {
             while number >= gate.0.load(Ordering::SeqCst) {
                 thread::sleep(Duration::from_millis(1));
             }
-            Answer::status(status)
+            PreparedResponse::status(status)
         })
     }
 

@@ -10,7 +10,7 @@ use crate::common::loans::line;
 use crate::webhooks_installation::{AT_ONCE, LATER, WebhooksInstallation, subscribe};
 use daybook_clock::Stopwatch;
 use daybook_testkit::postgres;
-use daybook_testkit::receiver::{Answer, Behaviour, Receiver};
+use daybook_testkit::receiver::{Behaviour, PreparedResponse, Receiver};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -55,7 +55,7 @@ fn limited(limit: Limit, answer_ms: u64, says: bool, seen: &Arc<Mutex<Seen>>) ->
             };
             if is_full {
                 seen.refused += 1;
-                let answer = Answer::status(429);
+                let answer = PreparedResponse::status(429);
                 return if says { answer.with("retry-after", "1") } else { answer };
             }
             seen.taken.push(now);
@@ -63,7 +63,7 @@ fn limited(limit: Limit, answer_ms: u64, says: bool, seen: &Arc<Mutex<Seen>>) ->
         }
         thread::sleep(Duration::from_millis(answer_ms));
         seen.lock().expect("no answer panics").busy -= 1;
-        Answer::status(200)
+        PreparedResponse::status(200)
     }))
 }
 

@@ -11,7 +11,7 @@ use crate::webhooks_installation::{
 };
 use daybook_clock::Stopwatch;
 use daybook_testkit::postgres;
-use daybook_testkit::receiver::{Answer, Behaviour, Receiver};
+use daybook_testkit::receiver::{Behaviour, PreparedResponse, Receiver};
 use std::thread;
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ fn within(most_ms: u64) -> Receiver {
     Receiver::start(Behaviour::slowly(move |number, _| {
         let wait = Chance::of_seed(number as u64 ^ most_ms).below(most_ms);
         thread::sleep(Duration::from_millis(wait));
-        Answer::status(200)
+        PreparedResponse::status(200)
     }))
 }
 

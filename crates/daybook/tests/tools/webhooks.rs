@@ -3,7 +3,7 @@
 use crate::common::api_client::until;
 use crate::common::loans::{loan, make_product};
 use crate::support::DevServer;
-use daybook_testkit::receiver::{Answer, Behaviour, Receiver};
+use daybook_testkit::receiver::{Behaviour, PreparedResponse, Receiver};
 use serde_json::{Value, json};
 
 fn subscribed(dev_server: &DevServer, receiver: &Receiver) -> String {
@@ -63,7 +63,7 @@ fn messages_are_searched_and_replayed_by_account_event_and_time() {
     let dev_server = DevServer::open();
     // It accepts messages about customers.
     let receiver = Receiver::start(Behaviour::answers(|_, body| {
-        Answer::status(if String::from_utf8_lossy(body).contains("account_create") { 404 } else { 200 })
+        PreparedResponse::status(if String::from_utf8_lossy(body).contains("account_create") { 404 } else { 200 })
     }));
     let form = json!({ "webhook_url": receiver.url(), "filter_events": ["account_create", "customer_create"] });
     let made = dev_server.client.put("/organization/subscribe", &form).json();

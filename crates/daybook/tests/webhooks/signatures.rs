@@ -14,7 +14,7 @@ use crate::common::chance::{Chance, seed, setting};
 use crate::oddities;
 use crate::verifiers::{Evidence, verify_elsewhere};
 use crate::webhook_server::WebhookServer;
-use daybook_testkit::receiver::{Answer, Behaviour, Receiver, Request};
+use daybook_testkit::receiver::{Behaviour, PreparedResponse, Receiver, Request};
 use serde_json::json;
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
@@ -77,7 +77,7 @@ fn hesitant() -> Receiver {
     let seen = Mutex::new(HashSet::new());
     Receiver::start(Behaviour::answers(move |_, body| {
         let is_new = seen.lock().expect("no answer panicked").insert(body.to_vec());
-        Answer::status(if is_new { 500 } else { 200 })
+        PreparedResponse::status(if is_new { 500 } else { 200 })
     }))
 }
 

@@ -169,7 +169,7 @@ async fn a_replay_interrupted_by_a_pause_loses_nothing(home: Home) {
     statuses.push(401);
     receiver.behave(Behaviour::answers({
         let statuses = statuses.clone();
-        move |number, _| daybook_testkit::receiver::Answer::status(statuses[number.min(20)])
+        move |number, _| daybook_testkit::receiver::PreparedResponse::status(statuses[number.min(20)])
     }));
     setup.send().await;
     let taken: Vec<String> = names(&receiver)[..20].to_vec();

@@ -6,7 +6,7 @@
 
 use crate::setup::{DeliverySetup, minutes};
 use crate::support::{Home, on_both};
-use daybook_testkit::receiver::{Answer, Behaviour, Receiver};
+use daybook_testkit::receiver::{Behaviour, PreparedResponse, Receiver};
 use daybook_webhooks::dispatcher::Settings;
 use std::time::Duration;
 
@@ -21,13 +21,13 @@ fn trial(wait: Duration) -> Receiver {
     Receiver::start(Behaviour::answers(move |number, body| {
         let is_second = String::from_utf8_lossy(body).contains("\"name_last\":\"Second\"");
         if number == 0 {
-            return Answer::status(500);
+            return PreparedResponse::status(500);
         }
         if is_second && number <= 2 {
             std::thread::sleep(wait);
-            return Answer::status(500);
+            return PreparedResponse::status(500);
         }
-        Answer::status(200)
+        PreparedResponse::status(200)
     }))
 }
 

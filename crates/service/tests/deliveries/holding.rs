@@ -3,7 +3,7 @@
 use crate::setup::{DeliverySetup, days, minutes, names};
 use crate::support::{Home, form_of, json_of, on_both, time};
 use daybook_service::paging::Paging;
-use daybook_testkit::receiver::{Answer, Behaviour, Receiver};
+use daybook_testkit::receiver::{Behaviour, PreparedResponse, Receiver};
 use daybook_webhooks::dispatcher::Settings;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -23,8 +23,8 @@ const DAY_LATER: &str = "2026-04-02T12:00:30Z";
 /// Answers 429 to the first message with this `Retry-After`, and accepts all others.
 fn refusing_once(seconds: &'static str) -> Receiver {
     Receiver::start(Behaviour::answers(move |number, _| match number {
-        0 => Answer::status(429).with("retry-after", seconds),
-        _ => Answer::status(200),
+        0 => PreparedResponse::status(429).with("retry-after", seconds),
+        _ => PreparedResponse::status(200),
     }))
 }
 
@@ -97,9 +97,9 @@ async fn resending_a_message_that_waits_lifts_the_hold(home: Home) {
 async fn a_replay_lifts_the_hold(home: Home) {
     let setup = DeliverySetup::at_once(home).await;
     let receiver = Receiver::start(Behaviour::answers(|number, _| match number {
-        0 => Answer::status(400),
-        1 => Answer::status(429).with("retry-after", "3600"),
-        _ => Answer::status(200),
+        0 => PreparedResponse::status(400),
+        1 => PreparedResponse::status(429).with("retry-after", "3600"),
+        _ => PreparedResponse::status(200),
     }));
     let uuid = setup.subscribe(&receiver).await;
     for name in ["A", "B", "C"] {

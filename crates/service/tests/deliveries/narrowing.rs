@@ -6,7 +6,7 @@ use crate::support::{Home, form_of, json_of, list, on_both};
 use daybook_service::form::fields::SearchState;
 use daybook_service::paging::Paging;
 use daybook_service::webhooks::searching::MessageQuery;
-use daybook_testkit::receiver::{Answer, Behaviour, Receiver};
+use daybook_testkit::receiver::{Behaviour, PreparedResponse, Receiver};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,7 +38,7 @@ fn failing_when(open: &Arc<AtomicBool>) -> Behaviour {
         while !open.load(Ordering::SeqCst) {
             std::thread::sleep(Duration::from_millis(1));
         }
-        Answer::status(500)
+        PreparedResponse::status(500)
     })
 }
 
@@ -115,7 +115,7 @@ async fn one_that_fails_long_after_the_filter_was_narrowed_is_dropped(home: Home
         while is_slow && !opened.load(Ordering::SeqCst) {
             std::thread::sleep(Duration::from_millis(1));
         }
-        Answer::status(if is_slow { 500 } else { 200 })
+        PreparedResponse::status(if is_slow { 500 } else { 200 })
     }));
     setup.announce("Slow").await;
     let sending = settle(&setup);
@@ -307,7 +307,7 @@ async fn one_that_is_refused_or_tried_after_the_filter_was_narrowed_is_dropped(h
             while !opened.load(Ordering::SeqCst) {
                 std::thread::sleep(Duration::from_millis(1));
             }
-            Answer::status(status)
+            PreparedResponse::status(status)
         }));
         let sent = receiver.counts().requests;
         let sending = settle(&setup);

@@ -3,7 +3,7 @@
 use crate::setup::{DeliverySetup, body, days, minutes, names, seconds};
 use crate::support::{Home, json_of, list, on_both};
 use daybook_service::{DeliveryQuery, paging::Paging};
-use daybook_testkit::receiver::{Answer, Behaviour, Receiver};
+use daybook_testkit::receiver::{Behaviour, PreparedResponse, Receiver};
 use daybook_webhooks::dispatcher::Settings;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -192,9 +192,9 @@ async fn each_message_is_tried_again_at_its_own_moments(home: Home) {
 async fn retry_after_lengthens_a_step(home: Home) {
     let setup = DeliverySetup::at_once(home).await;
     let receiver = Receiver::start(Behaviour::answers(|number, _| match number {
-        0 => Answer::status(429).with("retry-after", "100"),
-        1 => Answer::status(503).with("retry-after", "999999"),
-        _ => Answer::status(200),
+        0 => PreparedResponse::status(429).with("retry-after", "100"),
+        1 => PreparedResponse::status(503).with("retry-after", "999999"),
+        _ => PreparedResponse::status(200),
     }));
     setup.subscribe(&receiver).await;
     setup.announce("Ada").await;
@@ -212,9 +212,9 @@ async fn retry_after_lengthens_a_step(home: Home) {
 async fn a_429_says_when_the_message_is_really_tried_again(home: Home) {
     let setup = DeliverySetup::at_once(home).await;
     let receiver = Receiver::start(Behaviour::answers(|number, _| match number {
-        0 => Answer::status(429).with("retry-after", "3600"),
-        1 => Answer::status(429).with("retry-after", "5"),
-        _ => Answer::status(200),
+        0 => PreparedResponse::status(429).with("retry-after", "3600"),
+        1 => PreparedResponse::status(429).with("retry-after", "5"),
+        _ => PreparedResponse::status(200),
     }));
     let uuid = setup.subscribe(&receiver).await;
     setup.announce("Ada").await;

@@ -3,7 +3,7 @@
 use crate::log_lines;
 use crate::setup::{DeliverySetup, minutes, seconds};
 use crate::support::{Home, on_both};
-use daybook_testkit::receiver::{Answer, Behaviour, Receiver};
+use daybook_testkit::receiver::{Behaviour, PreparedResponse, Receiver};
 use daybook_webhooks::dispatcher::{Dispatcher, Settings};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -94,9 +94,9 @@ async fn a_retry_that_is_overdue_for_more_than_a_minute_is_counted_and_logged(ho
 async fn what_waits_because_the_url_asked_for_patience_is_not_overdue(home: Home) {
     log_lines::keep();
     let receiver = Receiver::start(Behaviour::answers(|number, _| match number {
-        0 => Answer::status(500),
-        1 => Answer::status(429).with("retry-after", "3600"),
-        _ => Answer::status(200),
+        0 => PreparedResponse::status(500),
+        1 => PreparedResponse::status(429).with("retry-after", "3600"),
+        _ => PreparedResponse::status(200),
     }));
     let setup = DeliverySetup::at_once(home).await;
     let uuid = setup.subscribe(&receiver).await;
@@ -130,7 +130,7 @@ async fn a_dispatcher_that_runs_looks_for_overdue_retries(home: Home) {
         while !is_open.load(Ordering::SeqCst) {
             std::thread::sleep(Duration::from_millis(1));
         }
-        Answer::status(200)
+        PreparedResponse::status(200)
     }));
     setup.trial.clock.set(setup.trial.clock_now().plus_micros(180_000_000));
     let (stop, stopped) = watch::channel(false);

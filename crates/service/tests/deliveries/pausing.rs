@@ -2,7 +2,7 @@
 
 use crate::setup::{DeliverySetup, events, minutes, names, seconds};
 use crate::support::{Home, on_both};
-use daybook_testkit::receiver::{Answer, Behaviour, Receiver};
+use daybook_testkit::receiver::{Behaviour, PreparedResponse, Receiver};
 use serde_json::{Value, json};
 
 on_both!(
@@ -35,7 +35,7 @@ fn active(pending: u64, dead: u64) -> (String, Value, u64, u64) {
 fn fails_for(name: &'static str) -> Behaviour {
     Behaviour::answers(move |_, body| {
         let is_bad = String::from_utf8_lossy(body).contains(&format!("\"name_last\":\"{name}"));
-        Answer::status(if is_bad { 500 } else { 200 })
+        PreparedResponse::status(if is_bad { 500 } else { 200 })
     })
 }
 
@@ -232,7 +232,7 @@ async fn what_is_under_way_at_a_pause_is_no_dead_letter(home: Home) {
         if number == 0 {
             held.lock().expect("nobody panics").recv().expect("it is let go");
         }
-        Answer::status(200)
+        PreparedResponse::status(200)
     }));
     let uuid = setup.subscribe(&receiver).await;
     for name in ["A", "B", "C"] {
@@ -261,8 +261,8 @@ async fn what_is_under_way_at_a_pause_is_no_dead_letter(home: Home) {
 async fn too_many_requests_pause_nothing_and_hold_the_url(home: Home) {
     let setup = DeliverySetup::at_once(home).await;
     let receiver = Receiver::start(Behaviour::answers(|number, _| match number {
-        0..=39 => Answer::status(429).with("retry-after", "20"),
-        _ => Answer::status(200),
+        0..=39 => PreparedResponse::status(429).with("retry-after", "20"),
+        _ => PreparedResponse::status(200),
     }));
     let uuid = setup.subscribe(&receiver).await;
     for number in 0..20 {
@@ -298,10 +298,10 @@ async fn a_success_under_way_takes_a_pause_back(home: Home) {
     slow.behave(Behaviour::slowly(move |_, body| {
         if String::from_utf8_lossy(body).contains("Bad") {
             counted.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-            return Answer::status(500);
+            return PreparedResponse::status(500);
         }
         held.lock().expect("no test panicked here").recv().expect("it is answered");
-        Answer::status(200)
+        PreparedResponse::status(200)
     }));
     setup.announce("Slow").await;
     for number in 0..10 {

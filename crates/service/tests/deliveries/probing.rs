@@ -114,7 +114,7 @@ async fn a_message_that_is_bad_itself_does_not_stand_in_the_way(home: Home) {
     let uuid = paused(&setup, &receiver).await;
     receiver.behave(Behaviour::answers(|_, body| {
         let is_bad = String::from_utf8_lossy(body).contains("\"name_last\":\"N0\"");
-        daybook_testkit::receiver::Answer::status(if is_bad { 400 } else { 200 })
+        daybook_testkit::receiver::PreparedResponse::status(if is_bad { 400 } else { 200 })
     }));
     assert_eq!(setup.pass(minutes(5)).await, 1);
     assert_eq!(setup.subscription(&uuid).await["status"], "PAUSED");

@@ -2,7 +2,7 @@
 
 use crate::setup::{DeliverySetup, names, seconds};
 use crate::support::{Home, on_both};
-use daybook_testkit::receiver::{Answer, Behaviour, Receiver};
+use daybook_testkit::receiver::{Behaviour, PreparedResponse, Receiver};
 use daybook_webhooks::dispatcher::Settings;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ fn gated(open: &Arc<AtomicBool>) -> Behaviour {
         while is_slow && !open.load(Ordering::SeqCst) {
             std::thread::sleep(Duration::from_millis(1));
         }
-        Answer::status(200)
+        PreparedResponse::status(200)
     })
 }
 

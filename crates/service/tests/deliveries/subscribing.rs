@@ -4,7 +4,7 @@ use crate::setup::{DeliverySetup, body, events, names};
 use crate::support::{Home, LEVEL, form_of, json_of, on_both};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use daybook_testkit::receiver::{Answer, Behaviour, Receiver, Request};
+use daybook_testkit::receiver::{Behaviour, PreparedResponse, Receiver, Request};
 use daybook_webhooks::signature::Key;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -250,7 +250,7 @@ impl Crowd {
                 std::thread::sleep(Duration::from_millis(1));
             }
             crowd.now.fetch_sub(1, Ordering::SeqCst);
-            Answer::status(200)
+            PreparedResponse::status(200)
         })
     }
 

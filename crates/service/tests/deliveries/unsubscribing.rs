@@ -3,7 +3,7 @@
 
 use crate::setup::{DeliverySetup, days, minutes, names, seconds};
 use crate::support::{Home, on_both};
-use daybook_testkit::receiver::{Answer, Behaviour, Receiver};
+use daybook_testkit::receiver::{Behaviour, PreparedResponse, Receiver};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -51,7 +51,7 @@ fn when(open: &Arc<AtomicBool>, status: u16) -> Behaviour {
         while !open.load(Ordering::SeqCst) {
             std::thread::sleep(Duration::from_millis(1));
         }
-        Answer::status(status)
+        PreparedResponse::status(status)
     })
 }
 
@@ -211,13 +211,13 @@ async fn a_success_under_way_does_not_take_it_back(home: Home) {
         let text = String::from_utf8_lossy(body);
         if text.contains("Bad") {
             counted.fetch_add(1, Ordering::SeqCst);
-            return Answer::status(500);
+            return PreparedResponse::status(500);
         }
         let (needs, status) = if text.contains("Late") { (1, 500) } else { (2, 200) };
         while opened.load(Ordering::SeqCst) < needs {
             std::thread::sleep(Duration::from_millis(1));
         }
-        Answer::status(status)
+        PreparedResponse::status(status)
     }));
     setup.announce("Slow").await;
     setup.announce("Late").await;

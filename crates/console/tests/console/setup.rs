@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tower::util::ServiceExt as _;
 
-/// The start time of every world.
+/// The start time of every setup.
 pub const BEGINNING: &str = "2025-03-01T12:00:00-05:00";
 /// A password that is long enough.
 pub const PASSWORD: &str = "a long enough sentence";
@@ -109,17 +109,17 @@ pub fn json_of(answer: Result<Bytes, Problem>) -> Value {
 }
 
 impl ConsoleSetup {
-    /// A new world with a `TEST` organization, in which an administrator is signed in.
+    /// A new setup with a `TEST` organization, in which an administrator is signed in.
     pub async fn new() -> ConsoleSetup {
         ConsoleSetup::of("TEST").await
     }
 
-    /// A new world whose organization is `TEST` or `LIVE`.
+    /// A new setup whose organization is `TEST` or `LIVE`.
     pub async fn of(environment: &str) -> ConsoleSetup {
         ConsoleSetup::on("sqlite::memory:", environment).await
     }
 
-    /// A new world on the database at an address.
+    /// A new setup on the database at an address.
     pub async fn on(store: &str, environment: &str) -> ConsoleSetup {
         let clock = Arc::new(Manual::at(time(BEGINNING)));
         let service = Service::open(store, clock.clone(), &[7; 32]).await.expect("it starts");
@@ -132,7 +132,7 @@ impl ConsoleSetup {
         ConsoleSetup { service, clock, who, session, router }
     }
 
-    /// The same world for a user with another role.
+    /// The same setup for a user with another role.
     pub async fn seen_by(&self, role: Role) -> ConsoleSetup {
         let admin = self.service.operator(None).await.expect("there is one organization");
         let link = self.service.invite(&admin, role).await.expect("a link");
@@ -141,7 +141,7 @@ impl ConsoleSetup {
         ConsoleSetup { who, session, ..self.clone() }
     }
 
-    /// The same world with another service, for example one that sends messages.
+    /// The same setup with another service, for example one that sends messages.
     pub fn over(self, service: Service) -> ConsoleSetup {
         let router = daybook_console::router(service.clone(), ConsoleSettings::default());
         ConsoleSetup { service, router, ..self }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 impl ConsoleSetup {
-    /// A world with data that sends messages to receivers on this machine.
+    /// A setup with data that sends messages to receivers on this machine.
     pub async fn sending() -> ConsoleSetup {
         let setup = ConsoleSetup::filled().await;
         let guard = Guard { dev: true, networks: Vec::new() };

@@ -85,7 +85,7 @@ fn every_command_of_the_manual_works() {
     assert!(broken.is_empty(), "{}", broken.join("\n\n"));
 }
 
-/// A desk without a PostgreSQL server.
+/// A session without a PostgreSQL server.
 fn session() -> TerminalSession {
     TerminalSession::new(Path::new("/usr/bin"), "1")
 }

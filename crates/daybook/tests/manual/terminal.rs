@@ -107,7 +107,7 @@ impl TerminalSession {
         command
     }
 
-    /// A script with the ports of this desk.
+    /// A script with the ports of this session.
     fn here(&self, script: &str) -> String {
         self.ports.iter().fold(script.to_owned(), |script, (port, here)| {
             let pieces: Vec<&str> = script.split(&format!(":{port}")).collect();

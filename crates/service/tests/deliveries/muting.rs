@@ -26,7 +26,7 @@ const OPENED: &str = "2026-03-15T00:00:00-04:00";
 /// After the due date and its grace period, when the copy is made and restored.
 const LATER: &str = "2026-05-01T12:00:30Z";
 
-/// A restored copy of a world's database; it is deleted with the folder.
+/// A restored copy of a setup's database; it is deleted with the folder.
 async fn restored(setup: &DeliverySetup, folder: &Path) -> String {
     let trial = &setup.trial;
     if trial.address.starts_with("postgres:") {

@@ -36,7 +36,7 @@ fn once_each(receiver: &Receiver) -> Vec<String> {
     got
 }
 
-/// Sends messages of which the first is not answered before the stop, and starts again. Returns the world after it.
+/// Sends messages of which the first is not answered before the stop, and starts again. Returns the setup after it.
 async fn stop_amid(setup: DeliverySetup, receiver: &Receiver, answered: usize) -> DeliverySetup {
     let dispatcher = setup.dispatcher.clone();
     let sending = tokio::spawn(async move { dispatcher.settle().await });

@@ -21,7 +21,7 @@ pub async fn product_of_three(setup: &ConsoleSetup) {
     json_of(setup.service.create_product(&setup.who, None, form_of(&form)).await);
 }
 
-/// The same world at another time. Sessions have ended by then, so the user signs in again.
+/// The same setup at another time. Sessions have ended by then, so the user signs in again.
 pub async fn at(setup: &ConsoleSetup, now: &str) -> ConsoleSetup {
     setup.go_to(now).await;
     let mut later = setup.clone();

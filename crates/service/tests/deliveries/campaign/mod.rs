@@ -1,7 +1,7 @@
 //! A random campaign: people, receivers and nodes act at random, and in the end no message is forgotten.
 //!
-//! A seed gives a small world: one or two organizations with accounts, some URLs, one to three nodes that send, and a
-//! manual clock. For a while anything happens to it: messages are announced, URLs fail in every way, people pause,
+//! A seed gives a small campaign: one or two organizations with accounts, some URLs, one to three nodes that send, and
+//! a manual clock. For a while anything happens to it: messages are announced, URLs fail in every way, people pause,
 //! resume, filter, limit, replay, resend, remove and subscribe again, nodes are started, stopped and lost in the middle
 //! of their work, and the clock advances by seconds or hours. Then it becomes quiet: all URLs accept messages, and the
 //! clock advances until nothing is due. [`checking`] lists the invariants that must hold then; it compares with a
@@ -94,7 +94,7 @@ impl History {
     }
 }
 
-/// The world of a seed.
+/// The campaign of a seed.
 struct Campaign {
     home: Home,
     chance: Chance,

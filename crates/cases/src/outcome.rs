@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// The outcome of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct CaseOutcome {
     /// The file it was read from.
     pub file: PathBuf,
     /// The case's title.
@@ -47,17 +47,17 @@ pub struct Step {
     pub balance_after: String,
 }
 
-impl Outcome {
+impl CaseOutcome {
     /// The outcome of a case: passed, if nothing differs.
-    pub(crate) fn new(case: &Scenario, differences: Vec<Difference>, timeline: Vec<Step>) -> Outcome {
+    pub(crate) fn new(case: &Scenario, differences: Vec<Difference>, timeline: Vec<Step>) -> CaseOutcome {
         let (file, title) = (case.file.clone(), case.title.clone());
         let passed = differences.is_empty();
-        Outcome { file, title, passed, differences, timeline, skipped: None, notes: Vec::new() }
+        CaseOutcome { file, title, passed, differences, timeline, skipped: None, notes: Vec::new() }
     }
 
     /// The outcome of a case that cannot be run faithfully.
-    pub(crate) fn skipped(case: &Scenario, why: String) -> Outcome {
-        Outcome { passed: false, skipped: Some(why), ..Outcome::new(case, Vec::new(), Vec::new()) }
+    pub(crate) fn skipped(case: &Scenario, why: String) -> CaseOutcome {
+        CaseOutcome { passed: false, skipped: Some(why), ..CaseOutcome::new(case, Vec::new(), Vec::new()) }
     }
 
     /// `passed`, `FAILED` or `SKIPPED`.
@@ -87,7 +87,7 @@ impl fmt::Display for Step {
 }
 
 /// A line for a case that passed; for one that failed, what differs and the timeline.
-impl fmt::Display for Outcome {
+impl fmt::Display for CaseOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}  {} ({})", self.verdict(), self.title, self.file.display())?;
         for note in self.skipped.iter().chain(&self.notes) {

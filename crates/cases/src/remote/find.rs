@@ -6,7 +6,7 @@ use super::play::{Stop, sentence};
 use crate::describe;
 use crate::findings::{Findings, Wanted};
 use crate::judge::judge;
-use crate::outcome::Outcome;
+use crate::outcome::CaseOutcome;
 use crate::scenario::{Mode, Scenario};
 use daybook_client::{Client, Trouble, encoded};
 use daybook_engine::time::Time;
@@ -89,14 +89,14 @@ impl Found {
     }
 
     /// Counts the messages and compares all results.
-    pub fn outcome(mut self, case: &Scenario, mail: &Mail) -> Outcome {
+    pub fn outcome(mut self, case: &Scenario, mail: &Mail) -> CaseOutcome {
         if self.wants_mail {
             let note = mail.count(&mut self, case);
             self.notes.extend(note);
         }
         let differences = judge(case, &self.findings);
         let timeline = if differences.is_empty() { Vec::new() } else { describe::timeline(&self.events) };
-        let mut outcome = Outcome::new(case, differences, timeline);
+        let mut outcome = CaseOutcome::new(case, differences, timeline);
         outcome.notes = self.notes;
         outcome
     }

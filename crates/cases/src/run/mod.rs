@@ -17,7 +17,7 @@ pub(crate) use in_memory_server::{json_of, text_of};
 
 use crate::describe;
 use crate::findings::{Findings, Wanted};
-use crate::outcome::{Difference, Outcome};
+use crate::outcome::{CaseOutcome, Difference};
 use crate::scenario::Scenario;
 use daybook_service::problem::Problem;
 use in_memory_server::InMemoryServer;
@@ -27,12 +27,12 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 /// Runs a case in its own server.
-pub async fn run(case: &Scenario) -> Outcome {
+pub async fn run(case: &Scenario) -> CaseOutcome {
     run_finding(case).await.0
 }
 
 /// Runs a case in its own server, and returns all results; `None` if it could not be played to its end.
-pub async fn run_finding(case: &Scenario) -> (Outcome, Option<Findings>) {
+pub async fn run_finding(case: &Scenario) -> (CaseOutcome, Option<Findings>) {
     let mut server = None;
     let outcome = run_in(&mut server, case, Wanted::ALL).await;
     if let Some(server) = server {
@@ -42,12 +42,16 @@ pub async fn run_finding(case: &Scenario) -> (Outcome, Option<Findings>) {
 }
 
 /// Runs cases, `threads` at a time, and returns their outcomes in the order of the cases.
-pub async fn run_all(cases: &[Scenario], threads: usize) -> Vec<Outcome> {
+pub async fn run_all(cases: &[Scenario], threads: usize) -> Vec<CaseOutcome> {
     run_all_telling(cases, threads, |_| {}).await
 }
 
 /// Runs cases, `threads` at a time; calls `tell` for each as it finishes, and returns all in the order of the cases.
-pub async fn run_all_telling(cases: &[Scenario], threads: usize, mut tell: impl FnMut(&Outcome)) -> Vec<Outcome> {
+pub async fn run_all_telling(
+    cases: &[Scenario],
+    threads: usize,
+    mut tell: impl FnMut(&CaseOutcome),
+) -> Vec<CaseOutcome> {
     let all: Arc<[Scenario]> = Arc::from(cases);
     let next = Arc::new(AtomicUsize::new(0));
     let (done, mut outcomes_done) = mpsc::unbounded_channel();
@@ -56,7 +60,7 @@ pub async fn run_all_telling(cases: &[Scenario], threads: usize, mut tell: impl 
         players.spawn(play_some(all.clone(), next.clone(), done.clone()));
     }
     drop(done);
-    let mut outcomes: Vec<Option<Outcome>> = vec![None; cases.len()];
+    let mut outcomes: Vec<Option<CaseOutcome>> = vec![None; cases.len()];
     while let Some((index, outcome)) = outcomes_done.recv().await {
         tell(&outcome);
         outcomes[index] = Some(outcome);
@@ -68,7 +72,7 @@ pub async fn run_all_telling(cases: &[Scenario], threads: usize, mut tell: impl 
 }
 
 /// Plays cases that no other player has taken, one after the other.
-async fn play_some(cases: Arc<[Scenario]>, next: Arc<AtomicUsize>, done: mpsc::UnboundedSender<(usize, Outcome)>) {
+async fn play_some(cases: Arc<[Scenario]>, next: Arc<AtomicUsize>, done: mpsc::UnboundedSender<(usize, CaseOutcome)>) {
     let mut server = None;
     while let Some((index, case)) = take(&cases, &next) {
         let (outcome, _) = run_in(&mut server, case, Wanted::by(case)).await;
@@ -87,7 +91,11 @@ fn take<'a>(cases: &'a [Scenario], next: &AtomicUsize) -> Option<(usize, &'a Sce
 }
 
 /// Plays a case in the given server, or in a new one if there is none or it is worn.
-async fn run_in(server: &mut Option<InMemoryServer>, case: &Scenario, wanted: Wanted) -> (Outcome, Option<Findings>) {
+async fn run_in(
+    server: &mut Option<InMemoryServer>,
+    case: &Scenario,
+    wanted: Wanted,
+) -> (CaseOutcome, Option<Findings>) {
     if let Some(worn) = server.take_if(|server| server.is_worn()) {
         worn.close().await;
     }
@@ -111,12 +119,12 @@ async fn run_in(server: &mut Option<InMemoryServer>, case: &Scenario, wanted: Wa
 }
 
 /// The outcome of a case that could not be played.
-fn failed(case: &Scenario, problem: &Problem) -> Outcome {
+fn failed(case: &Scenario, problem: &Problem) -> CaseOutcome {
     let difference = Difference {
         what: "running the case".to_owned(),
         expected: "no error".to_owned(),
         got: describe::problem(problem),
         line: case.lines.account.whole,
     };
-    Outcome::new(case, vec![difference], Vec::new())
+    CaseOutcome::new(case, vec![difference], Vec::new())
 }

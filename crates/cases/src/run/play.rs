@@ -9,7 +9,7 @@ use super::in_memory_server::{CaseOrganization, InMemoryServer, json_of, text_of
 use crate::describe;
 use crate::findings::{Findings, Wanted};
 use crate::judge::judge;
-use crate::outcome::{Difference, Outcome};
+use crate::outcome::{CaseOutcome, Difference};
 use crate::scenario::{Event, Kind, Mode, PartLines, Scenario};
 use crate::submit::{read, submit};
 use daybook_service::problem::Problem;
@@ -39,7 +39,7 @@ impl Refused {
 
 impl InMemoryServer {
     /// Plays a case and judges it. An `Err` means that this server is broken, not the case.
-    pub async fn play(&mut self, case: &Scenario, wanted: Wanted) -> Result<(Outcome, Option<Findings>), Problem> {
+    pub async fn play(&mut self, case: &Scenario, wanted: Wanted) -> Result<(CaseOutcome, Option<Findings>), Problem> {
         let begins_at = match case.mode {
             Mode::Migration => case.ends_at().time,
             Mode::Live => case.account_effective_at.time,
@@ -66,7 +66,7 @@ impl InMemoryServer {
             _ => Vec::new(),
         };
         self.clear_organization(&organization, played.product.as_deref()).await?;
-        Ok((Outcome::new(case, differences, timeline), findings))
+        Ok((CaseOutcome::new(case, differences, timeline), findings))
     }
 }
 

@@ -16,7 +16,7 @@ pub struct CaseOutcome {
     /// The differences, in the order of the file.
     pub differences: Vec<Difference>,
     /// What happened to the account, in order; only if there are differences.
-    pub timeline: Vec<Step>,
+    pub timeline: Vec<TimelineStep>,
     /// Why the case was skipped; `None` if it was run. A skipped case has not passed.
     pub skipped: Option<String>,
     /// Remarks for the reader: what was not compared, and why.
@@ -38,7 +38,7 @@ pub struct Difference {
 
 /// An event in the account's life.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct TimelineStep {
     /// When, in local time of the product's zone.
     pub effective_at: String,
     /// What happened, in a sentence.
@@ -49,7 +49,7 @@ pub struct Step {
 
 impl CaseOutcome {
     /// The outcome of a case: passed, if nothing differs.
-    pub(crate) fn new(case: &Scenario, differences: Vec<Difference>, timeline: Vec<Step>) -> CaseOutcome {
+    pub(crate) fn new(case: &Scenario, differences: Vec<Difference>, timeline: Vec<TimelineStep>) -> CaseOutcome {
         let (file, title) = (case.file.clone(), case.title.clone());
         let passed = differences.is_empty();
         CaseOutcome { file, title, passed, differences, timeline, skipped: None, notes: Vec::new() }
@@ -76,7 +76,7 @@ impl fmt::Display for Difference {
     }
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for TimelineStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}  {}", self.effective_at, self.what)?;
         match self.balance_after.as_str() {

@@ -4,7 +4,7 @@ use super::case_mapping::{CaseMapping, zone_of};
 use super::find::{Found, find};
 use super::is_loaded;
 use crate::describe;
-use crate::outcome::Step;
+use crate::outcome::TimelineStep;
 use crate::run::play::{Refused, not_released};
 use crate::run::text_of;
 use crate::scenario::{Event, Input, Kind, Mode, PartLines, Scenario};
@@ -33,7 +33,7 @@ pub enum Stop {
     /// It cannot be played faithfully here.
     Skipped(String),
     /// A request of the case was refused. Holds the timeline up to then.
-    Refused(Refused, Vec<Step>),
+    Refused(Refused, Vec<TimelineStep>),
     /// The server failed.
     Trouble(String),
 }

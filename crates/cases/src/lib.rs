@@ -36,7 +36,7 @@ mod suggest;
 pub use builtin::builtin;
 pub use describe::with_dollars;
 pub use findings::Findings;
-pub use outcome::{CaseOutcome, Difference, TimelineStep};
+pub use outcome::{CaseDifference, CaseOutcome, TimelineStep};
 pub use record::{Recording, from_account, record};
 pub use run::{run, run_all, run_all_telling, run_finding};
 pub use scenario::{Scenario, ScenarioError, parse, read_file, read_folder};

@@ -14,7 +14,7 @@ pub struct CaseOutcome {
     /// Whether everything was as expected.
     pub passed: bool,
     /// The differences, in the order of the file.
-    pub differences: Vec<Difference>,
+    pub differences: Vec<CaseDifference>,
     /// What happened to the account, in order; only if there are differences.
     pub timeline: Vec<TimelineStep>,
     /// Why the case was skipped; `None` if it was run. A skipped case has not passed.
@@ -25,7 +25,7 @@ pub struct CaseOutcome {
 
 /// A result that differs from its expectation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
+pub struct CaseDifference {
     /// What differs, in words.
     pub what: String,
     /// What the case expects.
@@ -49,7 +49,7 @@ pub struct TimelineStep {
 
 impl CaseOutcome {
     /// The outcome of a case: passed, if nothing differs.
-    pub(crate) fn new(case: &Scenario, differences: Vec<Difference>, timeline: Vec<TimelineStep>) -> CaseOutcome {
+    pub(crate) fn new(case: &Scenario, differences: Vec<CaseDifference>, timeline: Vec<TimelineStep>) -> CaseOutcome {
         let (file, title) = (case.file.clone(), case.title.clone());
         let passed = differences.is_empty();
         CaseOutcome { file, title, passed, differences, timeline, skipped: None, notes: Vec::new() }
@@ -70,7 +70,7 @@ impl CaseOutcome {
     }
 }
 
-impl fmt::Display for Difference {
+impl fmt::Display for CaseDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}: {}: expected {}, got {}", self.line, self.what, self.expected, self.got)
     }

@@ -17,7 +17,7 @@ pub(crate) use in_memory_server::{json_of, text_of};
 
 use crate::describe;
 use crate::findings::{Findings, Wanted};
-use crate::outcome::{CaseOutcome, Difference};
+use crate::outcome::{CaseDifference, CaseOutcome};
 use crate::scenario::Scenario;
 use daybook_service::problem::Problem;
 use in_memory_server::InMemoryServer;
@@ -120,7 +120,7 @@ async fn run_in(
 
 /// The outcome of a case that could not be played.
 fn failed(case: &Scenario, problem: &Problem) -> CaseOutcome {
-    let difference = Difference {
+    let difference = CaseDifference {
         what: "running the case".to_owned(),
         expected: "no error".to_owned(),
         got: describe::problem(problem),

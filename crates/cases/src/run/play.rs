@@ -9,7 +9,7 @@ use super::in_memory_server::{CaseOrganization, InMemoryServer, json_of, text_of
 use crate::describe;
 use crate::findings::{Findings, Wanted};
 use crate::judge::judge;
-use crate::outcome::{CaseOutcome, Difference};
+use crate::outcome::{CaseDifference, CaseOutcome};
 use crate::scenario::{Event, Kind, Mode, PartLines, Scenario};
 use crate::submit::{read, submit};
 use daybook_service::problem::Problem;
@@ -31,9 +31,9 @@ pub(crate) struct Refused {
 
 impl Refused {
     /// The refusal as a difference.
-    pub fn difference(self) -> Difference {
+    pub fn difference(self) -> CaseDifference {
         let expected = "no error".to_owned();
-        Difference { what: self.what, expected, got: self.why, line: self.line }
+        CaseDifference { what: self.what, expected, got: self.why, line: self.line }
     }
 }
 

@@ -62,7 +62,7 @@ impl Report {
     /// The report as one JSON document.
     pub fn json(&self) -> Value {
         let outcome = |outcome: &CaseOutcome| {
-            let difference = |difference: &daybook_cases::Difference| {
+            let difference = |difference: &daybook_cases::CaseDifference| {
                 json!({ "line": difference.line, "what": difference.what, "expected": difference.expected,
                         "got": difference.got })
             };

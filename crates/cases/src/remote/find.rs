@@ -4,7 +4,7 @@ use super::case_mapping::CaseMapping;
 use super::mail::Mail;
 use super::play::{Stop, sentence};
 use crate::describe;
-use crate::findings::{Findings, Wanted};
+use crate::findings::{Findings, ResultsToFetch};
 use crate::judge::judge;
 use crate::outcome::CaseOutcome;
 use crate::scenario::{Mode, Scenario};
@@ -37,7 +37,7 @@ pub fn find(
     product: String,
     notes: Vec<String>,
 ) -> Result<Found, Stop> {
-    let wanted = Wanted::by(case);
+    let wanted = ResultsToFetch::by(case);
     let path = format!("/accounts/{}", encoded(&account));
     let as_of = |moment: &str| format!("effective_as_of={}", encoded(&mapping.moment(moment)));
     let end = as_of(&case.ends_at().text);

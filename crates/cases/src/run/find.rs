@@ -2,7 +2,7 @@
 
 use super::in_memory_server::{InMemoryServer, json_of};
 use crate::describe;
-use crate::findings::{Findings, Wanted};
+use crate::findings::{Findings, ResultsToFetch};
 use crate::scenario::Scenario;
 use daybook_engine::time::Time;
 use daybook_service::access::Caller;
@@ -18,7 +18,7 @@ impl InMemoryServer {
         who: &Caller,
         account: &str,
         case: &Scenario,
-        wanted: Wanted,
+        wanted: ResultsToFetch,
     ) -> Result<Findings, Problem> {
         let service = &self.service;
         let mut findings = Findings { received: Some(self.inbox.counts()), ..Findings::default() };

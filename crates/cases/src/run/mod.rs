@@ -16,7 +16,7 @@ pub(crate) use find::line_items;
 pub(crate) use in_memory_server::{json_of, text_of};
 
 use crate::describe;
-use crate::findings::{Findings, Wanted};
+use crate::findings::{Findings, ResultsToFetch};
 use crate::outcome::{CaseDifference, CaseOutcome};
 use crate::scenario::Scenario;
 use daybook_service::problem::Problem;
@@ -34,7 +34,7 @@ pub async fn run(case: &Scenario) -> CaseOutcome {
 /// Runs a case in its own server, and returns all results; `None` if it could not be played to its end.
 pub async fn run_finding(case: &Scenario) -> (CaseOutcome, Option<Findings>) {
     let mut server = None;
-    let outcome = run_in(&mut server, case, Wanted::ALL).await;
+    let outcome = run_in(&mut server, case, ResultsToFetch::ALL).await;
     if let Some(server) = server {
         server.close().await;
     }
@@ -75,7 +75,7 @@ pub async fn run_all_telling(
 async fn play_some(cases: Arc<[Scenario]>, next: Arc<AtomicUsize>, done: mpsc::UnboundedSender<(usize, CaseOutcome)>) {
     let mut server = None;
     while let Some((index, case)) = take(&cases, &next) {
-        let (outcome, _) = run_in(&mut server, case, Wanted::by(case)).await;
+        let (outcome, _) = run_in(&mut server, case, ResultsToFetch::by(case)).await;
         if done.send((index, outcome)).is_err() {
             break;
         }
@@ -94,7 +94,7 @@ fn take<'a>(cases: &'a [Scenario], next: &AtomicUsize) -> Option<(usize, &'a Sce
 async fn run_in(
     server: &mut Option<InMemoryServer>,
     case: &Scenario,
-    wanted: Wanted,
+    wanted: ResultsToFetch,
 ) -> (CaseOutcome, Option<Findings>) {
     if let Some(worn) = server.take_if(|server| server.is_worn()) {
         worn.close().await;

@@ -7,7 +7,7 @@
 
 use super::in_memory_server::{CaseOrganization, InMemoryServer, json_of, text_of};
 use crate::describe;
-use crate::findings::{Findings, Wanted};
+use crate::findings::{Findings, ResultsToFetch};
 use crate::judge::judge;
 use crate::outcome::{CaseDifference, CaseOutcome};
 use crate::scenario::{Event, Kind, Mode, PartLines, Scenario};
@@ -39,7 +39,11 @@ impl Refused {
 
 impl InMemoryServer {
     /// Plays a case and judges it. An `Err` means that this server is broken, not the case.
-    pub async fn play(&mut self, case: &Scenario, wanted: Wanted) -> Result<(CaseOutcome, Option<Findings>), Problem> {
+    pub async fn play(
+        &mut self,
+        case: &Scenario,
+        wanted: ResultsToFetch,
+    ) -> Result<(CaseOutcome, Option<Findings>), Problem> {
         let begins_at = match case.mode {
             Mode::Migration => case.ends_at().time,
             Mode::Live => case.account_effective_at.time,

@@ -13,7 +13,7 @@ use daybook_engine::time::Time;
 use serde_json::Value;
 
 /// A played case and its results, without its messages.
-pub struct Found {
+pub struct PlayedCase {
     pub findings: Findings,
     /// Every event of the account that is in effect by the end of the case.
     pub events: Vec<Value>,
@@ -36,7 +36,7 @@ pub fn find(
     account: String,
     product: String,
     notes: Vec<String>,
-) -> Result<Found, Stop> {
+) -> Result<PlayedCase, Stop> {
     let wanted = ResultsToFetch::by(case);
     let path = format!("/accounts/{}", encoded(&account));
     let as_of = |moment: &str| format!("effective_as_of={}", encoded(&mapping.moment(moment)));
@@ -74,14 +74,14 @@ pub fn find(
     let awaits = [("customer_create", case.customer.is_some()), ("migration_released", case.mode == Mode::Migration)];
     let awaits = awaits.iter().filter(|(_, is_sent)| *is_sent).map(|(event, _)| event);
     let awaits = awaits.filter(is_awaited).copied().collect();
-    Ok(Found { findings, events: off(events), wants_mail: wanted.webhooks, until, awaits, ids, notes })
+    Ok(PlayedCase { findings, events: off(events), wants_mail: wanted.webhooks, until, awaits, ids, notes })
 }
 
 fn stop(trouble: Trouble) -> Stop {
     Stop::Trouble(sentence(&trouble))
 }
 
-impl Found {
+impl PlayedCase {
     /// The ids and events of the messages that the server wrote for the case's events.
     pub fn messages(&self) -> impl Iterator<Item = (&str, &str)> {
         let webhooks = self.events.iter().flat_map(|event| event["webhooks"].as_array().into_iter().flatten());

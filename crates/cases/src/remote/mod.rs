@@ -34,7 +34,7 @@ use crate::run::play::Refused;
 use crate::scenario::{Mode, Scenario};
 use daybook_client::{Client, Trouble};
 use daybook_service::ids::random_bytes;
-use find::Found;
+use find::PlayedCase;
 use mail::Mail;
 use play::{Rolling, Stop};
 use serde_json::json;
@@ -90,7 +90,7 @@ fn find_all(
     rolling: &Rolling,
     stop: &AtomicBool,
     tell: &mut (impl FnMut(News) + Send),
-) -> Vec<Result<Found, Stop>> {
+) -> Vec<Result<PlayedCase, Stop>> {
     let run = run_id();
     let next = AtomicUsize::new(0);
     let done = Mutex::new((tell, Vec::new()));
@@ -124,7 +124,7 @@ fn run_id() -> String {
     letters.iter().collect()
 }
 
-fn outcome(case: &Scenario, found: Result<Found, Stop>, mail: &Mail) -> CaseOutcome {
+fn outcome(case: &Scenario, found: Result<PlayedCase, Stop>, mail: &Mail) -> CaseOutcome {
     let found = match found {
         Ok(found) => found,
         Err(Stop::Skipped(why)) => return CaseOutcome::skipped(case, why),

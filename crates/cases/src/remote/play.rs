@@ -1,7 +1,7 @@
 //! The API calls that play a case on a server.
 
 use super::case_mapping::{CaseMapping, zone_of};
-use super::find::{Found, find};
+use super::find::{PlayedCase, find};
 use super::is_loaded;
 use crate::describe;
 use crate::outcome::TimelineStep;
@@ -45,7 +45,7 @@ pub fn play(
     rolling: &Rolling,
     stop: &AtomicBool,
     suffix: &str,
-) -> Result<Found, Stop> {
+) -> Result<PlayedCase, Stop> {
     let (mapping, notes, account) = (CaseMapping::new(suffix), Vec::new(), String::new());
     let mut play = Play { client, case, rolling, stop, mapping, notes, account };
     match play.perform() {

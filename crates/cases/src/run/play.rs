@@ -10,7 +10,7 @@ use crate::describe;
 use crate::findings::{Findings, ResultsToFetch};
 use crate::judge::judge;
 use crate::outcome::{CaseDifference, CaseOutcome};
-use crate::scenario::{Event, Kind, Mode, PartLines, Scenario};
+use crate::scenario::{CaseEventKind, Event, Mode, PartLines, Scenario};
 use crate::submit::{read, submit};
 use daybook_service::problem::Problem;
 use serde_json::{Value, json};
@@ -161,7 +161,7 @@ impl Performance<'_> {
             // Submitting an event brings the account up to the clock. A roll submits nothing, so it does that
             // explicitly.
             self.server.clock.set(event.comes_in_at().time);
-            if event.input.kind == Kind::Roll {
+            if event.input.kind == CaseEventKind::Roll {
                 self.go_to(event.comes_in_at().time).await?;
             }
         }
@@ -211,8 +211,8 @@ fn name_of(event: &Event) -> String {
     let target = event.input.target.as_deref().unwrap_or_default();
     match (event.input.body.get("line_item_id").and_then(Value::as_str), event.input.kind) {
         (Some(id), _) => id.to_owned(),
-        (None, Kind::PaymentReversal) => format!("dbk_reversal:{target}"),
-        (None, Kind::FeeWaiver) => format!("dbk_waiver:{target}"),
+        (None, CaseEventKind::PaymentReversal) => format!("dbk_reversal:{target}"),
+        (None, CaseEventKind::FeeWaiver) => format!("dbk_waiver:{target}"),
         (None, _) => target.to_owned(),
     }
 }

@@ -30,7 +30,7 @@ impl Event {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Input {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: CaseEventKind,
     /// The payment or fee it refers to, for kinds that refer to one.
     pub target: Option<String>,
     /// The body of the call, without `effective_at` and the target. Empty for a roll.
@@ -39,7 +39,7 @@ pub struct Input {
 
 /// The kinds of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum CaseEventKind {
     /// A payment is recorded.
     Payment,
     /// A payment bounces.
@@ -64,43 +64,43 @@ pub enum Kind {
     Roll,
 }
 
-impl Kind {
-    const ALL: [Kind; 11] = [
-        Kind::Payment,
-        Kind::PaymentReversal,
-        Kind::PaymentStatus,
-        Kind::ManualFee,
-        Kind::FeeWaiver,
-        Kind::CreditOffset,
-        Kind::DebitOffset,
-        Kind::Charge,
-        Kind::Status,
-        Kind::NotificationConfig,
-        Kind::Roll,
+impl CaseEventKind {
+    const ALL: [CaseEventKind; 11] = [
+        CaseEventKind::Payment,
+        CaseEventKind::PaymentReversal,
+        CaseEventKind::PaymentStatus,
+        CaseEventKind::ManualFee,
+        CaseEventKind::FeeWaiver,
+        CaseEventKind::CreditOffset,
+        CaseEventKind::DebitOffset,
+        CaseEventKind::Charge,
+        CaseEventKind::Status,
+        CaseEventKind::NotificationConfig,
+        CaseEventKind::Roll,
     ];
 
     /// The name in a file.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Payment => "payment",
-            Kind::PaymentReversal => "payment_reversal",
-            Kind::PaymentStatus => "payment_status",
-            Kind::ManualFee => "manual_fee",
-            Kind::FeeWaiver => "fee_waiver",
-            Kind::CreditOffset => "credit_offset",
-            Kind::DebitOffset => "debit_offset",
-            Kind::Charge => "charge",
-            Kind::Status => "status",
-            Kind::NotificationConfig => "notification_config",
-            Kind::Roll => "roll",
+            CaseEventKind::Payment => "payment",
+            CaseEventKind::PaymentReversal => "payment_reversal",
+            CaseEventKind::PaymentStatus => "payment_status",
+            CaseEventKind::ManualFee => "manual_fee",
+            CaseEventKind::FeeWaiver => "fee_waiver",
+            CaseEventKind::CreditOffset => "credit_offset",
+            CaseEventKind::DebitOffset => "debit_offset",
+            CaseEventKind::Charge => "charge",
+            CaseEventKind::Status => "status",
+            CaseEventKind::NotificationConfig => "notification_config",
+            CaseEventKind::Roll => "roll",
         }
     }
 
     /// The key that names what the event refers to.
     fn target_key(self) -> Option<&'static str> {
         match self {
-            Kind::PaymentReversal | Kind::PaymentStatus => Some("payment"),
-            Kind::FeeWaiver => Some("fee"),
+            CaseEventKind::PaymentReversal | CaseEventKind::PaymentStatus => Some("payment"),
+            CaseEventKind::FeeWaiver => Some("fee"),
             _ => None,
         }
     }
@@ -112,7 +112,7 @@ pub fn event(mut table: Table<'_, '_, '_>) -> Read<Event> {
     let effective_at = table.need("effective_at")?;
     let effective_at = place.moment("effective_at", effective_at)?;
     let recorded_at = table.take("recorded_at").map(|value| recorded_at(place, value, &effective_at)).transpose()?;
-    let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+    let names: Vec<&str> = CaseEventKind::ALL.iter().map(|kind| kind.name()).collect();
     let rest = table.rest();
     let (key, value) = match rest.as_slice() {
         [] => return Err(table.error(format!("event must have one of: {}", names.join(", ")))),
@@ -123,7 +123,7 @@ pub fn event(mut table: Table<'_, '_, '_>) -> Read<Event> {
             return Err(place.error(second.span(), message));
         }
     };
-    let kind = Kind::ALL.into_iter().find(|kind| kind.name() == key.get_ref());
+    let kind = CaseEventKind::ALL.into_iter().find(|kind| kind.name() == key.get_ref());
     let kind = kind.ok_or_else(|| table.unknown(key, &names))?;
     Ok(Event { line: table.line(), effective_at, recorded_at, input: input(place, kind, value)? })
 }
@@ -136,8 +136,8 @@ fn recorded_at(place: Place<'_>, value: &Spanned<DeValue<'_>>, effective_at: &Mo
     Ok(recorded_at)
 }
 
-fn input(place: Place<'_>, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read<Input> {
-    if kind == Kind::Roll {
+fn input(place: Place<'_>, kind: CaseEventKind, value: &Spanned<DeValue<'_>>) -> Read<Input> {
+    if kind == CaseEventKind::Roll {
         return match value.get_ref().as_bool() {
             Some(true) => Ok(Input { kind, target: None, body: Map::new() }),
             _ => Err(place.error(value.span(), "roll must be true; it rolls to the event's effective_at")),

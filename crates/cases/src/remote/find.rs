@@ -7,7 +7,7 @@ use crate::describe;
 use crate::findings::{Findings, ResultsToFetch};
 use crate::judge::judge;
 use crate::outcome::CaseOutcome;
-use crate::scenario::{Mode, Scenario};
+use crate::scenario::{ProcessingMode, Scenario};
 use daybook_client::{Client, Trouble, encoded};
 use daybook_engine::time::Time;
 use serde_json::Value;
@@ -71,7 +71,8 @@ pub fn find(
     let customer = customer.map(|id| mapping.clone().id(id)).unwrap_or_default();
     let ids = [product, customer, account];
     let is_awaited = |event: &&&str| case.expect.webhooks.iter().any(|wanted| wanted.event == **event);
-    let awaits = [("customer_create", case.customer.is_some()), ("migration_released", case.mode == Mode::Migration)];
+    let awaits =
+        [("customer_create", case.customer.is_some()), ("migration_released", case.mode == ProcessingMode::Migration)];
     let awaits = awaits.iter().filter(|(_, is_sent)| *is_sent).map(|(event, _)| event);
     let awaits = awaits.filter(is_awaited).copied().collect();
     Ok(PlayedCase { findings, events: off(events), wants_mail: wanted.webhooks, until, awaits, ids, notes })

@@ -31,7 +31,7 @@ mod receiver;
 
 use crate::outcome::CaseOutcome;
 use crate::run::play::Refused;
-use crate::scenario::{Mode, Scenario};
+use crate::scenario::{ProcessingMode, Scenario};
 use daybook_client::{Client, Trouble};
 use daybook_service::ids::random_bytes;
 use find::PlayedCase;
@@ -142,5 +142,5 @@ fn outcome(case: &Scenario, found: Result<PlayedCase, Stop>, mail: &Mail) -> Cas
 
 /// Whether a case is loaded in migration mode and released, instead of being played event by event.
 fn is_loaded(case: &Scenario, rolling: &Rolling) -> bool {
-    case.mode == Mode::Migration || matches!(rolling, Rolling::No(_))
+    case.mode == ProcessingMode::Migration || matches!(rolling, Rolling::No(_))
 }

@@ -7,7 +7,7 @@ use crate::describe;
 use crate::outcome::TimelineStep;
 use crate::run::play::{Refused, not_released};
 use crate::run::text_of;
-use crate::scenario::{CaseEventKind, Event, Input, Mode, PartLines, Scenario};
+use crate::scenario::{CaseEventKind, Event, Input, PartLines, ProcessingMode, Scenario};
 use daybook_client::{Client, Trouble, encoded};
 use daybook_clock::{Clock, System};
 use serde_json::{Value, json};
@@ -91,7 +91,7 @@ impl Play<'_> {
         let mut product = self.product()?;
         let now = System.now();
         let is_loaded = is_loaded(self.case, self.rolling);
-        if is_loaded && let (Mode::Live, Rolling::No(why)) = (self.case.mode, self.rolling) {
+        if is_loaded && let (ProcessingMode::Live, Rolling::No(why)) = (self.case.mode, self.rolling) {
             if let Some(what) = lived_only(self.case, &product) {
                 return Err(Stop::Skipped(format!("{what}, so the account would have to be rolled: {why}")));
             }

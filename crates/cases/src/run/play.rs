@@ -10,7 +10,7 @@ use crate::describe;
 use crate::findings::{Findings, ResultsToFetch};
 use crate::judge::judge;
 use crate::outcome::{CaseDifference, CaseOutcome};
-use crate::scenario::{CaseEventKind, Event, Mode, PartLines, Scenario};
+use crate::scenario::{CaseEventKind, Event, PartLines, ProcessingMode, Scenario};
 use crate::submit::{read, submit};
 use daybook_service::problem::Problem;
 use serde_json::{Value, json};
@@ -45,8 +45,8 @@ impl InMemoryServer {
         wanted: ResultsToFetch,
     ) -> Result<(CaseOutcome, Option<Findings>), Problem> {
         let begins_at = match case.mode {
-            Mode::Migration => case.ends_at().time,
-            Mode::Live => case.account_effective_at.time,
+            ProcessingMode::Migration => case.ends_at().time,
+            ProcessingMode::Live => case.account_effective_at.time,
         };
         let organization = self.create_organization(begins_at).await?;
         let mut played = Played::default();
@@ -84,13 +84,13 @@ struct Performance<'a> {
 impl Performance<'_> {
     async fn perform(mut self) -> Result<(), Refused> {
         let product = self.make_product().await?;
-        self.hold(&product, self.case.mode == Mode::Migration).await?;
+        self.hold(&product, self.case.mode == ProcessingMode::Migration).await?;
         let customer = self.make_customer().await?;
         let account = self.open_account(&product, customer).await?;
         for event in &self.case.events {
             self.happen(&account, event).await?;
         }
-        if self.case.mode == Mode::Migration {
+        if self.case.mode == ProcessingMode::Migration {
             self.hold(&product, false).await?;
         }
         self.go_to(self.case.ends_at().time).await?;
@@ -157,7 +157,7 @@ impl Performance<'_> {
     }
 
     async fn happen(&self, account: &str, event: &Event) -> Result<(), Refused> {
-        if self.case.mode == Mode::Live {
+        if self.case.mode == ProcessingMode::Live {
             // Submitting an event brings the account up to the clock. A roll submits nothing, so it does that
             // explicitly.
             self.server.clock.set(event.comes_in_at().time);

@@ -30,7 +30,7 @@ pub struct Scenario {
     /// The case's title.
     pub title: String,
     /// How its events are processed.
-    pub mode: Mode,
+    pub mode: ProcessingMode,
     /// The body of `POST /products`.
     pub product: Value,
     /// The body of `POST /customers`, if the case has one.
@@ -95,7 +95,7 @@ impl Scenario {
 
 /// How a case's events are processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum ProcessingMode {
     /// All are loaded while the product is in migration mode, and then released.
     Migration,
     /// Each is processed when it happens.

@@ -3,7 +3,7 @@
 use super::events::event;
 use super::expect::expect;
 use super::table::{Place, Read, Table};
-use super::{Lines, Mode, PartLines, Scenario, ScenarioError};
+use super::{Lines, PartLines, ProcessingMode, Scenario, ScenarioError};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -56,7 +56,7 @@ fn scenario(place: Place<'_>, mut root: Table<'_, '_, '_>) -> Read<Scenario> {
     for event in &events {
         let problem = if event.effective_at.time < account_effective_at.time {
             "an event's effective_at must not be before the account's"
-        } else if mode == Mode::Migration && event.recorded_at.is_some() {
+        } else if mode == ProcessingMode::Migration && event.recorded_at.is_some() {
             "recorded_at is for live cases; in migration mode, every event applies at its effective_at"
         } else {
             continue;
@@ -64,7 +64,7 @@ fn scenario(place: Place<'_>, mut root: Table<'_, '_, '_>) -> Read<Scenario> {
         let (file, line) = (place.file.to_owned(), event.line);
         return Err(ScenarioError { file, line, column: 1, message: problem.to_owned() });
     }
-    if mode == Mode::Live {
+    if mode == ProcessingMode::Live {
         // Stable: events recorded at the same time keep the order of the file.
         events.sort_by_key(|event| event.comes_in_at().time);
     }
@@ -74,11 +74,11 @@ fn scenario(place: Place<'_>, mut root: Table<'_, '_, '_>) -> Read<Scenario> {
     Ok(Scenario { file, title, mode, product, customer, account, account_effective_at, events, expect, lines })
 }
 
-fn mode(place: Place<'_>, root: &mut Table<'_, '_, '_>) -> Read<Mode> {
+fn mode(place: Place<'_>, root: &mut Table<'_, '_, '_>) -> Read<ProcessingMode> {
     let value = root.need("mode")?;
     match place.text("mode", value)?.as_str() {
-        "migration" => Ok(Mode::Migration),
-        "live" => Ok(Mode::Live),
+        "migration" => Ok(ProcessingMode::Migration),
+        "live" => Ok(ProcessingMode::Live),
         other => Err(place.error(value.span(), format!("mode must be \"migration\" or \"live\", not {other:?}"))),
     }
 }

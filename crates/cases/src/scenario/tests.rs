@@ -65,7 +65,7 @@ fn error_after(change: &str, to: &str) -> String {
 #[test]
 fn a_file_is_read_in_full() {
     let case = parse_text(GOOD).expect("a good file");
-    assert_eq!((case.title.as_str(), case.mode), ("Two payments", Mode::Live));
+    assert_eq!((case.title.as_str(), case.mode), ("Two payments", ProcessingMode::Live));
     assert_eq!(case.customer, Some(json!({ "name_first": "Ana" })));
     assert_eq!(case.account["summary"]["initial_principal_cents"], 120_000);
     assert_eq!(case.account_effective_at.text, "2025-01-15T00:00:00-05:00");

@@ -1,7 +1,7 @@
 //! The events of a case.
 
 use super::Moment;
-use super::table::{Place, Read, Table};
+use super::table::{Read, SourceFile, Table};
 use serde_json::{Map, Value};
 use toml::Spanned;
 use toml::de::DeValue;
@@ -108,10 +108,10 @@ impl CaseEventKind {
 
 /// Reads one `[[event]]`.
 pub fn event(mut table: Table<'_, '_, '_>) -> Read<Event> {
-    let place = table.place;
+    let source = table.source;
     let effective_at = table.need("effective_at")?;
-    let effective_at = place.moment("effective_at", effective_at)?;
-    let recorded_at = table.take("recorded_at").map(|value| recorded_at(place, value, &effective_at)).transpose()?;
+    let effective_at = source.moment("effective_at", effective_at)?;
+    let recorded_at = table.take("recorded_at").map(|value| recorded_at(source, value, &effective_at)).transpose()?;
     let names: Vec<&str> = CaseEventKind::ALL.iter().map(|kind| kind.name()).collect();
     let rest = table.rest();
     let (key, value) = match rest.as_slice() {
@@ -120,41 +120,41 @@ pub fn event(mut table: Table<'_, '_, '_>) -> Read<Event> {
         [(first, _), (second, _), ..] => {
             let message =
                 format!("event must have one kind only, not both {} and {}", first.get_ref(), second.get_ref());
-            return Err(place.error(second.span(), message));
+            return Err(source.error(second.span(), message));
         }
     };
     let kind = CaseEventKind::ALL.into_iter().find(|kind| kind.name() == key.get_ref());
     let kind = kind.ok_or_else(|| table.unknown(key, &names))?;
-    Ok(Event { line: table.line(), effective_at, recorded_at, input: input(place, kind, value)? })
+    Ok(Event { line: table.line(), effective_at, recorded_at, input: input(source, kind, value)? })
 }
 
-fn recorded_at(place: Place<'_>, value: &Spanned<DeValue<'_>>, effective_at: &Moment) -> Read<Moment> {
-    let recorded_at = place.moment("recorded_at", value)?;
+fn recorded_at(source: SourceFile<'_>, value: &Spanned<DeValue<'_>>, effective_at: &Moment) -> Read<Moment> {
+    let recorded_at = source.moment("recorded_at", value)?;
     if recorded_at.time < effective_at.time {
-        return Err(place.error(value.span(), "recorded_at must not be before effective_at"));
+        return Err(source.error(value.span(), "recorded_at must not be before effective_at"));
     }
     Ok(recorded_at)
 }
 
-fn input(place: Place<'_>, kind: CaseEventKind, value: &Spanned<DeValue<'_>>) -> Read<Input> {
+fn input(source: SourceFile<'_>, kind: CaseEventKind, value: &Spanned<DeValue<'_>>) -> Read<Input> {
     if kind == CaseEventKind::Roll {
         return match value.get_ref().as_bool() {
             Some(true) => Ok(Input { kind, target: None, body: Map::new() }),
-            _ => Err(place.error(value.span(), "roll must be true; it rolls to the event's effective_at")),
+            _ => Err(source.error(value.span(), "roll must be true; it rolls to the event's effective_at")),
         };
     }
-    let mut table = place.table(kind.name(), value)?;
+    let mut table = source.table(kind.name(), value)?;
     if let Some(inner) = table.take("effective_at") {
         let message = format!("effective_at belongs next to {}, not inside it", kind.name());
-        return Err(place.error(inner.span(), message));
+        return Err(source.error(inner.span(), message));
     }
     let target = match kind.target_key() {
-        Some(key) => Some(place.text(key, table.need(key)?)?),
+        Some(key) => Some(source.text(key, table.need(key)?)?),
         None => None,
     };
     let mut body = Map::new();
     for (key, value) in table.rest() {
-        body.insert(key.get_ref().to_string(), place.json(key.get_ref(), value)?);
+        body.insert(key.get_ref().to_string(), source.json(key.get_ref(), value)?);
     }
     Ok(Input { kind, target, body })
 }

@@ -15,14 +15,14 @@ const EXACT_DIGITS: usize = 15;
 
 /// A file's name and text, for error positions.
 #[derive(Clone, Copy)]
-pub struct Place<'a> {
+pub struct SourceFile<'a> {
     pub file: &'a Path,
     pub text: &'a str,
 }
 
 pub type Read<T> = Result<T, ScenarioError>;
 
-impl<'a> Place<'a> {
+impl<'a> SourceFile<'a> {
     pub fn error(&self, span: Range<usize>, message: impl Into<String>) -> ScenarioError {
         let before = self.text.get(..span.start).unwrap_or(self.text);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -44,7 +44,7 @@ impl<'a> Place<'a> {
 
     pub fn table<'t, 'i>(&self, name: &str, value: &'t Spanned<DeValue<'i>>) -> Read<Table<'t, 'i, 'a>> {
         let fields = value.get_ref().as_table().ok_or_else(|| self.wrong(name, "a table", value))?;
-        Ok(Table { place: *self, name: name.to_owned(), fields, span: value.span(), known: Vec::new() })
+        Ok(Table { source: *self, name: name.to_owned(), fields, span: value.span(), known: Vec::new() })
     }
 
     /// Each table of a list, `[[name]]` in the file.
@@ -137,7 +137,7 @@ fn decimal(number: &DeFloat<'_>) -> Option<Number> {
 
 /// A table whose keys are taken by name; a key that is never taken is an error.
 pub struct Table<'t, 'i, 'a> {
-    pub place: Place<'a>,
+    pub source: SourceFile<'a>,
     pub name: String,
     pub fields: &'t DeTable<'i>,
     span: Range<usize>,
@@ -146,13 +146,13 @@ pub struct Table<'t, 'i, 'a> {
 
 impl<'t, 'i, 'a> Table<'t, 'i, 'a> {
     /// A whole file.
-    pub fn root(place: Place<'a>, fields: &'t DeTable<'i>) -> Table<'t, 'i, 'a> {
-        Table { place, name: "the file".to_owned(), fields, span: 0..0, known: Vec::new() }
+    pub fn root(source: SourceFile<'a>, fields: &'t DeTable<'i>) -> Table<'t, 'i, 'a> {
+        Table { source, name: "the file".to_owned(), fields, span: 0..0, known: Vec::new() }
     }
 
     /// The line it begins at.
     pub fn line(&self) -> usize {
-        self.place.line(&self.span)
+        self.source.line(&self.span)
     }
 
     /// Takes an optional key.
@@ -173,7 +173,7 @@ impl<'t, 'i, 'a> Table<'t, 'i, 'a> {
         let is_meant =
             |(given, _): &(&Spanned<std::borrow::Cow<'_, str>>, _)| suggest(given.get_ref(), [key]).is_some();
         match self.rest().into_iter().find(is_meant) {
-            Some((given, _)) => self.place.error(
+            Some((given, _)) => self.source.error(
                 given.span(),
                 format!("{} must have {key}; is {} a misspelling of it?", self.name, given.get_ref()),
             ),
@@ -202,10 +202,10 @@ impl<'t, 'i, 'a> Table<'t, 'i, 'a> {
         let near = suggest(key.get_ref(), known.iter().copied());
         let near = near.map_or(String::new(), |near| format!(" (did you mean {near}?)"));
         let message = format!("unknown key {} in {}{near}; known keys: {}", key.get_ref(), self.name, known.join(", "));
-        self.place.error(key.span(), message)
+        self.source.error(key.span(), message)
     }
 
     pub fn error(&self, message: String) -> ScenarioError {
-        self.place.error(self.span.clone(), message)
+        self.source.error(self.span.clone(), message)
     }
 }

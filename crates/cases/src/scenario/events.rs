@@ -1,7 +1,7 @@
 //! The events of a case.
 
 use super::Moment;
-use super::table::{Read, SourceFile, Table};
+use super::table::{ScenarioResult, SourceFile, Table};
 use serde_json::{Map, Value};
 use toml::Spanned;
 use toml::de::DeValue;
@@ -107,7 +107,7 @@ impl CaseEventKind {
 }
 
 /// Reads one `[[event]]`.
-pub fn event(mut table: Table<'_, '_, '_>) -> Read<Event> {
+pub fn event(mut table: Table<'_, '_, '_>) -> ScenarioResult<Event> {
     let source = table.source;
     let effective_at = table.need("effective_at")?;
     let effective_at = source.moment("effective_at", effective_at)?;
@@ -128,7 +128,7 @@ pub fn event(mut table: Table<'_, '_, '_>) -> Read<Event> {
     Ok(Event { line: table.line(), effective_at, recorded_at, input: input(source, kind, value)? })
 }
 
-fn recorded_at(source: SourceFile<'_>, value: &Spanned<DeValue<'_>>, effective_at: &Moment) -> Read<Moment> {
+fn recorded_at(source: SourceFile<'_>, value: &Spanned<DeValue<'_>>, effective_at: &Moment) -> ScenarioResult<Moment> {
     let recorded_at = source.moment("recorded_at", value)?;
     if recorded_at.time < effective_at.time {
         return Err(source.error(value.span(), "recorded_at must not be before effective_at"));
@@ -136,7 +136,7 @@ fn recorded_at(source: SourceFile<'_>, value: &Spanned<DeValue<'_>>, effective_a
     Ok(recorded_at)
 }
 
-fn input(source: SourceFile<'_>, kind: CaseEventKind, value: &Spanned<DeValue<'_>>) -> Read<Input> {
+fn input(source: SourceFile<'_>, kind: CaseEventKind, value: &Spanned<DeValue<'_>>) -> ScenarioResult<Input> {
     if kind == CaseEventKind::Roll {
         return match value.get_ref().as_bool() {
             Some(true) => Ok(Input { kind, target: None, body: Map::new() }),

@@ -1,7 +1,7 @@
 //! The expectations of a case. Only named fields are compared.
 
 use super::Moment;
-use super::table::{Read, SourceFile, Table};
+use super::table::{ScenarioResult, SourceFile, Table};
 use serde_json::Value;
 use toml::Spanned;
 use toml::de::DeValue;
@@ -144,7 +144,7 @@ const SCHEDULE_FIELDS: &[&str] = &[
 ];
 
 /// Reads `[expect]`.
-pub fn expect(source: SourceFile<'_>, value: &Spanned<DeValue<'_>>) -> Read<Expect> {
+pub fn expect(source: SourceFile<'_>, value: &Spanned<DeValue<'_>>) -> ScenarioResult<Expect> {
     let mut table = source.table("expect", value)?;
     let account = match table.take("account") {
         Some(value) => fields(&source.table("expect.account", value)?, ACCOUNT_FIELDS)?,
@@ -169,18 +169,18 @@ fn each<'t, 'i: 't, 'a, T>(
     source: SourceFile<'a>,
     name: &str,
     value: Option<&'t Spanned<DeValue<'i>>>,
-    read: impl Fn(Table<'t, 'i, 'a>) -> Read<T>,
-) -> Read<Vec<T>> {
+    read: impl Fn(Table<'t, 'i, 'a>) -> ScenarioResult<T>,
+) -> ScenarioResult<Vec<T>> {
     source.tables(name, value)?.into_iter().map(read).collect()
 }
 
-fn account_at(mut table: Table<'_, '_, '_>) -> Read<AccountAt> {
+fn account_at(mut table: Table<'_, '_, '_>) -> ScenarioResult<AccountAt> {
     let at = table.need("at")?;
     let at = table.source.moment("at", at)?;
     Ok(AccountAt { line: table.line(), at, fields: fields(&table, ACCOUNT_FIELDS)? })
 }
 
-fn webhook(mut table: Table<'_, '_, '_>) -> Read<Webhook> {
+fn webhook(mut table: Table<'_, '_, '_>) -> ScenarioResult<Webhook> {
     let event = table.need("event")?;
     let event = table.source.text("event", event)?;
     let count = table.take("count").map(|value| table.source.count("count", value)).transpose()?;
@@ -188,7 +188,7 @@ fn webhook(mut table: Table<'_, '_, '_>) -> Read<Webhook> {
     Ok(Webhook { line: table.line(), event, count })
 }
 
-fn schedule_row(mut table: Table<'_, '_, '_>) -> Read<ScheduleRow> {
+fn schedule_row(mut table: Table<'_, '_, '_>) -> ScenarioResult<ScheduleRow> {
     let value = table.need("row")?;
     let row = table.source.count("row", value)?;
     if row == 0 {
@@ -197,7 +197,7 @@ fn schedule_row(mut table: Table<'_, '_, '_>) -> Read<ScheduleRow> {
     Ok(ScheduleRow { line: table.line(), row, fields: fields(&table, SCHEDULE_FIELDS)? })
 }
 
-fn counts(table: &Table<'_, '_, '_>) -> Read<Vec<LineItemCount>> {
+fn counts(table: &Table<'_, '_, '_>) -> ScenarioResult<Vec<LineItemCount>> {
     let count = |(key, value): (&Spanned<std::borrow::Cow<'_, str>>, &Spanned<DeValue<'_>>)| {
         let line_item_type = key.get_ref().to_string();
         let count = table.source.count(&line_item_type, value)?;
@@ -208,7 +208,7 @@ fn counts(table: &Table<'_, '_, '_>) -> Read<Vec<LineItemCount>> {
 
 /// The expected fields of a table, without the keys already taken. At least one is required: an empty expectation is a
 /// mistake.
-fn fields(table: &Table<'_, '_, '_>, known: &[&str]) -> Read<Vec<Field>> {
+fn fields(table: &Table<'_, '_, '_>, known: &[&str]) -> ScenarioResult<Vec<Field>> {
     let mut found = Vec::new();
     for (key, value) in table.rest() {
         if !known.contains(&key.get_ref().as_ref()) {
@@ -224,7 +224,12 @@ fn fields(table: &Table<'_, '_, '_>, known: &[&str]) -> Read<Vec<Field>> {
 }
 
 /// Adds one field for each value inside, so that each is compared and shown separately.
-fn leaves(source: SourceFile<'_>, path: Vec<String>, value: &Spanned<DeValue<'_>>, found: &mut Vec<Field>) -> Read<()> {
+fn leaves(
+    source: SourceFile<'_>,
+    path: Vec<String>,
+    value: &Spanned<DeValue<'_>>,
+    found: &mut Vec<Field>,
+) -> ScenarioResult<()> {
     if let DeValue::Table(fields) = value.get_ref() {
         for (key, value) in fields {
             let mut path = path.clone();

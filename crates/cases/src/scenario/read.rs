@@ -2,7 +2,7 @@
 
 use super::events::event;
 use super::expect::expect;
-use super::table::{Read, SourceFile, Table};
+use super::table::{ScenarioResult, SourceFile, Table};
 use super::{Lines, PartLines, ProcessingMode, Scenario, ScenarioError};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ pub fn parse(file: &Path, text: &str) -> Result<Scenario, ScenarioError> {
     scenario(source, Table::root(source, fields.get_ref()))
 }
 
-fn scenario(source: SourceFile<'_>, mut root: Table<'_, '_, '_>) -> Read<Scenario> {
+fn scenario(source: SourceFile<'_>, mut root: Table<'_, '_, '_>) -> ScenarioResult<Scenario> {
     let title = source.text("title", root.need("title")?)?;
     let mode = mode(source, &mut root)?;
     let product = body(source, "product", root.need("product")?)?;
@@ -52,7 +52,7 @@ fn scenario(source: SourceFile<'_>, mut root: Table<'_, '_, '_>) -> Read<Scenari
     let opening = source.table("account", root.need("account")?)?.need("effective_at")?;
     let account_effective_at = source.moment("account.effective_at", opening)?;
     let tables = source.tables("event", root.take("event"))?;
-    let mut events = tables.into_iter().map(event).collect::<Read<Vec<_>>>()?;
+    let mut events = tables.into_iter().map(event).collect::<ScenarioResult<Vec<_>>>()?;
     for event in &events {
         let problem = if event.effective_at.time < account_effective_at.time {
             "an event's effective_at must not be before the account's"
@@ -74,7 +74,7 @@ fn scenario(source: SourceFile<'_>, mut root: Table<'_, '_, '_>) -> Read<Scenari
     Ok(Scenario { file, title, mode, product, customer, account, account_effective_at, events, expect, lines })
 }
 
-fn mode(source: SourceFile<'_>, root: &mut Table<'_, '_, '_>) -> Read<ProcessingMode> {
+fn mode(source: SourceFile<'_>, root: &mut Table<'_, '_, '_>) -> ScenarioResult<ProcessingMode> {
     let value = root.need("mode")?;
     match source.text("mode", value)?.as_str() {
         "migration" => Ok(ProcessingMode::Migration),
@@ -107,7 +107,7 @@ fn note_lines(source: SourceFile<'_>, path: &str, value: &DeValue<'_>, lines: &m
 }
 
 /// The body of a request, which the API validates.
-fn body(source: SourceFile<'_>, name: &str, value: &Spanned<DeValue<'_>>) -> Read<Value> {
+fn body(source: SourceFile<'_>, name: &str, value: &Spanned<DeValue<'_>>) -> ScenarioResult<Value> {
     source.table(name, value)?;
     source.json(name, value)
 }

@@ -20,7 +20,7 @@ pub struct SourceFile<'a> {
     pub text: &'a str,
 }
 
-pub type Read<T> = Result<T, ScenarioError>;
+pub type ScenarioResult<T> = Result<T, ScenarioError>;
 
 impl<'a> SourceFile<'a> {
     pub fn error(&self, span: Range<usize>, message: impl Into<String>) -> ScenarioError {
@@ -42,29 +42,33 @@ impl<'a> SourceFile<'a> {
         self.error(value.span(), format!("{name} must be {expected}, not {}", described(value.get_ref())))
     }
 
-    pub fn table<'t, 'i>(&self, name: &str, value: &'t Spanned<DeValue<'i>>) -> Read<Table<'t, 'i, 'a>> {
+    pub fn table<'t, 'i>(&self, name: &str, value: &'t Spanned<DeValue<'i>>) -> ScenarioResult<Table<'t, 'i, 'a>> {
         let fields = value.get_ref().as_table().ok_or_else(|| self.wrong(name, "a table", value))?;
         Ok(Table { source: *self, name: name.to_owned(), fields, span: value.span(), known: Vec::new() })
     }
 
     /// Each table of a list, `[[name]]` in the file.
-    pub fn tables<'t, 'i>(&self, name: &str, value: Option<&'t Spanned<DeValue<'i>>>) -> Read<Vec<Table<'t, 'i, 'a>>> {
+    pub fn tables<'t, 'i>(
+        &self,
+        name: &str,
+        value: Option<&'t Spanned<DeValue<'i>>>,
+    ) -> ScenarioResult<Vec<Table<'t, 'i, 'a>>> {
         let Some(value) = value else { return Ok(Vec::new()) };
         let list = value.get_ref().as_array();
         let list = list.ok_or_else(|| self.wrong(name, &format!("a list of tables, each headed [[{name}]]"), value))?;
         list.iter().map(|value| self.table(name, value)).collect()
     }
 
-    pub fn text(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Read<String> {
+    pub fn text(&self, name: &str, value: &Spanned<DeValue<'_>>) -> ScenarioResult<String> {
         value.get_ref().as_str().map(str::to_owned).ok_or_else(|| self.wrong(name, "text", value))
     }
 
-    pub fn count(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Read<u64> {
+    pub fn count(&self, name: &str, value: &Spanned<DeValue<'_>>) -> ScenarioResult<u64> {
         let number = value.get_ref().as_integer().and_then(whole).and_then(|number| u64::try_from(number).ok());
         number.ok_or_else(|| self.wrong(name, "a whole number, 0 or more", value))
     }
 
-    pub fn moment(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Read<Moment> {
+    pub fn moment(&self, name: &str, value: &Spanned<DeValue<'_>>) -> ScenarioResult<Moment> {
         let text = match value.get_ref() {
             DeValue::Datetime(datetime) => datetime.to_string(),
             DeValue::String(text) => text.to_string(),
@@ -81,7 +85,7 @@ impl<'a> SourceFile<'a> {
     }
 
     /// A value as JSON for the API.
-    pub fn json(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Read<Value> {
+    pub fn json(&self, name: &str, value: &Spanned<DeValue<'_>>) -> ScenarioResult<Value> {
         Ok(match value.get_ref() {
             DeValue::String(text) => Value::from(text.as_ref()),
             DeValue::Boolean(value) => Value::from(*value),
@@ -94,18 +98,18 @@ impl<'a> SourceFile<'a> {
                 Value::Number(decimal(number).ok_or_else(|| self.wrong(name, expected, value))?)
             }
             DeValue::Array(values) => {
-                Value::Array(values.iter().map(|value| self.json(name, value)).collect::<Read<_>>()?)
+                Value::Array(values.iter().map(|value| self.json(name, value)).collect::<ScenarioResult<_>>()?)
             }
             DeValue::Table(fields) => self.json_fields(name, fields)?,
         })
     }
 
-    fn json_fields(&self, name: &str, fields: &DeTable<'_>) -> Read<Value> {
+    fn json_fields(&self, name: &str, fields: &DeTable<'_>) -> ScenarioResult<Value> {
         let field = |(key, value): (&Spanned<_>, &Spanned<_>)| {
             let key: &std::borrow::Cow<'_, str> = key.get_ref();
             Ok((key.to_string(), self.json(&format!("{name}.{key}"), value)?))
         };
-        Ok(Value::Object(fields.iter().map(field).collect::<Read<Map<_, _>>>()?))
+        Ok(Value::Object(fields.iter().map(field).collect::<ScenarioResult<Map<_, _>>>()?))
     }
 }
 
@@ -164,7 +168,7 @@ impl<'t, 'i, 'a> Table<'t, 'i, 'a> {
     }
 
     /// Takes a required key.
-    pub fn need(&mut self, key: &'static str) -> Read<&'t Spanned<DeValue<'i>>> {
+    pub fn need(&mut self, key: &'static str) -> ScenarioResult<&'t Spanned<DeValue<'i>>> {
         self.take(key).ok_or_else(|| self.lacks(key))
     }
 
@@ -190,7 +194,7 @@ impl<'t, 'i, 'a> Table<'t, 'i, 'a> {
     }
 
     /// Refuses keys that were not taken.
-    pub fn done(&self) -> Read<()> {
+    pub fn done(&self) -> ScenarioResult<()> {
         match self.rest().first() {
             None => Ok(()),
             Some((key, _)) => Err(self.unknown(key, &self.known)),

@@ -1,7 +1,7 @@
 //! Test cases as files: what happened to one loan, and the expected results.
 //!
 //! ```text
-//! file ──► scenario ──► run ───► Findings ──► judge ──► Outcome: passed, or the differences and the timeline
+//! file ──► scenario ──► run ───► Findings ──► judge ──► CaseOutcome: passed, or the differences and the timeline
 //!   ▲            └────► remote ──┘   │
 //!   │                                ▼
 //! record ◄── the history of a real account, or the results of the case

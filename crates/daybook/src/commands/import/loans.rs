@@ -4,7 +4,7 @@
 //! accepts every row that passes here. Only if a whole row is refused are its values checked one by one, so that every
 //! invalid value is reported.
 
-use super::columns::{Column, EXTERNAL, LOAN_COLUMNS, LOAN_NEEDS, Place, Shape, outcome_of};
+use super::columns::{Column, EXTERNAL, LOAN_COLUMNS, LOAN_NEEDS, Place, Shape, expected_value_of};
 use super::portfolio::{Customer, Expected, Loan, Portfolio};
 use super::product::Product;
 use super::report::Report;
@@ -41,7 +41,7 @@ impl Heads {
                 heads.known.push((place, column));
             } else if let Some(key) = name.strip_prefix(EXTERNAL) {
                 heads.external.push((place, key.to_owned()));
-            } else if let Some(outcome) = outcome_of(name) {
+            } else if let Some(outcome) = expected_value_of(name) {
                 heads.expected.push(place);
                 portfolio.outcomes.push(outcome);
             }
@@ -56,7 +56,7 @@ fn known(name: &str) -> Option<&'static Column> {
 
 fn is_column(name: &str) -> bool {
     let is_external = name.strip_prefix(EXTERNAL).is_some_and(|key| !key.is_empty());
-    known(name).is_some() || is_external || outcome_of(name).is_some()
+    known(name).is_some() || is_external || expected_value_of(name).is_some()
 }
 
 /// Reads the loans into the portfolio and adds their errors to the report. Returns whether the columns are valid.

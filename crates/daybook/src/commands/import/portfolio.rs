@@ -1,6 +1,6 @@
 //! The content of the two files, once they are valid.
 
-use super::columns::Outcome;
+use super::columns::ExpectedValue;
 use daybook_engine::time::Time;
 use std::collections::{BTreeMap, HashMap};
 
@@ -18,7 +18,7 @@ pub struct Portfolio {
     /// The payments, grouped by loan and ordered by time.
     pub payments: Vec<Payment>,
     /// The values that the file expects.
-    pub outcomes: Vec<Outcome>,
+    pub outcomes: Vec<ExpectedValue>,
     /// The index of a loan, by its id.
     pub by_id: HashMap<Box<str>, u32>,
     /// Ids of borrowers without details, with the first line that names them: they must exist on the server.

@@ -208,7 +208,7 @@ pub fn write(client: &Client, portfolio: &Portfolio, outcome: &Outcome, path: &P
 
 #[cfg(test)]
 mod tests {
-    use super::super::columns::outcome_of;
+    use super::super::columns::expected_value_of;
     use super::super::portfolio::Loan;
     use super::*;
     use serde_json::json;
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn every_value_that_is_not_as_expected_is_found() {
         let columns = ["expected_principal_cents", "expected_status", "expected_substatus", "expected_days_past_due"];
-        let outcomes = columns.iter().filter_map(|column| outcome_of(column)).collect();
+        let outcomes = columns.iter().filter_map(|column| expected_value_of(column)).collect();
         let word = |text: &str| Expected::Word(text.into());
         let expected =
             vec![(0, Expected::Number(100)), (1, word("ACTIVE")), (2, word("DELINQUENT")), (3, Expected::Number(0))];

@@ -49,7 +49,7 @@ use daybook_clock::{Clock, System};
 use load::Loader;
 use portfolio::Portfolio;
 use product::Product;
-use reconcile::Outcome;
+use reconcile::Reconciliation;
 use report::Report;
 use scratch::Scratch;
 use serde_json::json;
@@ -161,7 +161,7 @@ struct Imported {
     /// The number of historical webhooks that are not sent.
     withheld: u64,
     failed: Vec<FailedAccount>,
-    outcome: Outcome,
+    outcome: Reconciliation,
 }
 
 impl Import<'_> {
@@ -252,7 +252,7 @@ impl Imported {
     /// Prints the result. Fails if there are differences or failed accounts.
     fn tell(&self, args: &ImportArgs, portfolio: &Portfolio) -> Result<(), Failure> {
         let (loans, payments) = (portfolio.loans.len() as u64, portfolio.payments.len());
-        let Outcome { compared, differing, .. } = self.outcome;
+        let Reconciliation { compared, differing, .. } = self.outcome;
         let agreeing = compared - differing;
         let file = args.differences.display();
         print(&if args.json {

@@ -26,7 +26,7 @@ const MOST_EXPLAINED: usize = 1_000;
 
 /// A value that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
+pub struct ReconciledDifference {
     /// The loan.
     pub loan: u32,
     /// The column.
@@ -41,13 +41,13 @@ pub struct Difference {
 
 /// The result of a comparison.
 #[derive(Debug, Default)]
-pub struct Outcome {
+pub struct Reconciliation {
     /// The number of loans compared.
     pub compared: u64,
     /// The number of loans that differ.
     pub differing: u64,
     /// All differences, in file order.
-    pub differences: Vec<Difference>,
+    pub differences: Vec<ReconciledDifference>,
 }
 
 /// Compares all loans that have expected values.
@@ -57,14 +57,14 @@ pub fn compare(
     portfolio: &Portfolio,
     standing: Standing,
     callers: u64,
-) -> Result<Outcome, Failure> {
+) -> Result<Reconciliation, Failure> {
     let mut groups: BTreeMap<Option<Time>, Vec<u32>> = BTreeMap::new();
     for (index, loan) in (0..).zip(&portfolio.loans).filter(|(_, loan)| !loan.expected.is_empty()) {
         groups.entry(loan.as_of).or_default().push(index);
     }
     let compared: usize = groups.values().map(Vec::len).sum();
     let (progress, watch) = (Progress::begin("comparing", compared as u64), Stopwatch::start());
-    let found: Mutex<Vec<Difference>> = Mutex::default();
+    let found: Mutex<Vec<ReconciledDifference>> = Mutex::default();
     let judge = |loan: u32, account: Option<&Account>| {
         let differences = differences(portfolio, loan, account);
         found.lock().unwrap_or_else(PoisonError::into_inner).extend(differences);
@@ -100,7 +100,7 @@ pub fn compare(
     differences.sort_by_key(|difference| difference.loan);
     let differing = differences.chunk_by(|one, other| one.loan == other.loan).count() as u64;
     progress.end(&format!("{compared} loans in {:.1} s, {differing} differ", watch.elapsed().as_secs_f64()));
-    Ok(Outcome { compared: compared as u64, differing, differences })
+    Ok(Reconciliation { compared: compared as u64, differing, differences })
 }
 
 fn as_of_parameter(joint: char, as_of: Option<Time>) -> String {
@@ -134,7 +134,7 @@ fn by_list(
 }
 
 /// The differences of a loan. `None` means that the account was not open at that time.
-fn differences(portfolio: &Portfolio, loan: u32, account: Option<&Account>) -> Vec<Difference> {
+fn differences(portfolio: &Portfolio, loan: u32, account: Option<&Account>) -> Vec<ReconciledDifference> {
     let expected = &portfolio.loans[loan as usize].expected;
     let differ = expected.iter().filter_map(|(number, expected)| {
         let outcome = portfolio.outcomes[usize::from(*number)];
@@ -151,7 +151,7 @@ fn differences(portfolio: &Portfolio, loan: u32, account: Option<&Account>) -> V
             (Expected::Word(expected), got) if got.as_str() == Some(expected) => return None,
             _ => None,
         };
-        Some(Difference {
+        Some(ReconciledDifference {
             loan,
             column: format!("expected_{}", outcome.name),
             expected: match expected {
@@ -179,7 +179,7 @@ pub fn must_be_writable(path: &Path) -> Result<(), Failure> {
 }
 
 /// Writes every difference, with an explanation: the timeline of its account.
-pub fn write(client: &Client, portfolio: &Portfolio, outcome: &Outcome, path: &Path) -> Result<(), Failure> {
+pub fn write(client: &Client, portfolio: &Portfolio, outcome: &Reconciliation, path: &Path) -> Result<(), Failure> {
     let failed = |error: &dyn std::fmt::Display| {
         Failure::Failed(format!("--differences: {} cannot be written: {error}", path.display()))
     };
@@ -198,7 +198,7 @@ pub fn write(client: &Client, portfolio: &Portfolio, outcome: &Outcome, path: &P
         progress.add(1);
         for difference in of_loan {
             let more_by = difference.more_by.map(|by| by.to_string()).unwrap_or_default();
-            let Difference { column, expected, got, .. } = difference;
+            let ReconciledDifference { column, expected, got, .. } = difference;
             file.write_record([&*loan.account_id, column, expected, got, &more_by, &explanation]).map_err(written)?;
         }
     }

@@ -4,7 +4,7 @@
 //! accepts every row that passes here. Only if a whole row is refused are its values checked one by one, so that every
 //! invalid value is reported.
 
-use super::columns::{Column, EXTERNAL, LOAN_COLUMNS, LOAN_NEEDS, Place, Shape, expected_value_of};
+use super::columns::{Column, ColumnTarget, EXTERNAL, LOAN_COLUMNS, LOAN_NEEDS, Shape, expected_value_of};
 use super::portfolio::{Customer, Expected, Loan, Portfolio};
 use super::product::Product;
 use super::report::Report;
@@ -211,7 +211,7 @@ impl Reading<'_> {
         let is_told = report.count() > before;
         for (field, rule) in refused.into_iter().filter(|_| !is_told) {
             let of_field = |column: &&(usize, &Column)| match column.1.place {
-                Place::Account(path) | Place::Customer(path) => path == field,
+                ColumnTarget::Account(path) | ColumnTarget::Customer(path) => path == field,
                 _ => false,
             };
             let (column, value) = match self.heads.known.iter().find(of_field) {
@@ -306,7 +306,7 @@ impl Filled {
             if time > now {
                 return Some("is in the future".to_owned());
             }
-            if column.place == Place::ExpectedAsOf {
+            if column.place == ColumnTarget::ExpectedAsOf {
                 self.as_of = Some(time);
                 return None;
             }
@@ -315,11 +315,11 @@ impl Filled {
             return None;
         }
         match column.place {
-            Place::Account(path) => put(&mut self.account, path, json_of(column.shape, value)),
-            Place::Customer(path) => put(&mut self.customer, path, json_of(column.shape, value)),
-            Place::CustomerId => self.customer_id = Some(value.to_owned()),
-            Place::Role => self.role = Some(value.to_owned()),
-            Place::ExpectedAsOf => {}
+            ColumnTarget::Account(path) => put(&mut self.account, path, json_of(column.shape, value)),
+            ColumnTarget::Customer(path) => put(&mut self.customer, path, json_of(column.shape, value)),
+            ColumnTarget::CustomerId => self.customer_id = Some(value.to_owned()),
+            ColumnTarget::Role => self.role = Some(value.to_owned()),
+            ColumnTarget::ExpectedAsOf => {}
         }
         None
     }
@@ -353,24 +353,24 @@ impl Filled {
         }
         let rule = |refused: (String, String)| refused.1;
         match column.place {
-            Place::Account(path) => {
+            ColumnTarget::Account(path) => {
                 let mut alone = Map::from_iter([("product_id".to_owned(), Value::from(product_id))]);
                 put(&mut alone, path, json_of(column.shape, value));
                 read_form::<NewAccount>(&alone).err().map(rule)
             }
-            Place::Customer(path) => {
+            ColumnTarget::Customer(path) => {
                 let mut alone = Map::new();
                 put(&mut alone, path, json_of(column.shape, value));
                 read_form::<NewCustomer>(&alone).err().map(rule)
             }
-            Place::CustomerId if !self.customer.is_empty() => Id::read(value).err(),
-            Place::Role => {
+            ColumnTarget::CustomerId if !self.customer.is_empty() => Id::read(value).err(),
+            ColumnTarget::Role => {
                 let assigned = json!([{ "customer_id": "c", "customer_account_role": value }]);
                 let alone = json!({ "product_id": product_id, "assign_customers": assigned });
                 read_form::<NewAccount>(alone.as_object()?).err().map(rule)
             }
-            Place::CustomerId => Reference::read(value).err(),
-            Place::ExpectedAsOf => None,
+            ColumnTarget::CustomerId => Reference::read(value).err(),
+            ColumnTarget::ExpectedAsOf => None,
         }
     }
 }

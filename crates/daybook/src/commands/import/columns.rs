@@ -41,17 +41,17 @@ pub struct Column {
     /// The format of its values.
     pub shape: Shape,
     /// The target of its values.
-    pub place: ColumnTarget,
+    pub target: ColumnTarget,
     /// A description.
     pub about: &'static str,
 }
 
 const fn account(name: &'static str, shape: Shape, path: &'static str, about: &'static str) -> Column {
-    Column { name, shape, place: ColumnTarget::Account(path), about }
+    Column { name, shape, target: ColumnTarget::Account(path), about }
 }
 
 const fn customer(name: &'static str, about: &'static str) -> Column {
-    Column { name, shape: Shape::Text, place: ColumnTarget::Customer(name), about }
+    Column { name, shape: Shape::Text, target: ColumnTarget::Customer(name), about }
 }
 
 /// The required columns of the loans file.
@@ -104,13 +104,13 @@ pub const LOAN_COLUMNS: &[Column] = &[
     Column {
         name: "customer_id",
         shape: Shape::Text,
-        place: ColumnTarget::CustomerId,
+        target: ColumnTarget::CustomerId,
         about: "the borrower's id [the account_id]; without a name, the customer must already exist",
     },
     Column {
         name: "customer_account_role",
         shape: Shape::Text,
-        place: ColumnTarget::Role,
+        target: ColumnTarget::Role,
         about: "PRIMARY, SECONDARY or CARDHOLDER [PRIMARY]",
     },
     customer("name_first", "the borrower's first name"),
@@ -121,7 +121,7 @@ pub const LOAN_COLUMNS: &[Column] = &[
     Column {
         name: "business_name",
         shape: Shape::Text,
-        place: ColumnTarget::Customer("business_details.business_name"),
+        target: ColumnTarget::Customer("business_details.business_name"),
         about: "the name of a borrower that is a business",
     },
     customer("email", "email address"),
@@ -139,7 +139,7 @@ pub const LOAN_COLUMNS: &[Column] = &[
     Column {
         name: "expected_as_of",
         shape: Shape::Moment,
-        place: ColumnTarget::ExpectedAsOf,
+        target: ColumnTarget::ExpectedAsOf,
         about: "the moment of the expected values [now]",
     },
 ];

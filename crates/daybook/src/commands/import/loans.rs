@@ -306,7 +306,7 @@ impl Filled {
             if time > now {
                 return Some("is in the future".to_owned());
             }
-            if column.place == ColumnTarget::ExpectedAsOf {
+            if column.target == ColumnTarget::ExpectedAsOf {
                 self.as_of = Some(time);
                 return None;
             }
@@ -314,7 +314,7 @@ impl Filled {
             self.account.insert(column.name.to_owned(), Value::from(time.to_string()));
             return None;
         }
-        match column.place {
+        match column.target {
             ColumnTarget::Account(path) => put(&mut self.account, path, json_of(column.shape, value)),
             ColumnTarget::Customer(path) => put(&mut self.customer, path, json_of(column.shape, value)),
             ColumnTarget::CustomerId => self.customer_id = Some(value.to_owned()),
@@ -352,7 +352,7 @@ impl Filled {
             return None;
         }
         let rule = |refused: (String, String)| refused.1;
-        match column.place {
+        match column.target {
             ColumnTarget::Account(path) => {
                 let mut alone = Map::from_iter([("product_id".to_owned(), Value::from(product_id))]);
                 put(&mut alone, path, json_of(column.shape, value));

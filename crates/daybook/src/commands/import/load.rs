@@ -8,10 +8,10 @@
 //! Every row has an id, so sending it again changes nothing. One caller sends the payments of a loan, in order. If the
 //! server refuses a row, the import ends before anything is released.
 
+use super::existing_records::{FailedAccount, Mode, mode_of};
 use super::portfolio::Portfolio;
 use super::product::Product;
 use super::report::{Broken, Report};
-use super::standing::{FailedAccount, Mode, mode_of};
 use super::wire::at_once;
 use crate::commands::progress::Progress;
 use crate::commands::{Failure, interrupt};

@@ -7,7 +7,7 @@ use super::portfolio::{Expected, Portfolio};
 use super::product::Product;
 use super::sheet::written;
 use super::wire::{Account, at_once, pages};
-use super::{explain, standing::Standing};
+use super::{existing_records::ExistingRecords, explain};
 use crate::commands::Failure;
 use crate::commands::progress::Progress;
 use daybook_client::{Client, Trouble, encoded};
@@ -55,7 +55,7 @@ pub fn compare(
     client: &Client,
     product: &Product,
     portfolio: &Portfolio,
-    standing: Standing,
+    existing: ExistingRecords,
     callers: u64,
 ) -> Result<Reconciliation, Failure> {
     let mut groups: BTreeMap<Option<Time>, Vec<u32>> = BTreeMap::new();
@@ -71,7 +71,7 @@ pub fn compare(
         progress.add(1);
     };
     for (as_of, group) in &groups {
-        let accounts = portfolio.loans.len() as u64 + standing.others;
+        let accounts = portfolio.loans.len() as u64 + existing.others;
         if group.len() as u64 * WORTH_A_LIST >= accounts {
             by_list(client, product, portfolio, *as_of, group, &judge)?;
         } else {

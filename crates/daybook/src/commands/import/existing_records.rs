@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The records that exist on the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Standing {
+pub struct ExistingRecords {
     /// The number of loans of the file that exist.
     pub loans: usize,
     /// The number of other accounts of the product.
@@ -33,20 +33,20 @@ pub fn look(
     product: &Product,
     portfolio: &Portfolio,
     report: &mut Report,
-) -> Result<Standing, Failure> {
-    let mut standing = Standing::default();
+) -> Result<ExistingRecords, Failure> {
+    let mut existing = ExistingRecords::default();
     let progress = Progress::begin("looking for accounts", portfolio.loans.len() as u64);
     pages(client, "/accounts", |accounts: Vec<Account>| {
         progress.add(accounts.len() as u64);
         for account in accounts {
             let Some(index) = portfolio.by_id.get(account.account_id.as_str()) else {
                 if account.account_product.product_id == product.id {
-                    standing.others += 1;
-                    standing.others_held += u64::from(account.held_events > 0);
+                    existing.others += 1;
+                    existing.others_held += u64::from(account.held_events > 0);
                 }
                 continue;
             };
-            standing.loans += 1;
+            existing.loans += 1;
             let loan = &portfolio.loans[*index as usize];
             let mut taken = |column: &str, rule: String| {
                 let (file, column, value) =
@@ -63,7 +63,7 @@ pub fn look(
         Ok(())
     })?;
     progress.clear();
-    Ok(standing)
+    Ok(existing)
 }
 
 /// Whether every payment of every loan is on the server. All loans must be.

@@ -120,7 +120,7 @@ pub fn check_references(
 
 /// The migration state of a product.
 #[derive(Debug, serde::Deserialize)]
-pub struct Mode {
+pub struct MigrationState {
     /// `NORMAL`, `HOLDING` or `RELEASING`.
     pub state: String,
     /// Accounts to be released.
@@ -141,6 +141,6 @@ pub struct FailedAccount {
 }
 
 /// Fetches the migration state of a product.
-pub fn mode_of(client: &Client, product: &Product) -> Result<Mode, Failure> {
+pub fn mode_of(client: &Client, product: &Product) -> Result<MigrationState, Failure> {
     wire::get(client, &format!("/products/{}/migration_mode", encoded(&product.id)))
 }

@@ -8,7 +8,7 @@
 //! Every row has an id, so sending it again changes nothing. One caller sends the payments of a loan, in order. If the
 //! server refuses a row, the import ends before anything is released.
 
-use super::existing_records::{FailedAccount, Mode, mode_of};
+use super::existing_records::{FailedAccount, MigrationState, mode_of};
 use super::portfolio::Portfolio;
 use super::product::Product;
 use super::report::{Broken, Report};
@@ -244,7 +244,7 @@ impl Loader<'_> {
     }
 
     /// Waits until a release is complete.
-    pub fn wait(&self) -> Result<Mode, Failure> {
+    pub fn wait(&self) -> Result<MigrationState, Failure> {
         let mut mode = mode_of(self.client, self.product)?;
         let (progress, watch) = (Progress::begin("releasing", mode.accounts_total), Stopwatch::start());
         while mode.state == "RELEASING" {

@@ -13,13 +13,13 @@ use std::thread;
 const LONGEST_PAGE: usize = 200;
 
 #[derive(Debug, Deserialize)]
-struct Page<T> {
+struct ResultPage<T> {
     results: Vec<T>,
-    paging: Paging,
+    paging: ResultPaging,
 }
 
 #[derive(Debug, Deserialize)]
-struct Paging {
+struct ResultPaging {
     starting_after: Option<String>,
     has_more: bool,
 }
@@ -75,7 +75,7 @@ pub fn pages<T: DeserializeOwned>(
     let mut after = String::new();
     loop {
         interrupt::check()?;
-        let page: Page<T> = get(client, &format!("{path}{joint}limit={LONGEST_PAGE}{after}"))?;
+        let page: ResultPage<T> = get(client, &format!("{path}{joint}limit={LONGEST_PAGE}{after}"))?;
         show(page.results)?;
         match page.paging.starting_after {
             Some(mark) if page.paging.has_more => after = format!("&starting_after={mark}"),

@@ -8,7 +8,7 @@ use super::columns::{Column, ColumnTarget, EXTERNAL, LOAN_COLUMNS, LOAN_NEEDS, S
 use super::portfolio::{Customer, Expected, Loan, Portfolio};
 use super::product::Product;
 use super::report::Report;
-use super::sheet::{Row, Sheet};
+use super::sheet::{Sheet, SheetRow};
 use crate::commands::Failure;
 use crate::commands::progress::Progress;
 use csv::ByteRecord;
@@ -94,7 +94,7 @@ struct Reading<'a> {
 
 impl Reading<'_> {
     /// Reads a row. An invalid row is kept too, so that its payments find their loan.
-    fn take(&mut self, sheet: &Sheet, row: &Row<'_>, report: &mut Report) -> Result<(), Failure> {
+    fn take(&mut self, sheet: &Sheet, row: &SheetRow<'_>, report: &mut Report) -> Result<(), Failure> {
         let before = report.count();
         let account_id = row.get(sheet.place("account_id"));
         let mut wrong = |column: &str, value: &str, rule: &str| report.add(sheet.broken(row.line, column, value, rule));
@@ -164,7 +164,7 @@ impl Reading<'_> {
 
     fn expected(
         &self,
-        row: &Row<'_>,
+        row: &SheetRow<'_>,
         wrong: &mut impl FnMut(&str, &str, &str) -> Result<(), Failure>,
     ) -> Result<Vec<(u16, Expected)>, Failure> {
         let mut found = Vec::new();
@@ -187,7 +187,7 @@ impl Reading<'_> {
     }
 
     /// Parses the row as the server will.
-    fn check(&self, sheet: &Sheet, row: &Row<'_>, filled: &Filled, report: &mut Report) -> Result<(), Failure> {
+    fn check(&self, sheet: &Sheet, row: &SheetRow<'_>, filled: &Filled, report: &mut Report) -> Result<(), Failure> {
         let mut refused: Vec<(String, String)> = Vec::new();
         if !filled.customer.is_empty() {
             match read_form::<NewCustomer>(&filled.customer) {
@@ -224,7 +224,13 @@ impl Reading<'_> {
     }
 
     /// Reports each value that is invalid on its own.
-    fn check_alone(&self, sheet: &Sheet, row: &Row<'_>, filled: &Filled, report: &mut Report) -> Result<(), Failure> {
+    fn check_alone(
+        &self,
+        sheet: &Sheet,
+        row: &SheetRow<'_>,
+        filled: &Filled,
+        report: &mut Report,
+    ) -> Result<(), Failure> {
         for (place, column) in &self.heads.known {
             let value = row.get(Some(*place));
             if let Some(rule) = filled.rule_broken_alone(column, value, &self.product.id) {
@@ -238,7 +244,7 @@ impl Reading<'_> {
     fn know_customer(
         &mut self,
         sheet: &Sheet,
-        row: &Row<'_>,
+        row: &SheetRow<'_>,
         customer_id: String,
         filled: &Filled,
         report: &mut Report,

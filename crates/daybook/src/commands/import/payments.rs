@@ -8,7 +8,7 @@ use super::columns::{EXTERNAL, PAYMENT_COLUMNS, PAYMENT_NEEDS};
 use super::portfolio::{Payment, Portfolio};
 use super::product::Product;
 use super::report::Report;
-use super::sheet::{Row, Sheet};
+use super::sheet::{Sheet, SheetRow};
 use crate::commands::Failure;
 use crate::commands::progress::Progress;
 use csv::ByteRecord;
@@ -81,7 +81,7 @@ pub fn read(
 
 struct Checking<'a> {
     sheet: &'a Sheet,
-    row: &'a Row<'a>,
+    row: &'a SheetRow<'a>,
     places: &'a Places,
     product: &'a Product,
     now: Time,

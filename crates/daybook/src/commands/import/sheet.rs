@@ -27,13 +27,13 @@ pub struct Sheet {
 }
 
 /// A row: a value for each column, empty if none is given.
-pub struct Row<'a> {
+pub struct SheetRow<'a> {
     /// The line on which it begins.
     pub line: u64,
     values: &'a [&'a str],
 }
 
-impl<'a> Row<'a> {
+impl<'a> SheetRow<'a> {
     /// The value of the column at this position; empty if there is no such column.
     pub fn get(&self, place: Option<usize>) -> &'a str {
         place.and_then(|place| self.values.get(place)).copied().unwrap_or_default()
@@ -128,7 +128,7 @@ impl Sheet {
         line: u64,
         record: &ByteRecord,
         report: &mut Report,
-        reader: impl FnOnce(&Row<'_>, &mut Report) -> Result<T, Failure>,
+        reader: impl FnOnce(&SheetRow<'_>, &mut Report) -> Result<T, Failure>,
     ) -> Result<Option<T>, Failure> {
         // If a value spans several lines, a quote was left open, and the quotes after it are not misplaced.
         let stray = self.strays.take_before(self.at()).filter(|_| !record.iter().any(has_line_end));
@@ -163,7 +163,7 @@ impl Sheet {
                 }
             }
         }
-        reader(&Row { line, values: &values }, report).map(Some)
+        reader(&SheetRow { line, values: &values }, report).map(Some)
     }
 }
 

@@ -1,7 +1,7 @@
 //! A schedule as a table, as CSV and as JSON.
 
 use super::amounts::shown;
-use super::lending::{Plan, Row};
+use super::lending::{Plan, PrintedRow};
 use crate::commands::Failure;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -18,7 +18,7 @@ const FIELDS: [&str; 6] = [
 const HEADS: [&str; 6] = ["", "due", "payment", "interest", "principal", "left"];
 
 impl Plan {
-    fn sum(&self, of: impl Fn(&Row) -> i64) -> i64 {
+    fn sum(&self, of: impl Fn(&PrintedRow) -> i64) -> i64 {
         self.rows.iter().map(of).sum()
     }
 
@@ -73,7 +73,7 @@ pub fn csv(plan: &Plan) -> Result<String, Failure> {
 
 /// One JSON object, in cents.
 pub fn json(plan: &Plan) -> String {
-    let row = |(place, row): (usize, &Row)| {
+    let row = |(place, row): (usize, &PrintedRow)| {
         let values = [
             json!(place + 1),
             json!(row.due_on),

@@ -11,7 +11,7 @@ pub mod values;
 
 use daybook_store::address;
 use definitions::{DEFINITIONS, Definition, Show};
-use sources::{Layer, Source, Written};
+use sources::{Layer, Source, SourcedValue};
 use std::fmt;
 use std::fs;
 use std::net::SocketAddr;
@@ -183,8 +183,8 @@ pub fn wants_json(given: &SettingSources<'_>) -> bool {
     flag.or_else(layers).is_some_and(|text| values::log_format(&text) == Ok(LogFormat::Json))
 }
 
-fn from_flag(texts: &[String]) -> Written {
-    Written { texts: texts.to_vec(), source: Source::Flag }
+fn from_flag(texts: &[String]) -> SourcedValue {
+    SourcedValue { texts: texts.to_vec(), source: Source::Flag }
 }
 
 fn read_file(path: &Path) -> Result<String, Problems> {

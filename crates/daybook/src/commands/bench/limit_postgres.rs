@@ -41,7 +41,7 @@ async fn try_release(address: &str) -> Result<Limit, tokio_postgres::Error> {
         let accounts: Vec<String> = accounts.iter().map(|row| row.get(0)).collect();
         let Some(last) = accounts.last() else { break };
         after.clone_from(last);
-        let written = Written::read(&client, &accounts).await?;
+        let written = ReleasedRows::read(&client, &accounts).await?;
         let watch = Stopwatch::start();
         let inputs = client.query("SELECT payload FROM public.inputs WHERE account = ANY($1)", &[&accounts]).await?;
         std::hint::black_box(&inputs);
@@ -121,7 +121,7 @@ impl Column {
 }
 
 /// The rows that a release wrote for some accounts.
-struct Written {
+struct ReleasedRows {
     accounts: Table,
     inputs: Table,
     items: Table,
@@ -129,11 +129,11 @@ struct Written {
     bytes: u64,
 }
 
-impl Written {
-    async fn read(client: &Client, accounts: &Vec<String>) -> Result<Written, tokio_postgres::Error> {
+impl ReleasedRows {
+    async fn read(client: &Client, accounts: &Vec<String>) -> Result<ReleasedRows, tokio_postgres::Error> {
         let all = async |sql: &str| client.query(sql, &[accounts]).await;
         let messages = all("SELECT * FROM public.messages WHERE account = ANY($1) ORDER BY org, position").await?;
-        Ok(Written {
+        Ok(ReleasedRows {
             accounts: Table::of(&all("SELECT * FROM public.accounts WHERE account = ANY($1) ORDER BY account").await?),
             // A release adds one journal record per account.
             inputs: Table::of(

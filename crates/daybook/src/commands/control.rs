@@ -275,7 +275,7 @@ fn read(answer: &[u8]) -> Result<Value, Problem> {
 }
 
 enum Holder {
-    Me(instance::Held),
+    Me(instance::DatabaseLock),
     Server(RunningServer),
 }
 

@@ -19,7 +19,7 @@ use super::{Failure, control, demo, print, say, sending, settings, variables, wa
 use crate::cli::ServeFlags;
 use crate::config::Settings;
 use crate::config::values::{Environment, LogFormat};
-use crate::instance::{self, Held};
+use crate::instance::{self, DatabaseLock};
 use crate::listener::HttpServer;
 use crate::listener::front::Front;
 use crate::listener::limits::Limits;
@@ -52,7 +52,7 @@ pub fn run(flags: &ServeFlags) -> Result<(), Failure> {
     wait_for(serve(&settings, flags, held.as_mut()))
 }
 
-async fn serve(settings: &Settings, flags: &ServeFlags, held: Option<&mut Held>) -> Result<(), Failure> {
+async fn serve(settings: &Settings, flags: &ServeFlags, held: Option<&mut DatabaseLock>) -> Result<(), Failure> {
     let listeners = Listeners::open(settings)?;
     let url = public_url(settings, listeners.address());
     let lone_key = KeyWithoutDatabase::look(settings, flags.new_book);

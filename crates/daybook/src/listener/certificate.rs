@@ -32,7 +32,7 @@ pub struct Certificate {
 
 /// Whether a certificate is valid at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum CertificateValidity {
     /// It is valid until this moment, which is not near.
     Valid(Time),
     /// It is valid until this moment, which is near.
@@ -43,15 +43,17 @@ pub enum Standing {
     NotYetValid(Time),
 }
 
-impl fmt::Display for Standing {
+impl fmt::Display for CertificateValidity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Standing::Valid(until) => write!(f, "the certificate is valid until {until}"),
-            Standing::RenewalDue(until) => {
+            CertificateValidity::Valid(until) => write!(f, "the certificate is valid until {until}"),
+            CertificateValidity::RenewalDue(until) => {
                 write!(f, "the certificate expires within {RENEWAL_DAYS} days, at {until}: renew it")
             }
-            Standing::Expired(at) => write!(f, "the certificate expired at {at}: clients refuse it"),
-            Standing::NotYetValid(from) => write!(f, "the certificate is not valid before {from}: clients refuse it"),
+            CertificateValidity::Expired(at) => write!(f, "the certificate expired at {at}: clients refuse it"),
+            CertificateValidity::NotYetValid(from) => {
+                write!(f, "the certificate is not valid before {from}: clients refuse it")
+            }
         }
     }
 }
@@ -86,15 +88,15 @@ impl Certificate {
     }
 
     /// Whether it is valid at a moment.
-    pub fn standing(&self, now: Time) -> Standing {
+    pub fn validity_at(&self, now: Time) -> CertificateValidity {
         if now < self.not_before {
-            Standing::NotYetValid(self.not_before)
+            CertificateValidity::NotYetValid(self.not_before)
         } else if now > self.not_after {
-            Standing::Expired(self.not_after)
+            CertificateValidity::Expired(self.not_after)
         } else if now.plus_micros(RENEWAL_DAYS * MICROS_PER_DAY) > self.not_after {
-            Standing::RenewalDue(self.not_after)
+            CertificateValidity::RenewalDue(self.not_after)
         } else {
-            Standing::Valid(self.not_after)
+            CertificateValidity::Valid(self.not_after)
         }
     }
 
@@ -140,15 +142,15 @@ mod tests {
         let day = |number: i64| Time::from_micros(number * MICROS_PER_DAY);
         let (from, until) = (day(100), day(200));
         let cases = [
-            (from.plus_micros(-1), Standing::NotYetValid(from)),
-            (from, Standing::Valid(until)),
-            (day(186), Standing::Valid(until)),
-            (day(186).plus_micros(1), Standing::RenewalDue(until)),
-            (until, Standing::RenewalDue(until)),
-            (until.plus_micros(1), Standing::Expired(until)),
+            (from.plus_micros(-1), CertificateValidity::NotYetValid(from)),
+            (from, CertificateValidity::Valid(until)),
+            (day(186), CertificateValidity::Valid(until)),
+            (day(186).plus_micros(1), CertificateValidity::RenewalDue(until)),
+            (until, CertificateValidity::RenewalDue(until)),
+            (until.plus_micros(1), CertificateValidity::Expired(until)),
         ];
         for (now, standing) in cases {
-            assert_eq!(certificate.standing(now), standing, "{now}");
+            assert_eq!(certificate.validity_at(now), standing, "{now}");
         }
     }
 

@@ -6,7 +6,7 @@
 //! A certificate that has expired is used, with a warning. A server that refused it would also stop processing accounts
 //! and sending webhooks, which need no certificate.
 
-use super::certificate::{Certificate, Standing};
+use super::certificate::{Certificate, CertificateValidity};
 use daybook_clock::{Clock, System};
 use daybook_engine::time::Time;
 use daybook_metrics::{Families, Registry};
@@ -66,8 +66,8 @@ impl Tls {
     /// Logs a warning if the certificate in use is not valid, or not for long.
     pub fn warn_of_dates(&self, now: Time) {
         let cert = self.cert.display();
-        match self.certificate().map(|certificate| certificate.standing(now)) {
-            Ok(Standing::Valid(_)) => {}
+        match self.certificate().map(|certificate| certificate.validity_at(now)) {
+            Ok(CertificateValidity::Valid(_)) => {}
             Ok(standing) => tracing::warn!(%cert, "{standing}"),
             Err(sentence) => tracing::warn!(%cert, "{sentence}"),
         }

@@ -14,7 +14,7 @@ pub struct Clients {
 
 /// A counted request. Dropping it removes it from the count.
 #[derive(Debug)]
-pub struct Counted {
+pub struct CountedRequest {
     clients: Arc<Clients>,
     network: ClientNetwork,
 }
@@ -30,7 +30,7 @@ impl Clients {
     }
 
     /// Counts a request of a client, or returns `None` if the client is at its limit.
-    pub fn admit(self: &Arc<Clients>, client: IpAddr) -> Option<Counted> {
+    pub fn admit(self: &Arc<Clients>, client: IpAddr) -> Option<CountedRequest> {
         let network = ClientNetwork::of(client);
         let mut counts = self.counts();
         let count = counts.entry(network).or_default();
@@ -38,11 +38,11 @@ impl Clients {
             return None;
         }
         *count += 1;
-        Some(Counted { clients: self.clone(), network })
+        Some(CountedRequest { clients: self.clone(), network })
     }
 }
 
-impl Drop for Counted {
+impl Drop for CountedRequest {
     fn drop(&mut self) {
         let mut counts = self.clients.counts();
         if let Some(count) = counts.get_mut(&self.network) {

@@ -4,7 +4,7 @@
 //! The pages are those of the console's route table; lists are also requested with each of their filters.
 
 use super::Scratch;
-use super::http::Connection;
+use super::http::BenchConnection;
 use super::portfolio::{Bench, LEVEL_CENTS, PRODUCT, form_of, months_ago, said};
 use crate::cli::BenchConsoleArgs;
 use crate::commands::Failure;
@@ -219,7 +219,7 @@ struct Visit<'a> {
 
 impl Visit<'_> {
     async fn measure(&self, path: &str, times: u64) -> Result<MeasuredPage, Failure> {
-        let mut connection = Connection::open(self.server).await.map_err(Failure::Output)?;
+        let mut connection = BenchConnection::open(self.server).await.map_err(Failure::Output)?;
         let request = format!(
             "GET {path} HTTP/1.1\r\nhost: bench\r\ncookie: daybook_session={}\r\naccept: text/html\r\n\r\n",
             self.session

@@ -41,7 +41,7 @@ mod sheet;
 mod wire;
 
 use super::files::must_not_be;
-use super::remote::Connection;
+use super::remote::ServerConnection;
 use super::{Failure, interrupt, prepare, print, say};
 use crate::cli::ImportArgs;
 use daybook_client::Client;
@@ -76,7 +76,7 @@ pub fn run(args: &ImportArgs) -> Result<(), Failure> {
         prepare(&args.remote.flags)?;
         None
     } else {
-        Some(Connection::open(&args.remote)?)
+        Some(ServerConnection::open(&args.remote)?)
     };
     let server = connection.as_ref().map(|connection| &connection.client);
     let product = product(args, server)?;

@@ -14,7 +14,7 @@ mod forward;
 mod judge;
 mod receiver;
 
-use super::remote::Connection;
+use super::remote::ServerConnection;
 use super::serve::Stop;
 use super::{Failure, say, wait_for};
 use crate::cli::ListenArgs;
@@ -37,7 +37,7 @@ const REACHING: Duration = Duration::from_millis(500);
 /// Receives messages until it is stopped or has received enough.
 pub fn run(args: &ListenArgs) -> Result<(), Failure> {
     let forward = args.forward_to.as_deref().map(Forward::to).transpose()?;
-    let connection = Connection::open(&args.remote)?;
+    let connection = ServerConnection::open(&args.remote)?;
     let client = connection.client.clone();
     // The connection outlives the runtime: dropping it makes one more call to the server.
     wait_for(async {

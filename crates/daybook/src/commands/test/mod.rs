@@ -16,7 +16,7 @@ mod report;
 
 use super::files::must_not_be;
 use super::progress::Progress;
-use super::remote::Connection;
+use super::remote::ServerConnection;
 use super::{Failure, print, say, wait_for};
 use crate::cli::TestArgs;
 use daybook_cases::remote::{self, News};
@@ -114,7 +114,7 @@ fn announce(progress: &Progress, outcome: &CaseOutcome) {
 }
 
 fn on_server(args: &TestArgs, gathered: &Gathered) -> Result<(String, Vec<CaseOutcome>), Failure> {
-    let connection = Connection::open(&args.remote)?;
+    let connection = ServerConnection::open(&args.remote)?;
     let url = connection.client.url().to_owned();
     say(&format!("Running against {url}.\n"));
     let progress = Progress::begin("cases", gathered.cases.len() as u64);

@@ -52,10 +52,10 @@ impl Ended {
 
 /// The receiver.
 #[derive(Clone, Debug)]
-pub struct Receiver(Arc<Shared>);
+pub struct Receiver(Arc<ReceiverContext>);
 
 #[derive(Debug)]
-struct Shared {
+struct ReceiverContext {
     client: Client,
     judge: Mutex<Judge>,
     answering: Answering,
@@ -68,7 +68,7 @@ struct Shared {
 impl Receiver {
     /// Creates a receiver that is not listening yet.
     pub fn new(client: Client, judge: Judge, answering: Answering, is_json: bool, wanted: Option<u64>) -> Receiver {
-        Receiver(Arc::new(Shared {
+        Receiver(Arc::new(ReceiverContext {
             client,
             judge: Mutex::new(judge),
             answering,

@@ -68,7 +68,7 @@ impl Tls {
         let cert = self.cert.display();
         match self.certificate().map(|certificate| certificate.validity_at(now)) {
             Ok(CertificateValidity::Valid(_)) => {}
-            Ok(standing) => tracing::warn!(%cert, "{standing}"),
+            Ok(validity) => tracing::warn!(%cert, "{validity}"),
             Err(sentence) => tracing::warn!(%cert, "{sentence}"),
         }
     }

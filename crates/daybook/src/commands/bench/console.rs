@@ -246,7 +246,12 @@ fn says(answer: &[u8], words: &[u8]) -> bool {
 fn report(args: &BenchConsoleArgs, frame: &MeasuredPage, pages: &[MeasuredPage]) {
     let slow = pages.iter().filter(|page| page.longest() >= AIM_MS).count();
     if args.target.json {
-        let line = |page: &MeasuredPage| json!({ "path": page.name(), "status": page.status, "p50_ms": page.median(), "longest_ms": page.longest(), "bytes": page.bytes, "unfinished": page.unfinished });
+        let line = |page: &MeasuredPage| {
+            json!({
+                "path": page.name(), "status": page.status, "p50_ms": page.median(), "longest_ms": page.longest(),
+                "bytes": page.bytes, "unfinished": page.unfinished,
+            })
+        };
         let all: Vec<_> = pages.iter().map(line).collect();
         let figures = json!({ "accounts": args.accounts, "frame": line(frame), "pages": all, "over_100_ms": slow });
         println!("{figures}");

@@ -210,7 +210,7 @@ impl Reading<'_> {
         self.check_alone(sheet, row, filled, report)?;
         let is_told = report.count() > before;
         for (field, rule) in refused.into_iter().filter(|_| !is_told) {
-            let of_field = |column: &&(usize, &Column)| match column.1.place {
+            let of_field = |column: &&(usize, &Column)| match column.1.target {
                 ColumnTarget::Account(path) | ColumnTarget::Customer(path) => path == field,
                 _ => false,
             };

@@ -66,7 +66,10 @@ impl Report {
                 json!({ "line": difference.line, "what": difference.what, "expected": difference.expected,
                         "got": difference.got })
             };
-            let step = |step: &daybook_cases::TimelineStep| json!({ "effective_at": step.effective_at, "what": step.what, "balance_after": step.balance_after });
+            let step = |step: &daybook_cases::TimelineStep| {
+                json!({ "effective_at": step.effective_at, "what": step.what,
+                        "balance_after": step.balance_after })
+            };
             json!({
                 "file": outcome.file.to_string_lossy(), "title": outcome.title,
                 "verdict": outcome.verdict().to_lowercase(),

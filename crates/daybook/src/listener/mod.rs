@@ -1,7 +1,7 @@
 //! The listener: accepts connections, and protects the server from slow, idle or too many clients.
 //!
 //! ```text
-//! accept ─► slot ─► HTTP, over a watched stream ─► answering ─► router
+//! accept ─► slot ─► HTTP, over a watched stream ─► handler ─► router
 //!            │              │
 //!            │              └─► connection: is it waiting for its client, and since when
 //!            │                        ▲
@@ -15,7 +15,7 @@
 //! | [`connection_slots`] | every open connection, by address; which one is closed to make room |
 //! | [`connection`] | the state of a connection |
 //! | [`watched`], [`bodies`], [`sending`] | track that state by the connection's bytes, request bodies and responses |
-//! | [`answering`] | one request, to the router and back |
+//! | [`request_handler`] | one request, to the router and back |
 //! | [`front`], [`framing`] | proxies in front of the server; requests that state their length in two ways |
 //! | [`clients`] | concurrent requests of each client behind proxies |
 //! | `daybook_api::budget` | the memory of request bodies and of unsent responses |
@@ -25,7 +25,6 @@
 //! The listener never interrupts a request that has begun; it closes only connections that are waiting for their
 //! client.
 
-mod answering;
 mod bodies;
 pub mod certificate;
 mod clients;
@@ -35,13 +34,13 @@ mod framing;
 pub mod front;
 pub mod limits;
 mod metrics;
+mod request_handler;
 mod sending;
 pub mod tls;
 mod watched;
 
-pub use answering::refusal;
+pub use request_handler::refusal;
 
-use answering::Answering;
 use axum::Router;
 use axum::http::Request;
 use clients::Clients;
@@ -57,6 +56,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use limits::Limits;
 use metrics::ConnectionMetrics;
+use request_handler::RequestHandler;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -175,7 +175,7 @@ impl HttpServer {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "TCP_NODELAY cannot be set; small responses may be slow");
         }
-        let answering = Answering {
+        let handler = RequestHandler {
             http_server: self.clone(),
             connection: slot.connection().clone(),
             kind: slot.kind(),
@@ -188,8 +188,8 @@ impl HttpServer {
         let (closing, open) = (closing.clone(), open.clone());
         tokio::spawn(async move {
             match config {
-                None => serve_http_1(stream, answering, closing).await,
-                Some(config) => serve_tls(stream, config, answering, closing).await,
+                None => serve_http_1(stream, handler, closing).await,
+                Some(config) => serve_tls(stream, config, handler, closing).await,
             }
             leave(slot, open);
         });
@@ -206,10 +206,10 @@ fn leave(slot: ConnectionSlot, open: mpsc::Sender<()>) {
 async fn serve_tls(
     stream: TcpStream,
     config: Arc<ServerConfig>,
-    answering: Answering,
+    handler: RequestHandler,
     mut closing: watch::Receiver<bool>,
 ) {
-    let connection = answering.connection.clone();
+    let connection = handler.connection.clone();
     let shaken = tokio::select! {
         shaken = TlsAcceptor::from(config).accept(stream) => shaken,
         () = connection.ended() => return,
@@ -217,9 +217,9 @@ async fn serve_tls(
     };
     match shaken {
         Ok(stream) if stream.get_ref().1.alpn_protocol() == Some(tls::HTTP_2) => {
-            serve_http_2(stream, answering, closing).await;
+            serve_http_2(stream, handler, closing).await;
         }
-        Ok(stream) => serve_http_1(stream, answering, closing).await,
+        Ok(stream) => serve_http_1(stream, handler, closing).await,
         Err(error) => tracing::debug!(%error, "a TLS handshake failed"),
     }
 }
@@ -246,14 +246,14 @@ macro_rules! drive {
     }};
 }
 
-async fn serve_http_1<S>(stream: S, answering: Answering, mut closing: watch::Receiver<bool>)
+async fn serve_http_1<S>(stream: S, handler: RequestHandler, mut closing: watch::Receiver<bool>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let connection = answering.connection.clone();
-    let framing = Framing::new(answering.is_ambiguous.clone());
-    let stream = Watched::new(stream, connection.clone(), answering.http_server.clock, Some(framing));
-    let service = service_fn(move |request: Request<Incoming>| answering.clone().answer(request));
+    let connection = handler.connection.clone();
+    let framing = Framing::new(handler.is_ambiguous.clone());
+    let stream = Watched::new(stream, connection.clone(), handler.http_server.clock, Some(framing));
+    let service = service_fn(move |request: Request<Incoming>| handler.clone().answer(request));
     let mut builder = http1::Builder::new();
     // The listener enforces timeouts itself, because the limit between requests differs from the limit of a head.
     builder.header_read_timeout(None).max_buf_size(BUFFER_BYTES);
@@ -262,14 +262,14 @@ where
     drive!(builder.serve_connection(TokioIo::new(stream), service), connection, closing)
 }
 
-async fn serve_http_2<S>(stream: S, answering: Answering, mut closing: watch::Receiver<bool>)
+async fn serve_http_2<S>(stream: S, handler: RequestHandler, mut closing: watch::Receiver<bool>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let connection = answering.connection.clone();
-    connection.share(answering.http_server.now());
-    let stream = Watched::new(stream, connection.clone(), answering.http_server.clock, None);
-    let service = service_fn(move |request: Request<Incoming>| answering.clone().answer(request));
+    let connection = handler.connection.clone();
+    connection.share(handler.http_server.now());
+    let stream = Watched::new(stream, connection.clone(), handler.http_server.clock, None);
+    let service = service_fn(move |request: Request<Incoming>| handler.clone().answer(request));
     let mut builder = http2::Builder::new(TokioExecutor::new());
     builder.max_concurrent_streams(STREAMS).max_header_list_size(BUFFER_BYTES as u32);
     drive!(builder.serve_connection(TokioIo::new(stream), service), connection, closing)

@@ -34,7 +34,7 @@ const TOO_MANY: &str = "the server has reached its maximum number of connections
 
 /// Handles the requests of one connection.
 #[derive(Clone, Debug)]
-pub struct Answering {
+pub struct RequestHandler {
     /// The listener that accepted it.
     pub http_server: Arc<HttpServer>,
     /// The connection.
@@ -63,7 +63,7 @@ impl fmt::Display for Closed {
 
 impl std::error::Error for Closed {}
 
-impl Answering {
+impl RequestHandler {
     /// Handles a request.
     pub async fn answer(self, request: Request<Incoming>) -> Result<Response<Leaving>, Closed> {
         let has_body = !request.body().is_end_stream();

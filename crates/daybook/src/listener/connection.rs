@@ -51,12 +51,12 @@ impl Ending {
 /// An open connection.
 #[derive(Debug)]
 pub struct Connection {
-    state: Mutex<State>,
+    state: Mutex<ConnectionState>,
     ending: Notify,
 }
 
 #[derive(Debug)]
-struct State {
+struct ConnectionState {
     ended: Option<Ending>,
     /// Whether many requests share the connection (HTTP/2), so that its bytes do not show where a request begins.
     is_shared: bool,
@@ -82,7 +82,7 @@ impl Connection {
     /// A newly accepted connection. Its first head counts as begun, since a client that connects wants to send a
     /// request.
     pub fn new(now: Duration) -> Connection {
-        let state = State {
+        let state = ConnectionState {
             ended: None,
             is_shared: false,
             is_proven: false,
@@ -97,7 +97,7 @@ impl Connection {
         Connection { state: Mutex::new(state), ending: Notify::new() }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ConnectionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -207,7 +207,7 @@ impl Connection {
     }
 }
 
-impl State {
+impl ConnectionState {
     fn overdue(&mut self, now: Duration, limits: &Limits) -> Option<Ending> {
         let is_past = |since: Duration, timeout| now.saturating_sub(since) > timeout;
         if self.ended.is_some() {

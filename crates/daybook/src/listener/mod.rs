@@ -68,7 +68,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{mpsc, watch};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
-use watched::Watched;
+use watched::WatchedStream;
 
 /// The length of the accept queue; the system may allow less.
 const BACKLOG: u32 = 4_096;
@@ -252,7 +252,7 @@ where
 {
     let connection = handler.connection.clone();
     let framing = Framing::new(handler.is_ambiguous.clone());
-    let stream = Watched::new(stream, connection.clone(), handler.http_server.clock, Some(framing));
+    let stream = WatchedStream::new(stream, connection.clone(), handler.http_server.clock, Some(framing));
     let service = service_fn(move |request: Request<Incoming>| handler.clone().answer(request));
     let mut builder = http1::Builder::new();
     // The listener enforces timeouts itself, because the limit between requests differs from the limit of a head.
@@ -268,7 +268,7 @@ where
 {
     let connection = handler.connection.clone();
     connection.share(handler.http_server.now());
-    let stream = Watched::new(stream, connection.clone(), handler.http_server.clock, None);
+    let stream = WatchedStream::new(stream, connection.clone(), handler.http_server.clock, None);
     let service = service_fn(move |request: Request<Incoming>| handler.clone().answer(request));
     let mut builder = http2::Builder::new(TokioExecutor::new());
     builder.max_concurrent_streams(STREAMS).max_header_list_size(BUFFER_BYTES as u32);

@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// A tracked stream.
 #[derive(Debug)]
-pub struct Watched<S> {
+pub struct WatchedStream<S> {
     stream: S,
     connection: Arc<Connection>,
     clock: Stopwatch,
@@ -21,10 +21,10 @@ pub struct Watched<S> {
     framing: Option<Framing>,
 }
 
-impl<S> Watched<S> {
+impl<S> WatchedStream<S> {
     /// Tracks a stream for its connection.
-    pub fn new(stream: S, connection: Arc<Connection>, clock: Stopwatch, framing: Option<Framing>) -> Watched<S> {
-        Watched { stream, connection, clock, is_unread: false, framing }
+    pub fn new(stream: S, connection: Arc<Connection>, clock: Stopwatch, framing: Option<Framing>) -> WatchedStream<S> {
+        WatchedStream { stream, connection, clock, is_unread: false, framing }
     }
 
     fn note(&mut self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
@@ -43,7 +43,7 @@ impl<S> Watched<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WatchedStream<S> {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let before = buffer.filled().len();
@@ -58,7 +58,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WatchedStream<S> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let written = Pin::new(&mut this.stream).poll_write(cx, bytes);

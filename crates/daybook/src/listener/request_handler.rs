@@ -6,7 +6,7 @@ use super::connection::Connection;
 use super::connection_slots::{ClientNetwork, SlotKind};
 use super::front::Arrival;
 use super::metrics::Refused;
-use super::sending::Leaving;
+use super::sending::ResponseBody;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
@@ -65,7 +65,7 @@ impl std::error::Error for Closed {}
 
 impl RequestHandler {
     /// Handles a request.
-    pub async fn answer(self, request: Request<Incoming>) -> Result<Response<Leaving>, Closed> {
+    pub async fn answer(self, request: Request<Incoming>) -> Result<Response<ResponseBody>, Closed> {
         let has_body = !request.body().is_end_stream();
         if !self.connection.begin(has_body, self.http_server.now()) {
             return Err(Closed);
@@ -113,7 +113,7 @@ impl RequestHandler {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         let clock = self.http_server.clock;
-        Ok(response.map(|body| Leaving::new(body, self.connection, unsent, clock)))
+        Ok(response.map(|body| ResponseBody::new(body, self.connection, unsent, clock)))
     }
 
     async fn pass_on(&self, request: Request<Arriving>, arrival: Arrival) -> Response<Body> {

@@ -75,38 +75,41 @@ fn nanoseconds(time: Duration) -> u64 {
 
 /// The body of a response.
 #[derive(Debug)]
-pub struct Leaving {
+pub struct ResponseBody {
     body: axum::body::Body,
     connection: Arc<Connection>,
     sending: Arc<Sending>,
     clock: Stopwatch,
 }
 
-impl Leaving {
+impl ResponseBody {
     /// A response body of a connection.
-    pub fn new(body: axum::body::Body, connection: Arc<Connection>, held: Held, clock: Stopwatch) -> Leaving {
+    pub fn new(body: axum::body::Body, connection: Arc<Connection>, held: Held, clock: Stopwatch) -> ResponseBody {
         let sending = Arc::new(Sending::new(held));
         connection.send(&sending);
-        Leaving { body, connection, sending, clock }
+        ResponseBody { body, connection, sending, clock }
     }
 }
 
-impl Drop for Leaving {
+impl Drop for ResponseBody {
     fn drop(&mut self) {
         self.sending.end();
         self.connection.leaving();
     }
 }
 
-impl Body for Leaving {
-    type Data = Piece;
+impl Body for ResponseBody {
+    type Data = ResponsePiece;
     type Error = axum::Error;
 
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Piece>, axum::Error>>> {
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<ResponsePiece>, axum::Error>>> {
         let this = self.get_mut();
         let piece = |bytes: Bytes| {
             this.sending.hand_over(bytes.len(), this.clock.elapsed());
-            Piece { bytes, sending: this.sending.clone(), clock: this.clock }
+            ResponsePiece { bytes, sending: this.sending.clone(), clock: this.clock }
         };
         Pin::new(&mut this.body).poll_frame(cx).map_ok(|frame| frame.map_data(piece))
     }
@@ -122,13 +125,13 @@ impl Body for Leaving {
 
 /// A piece of a response body. It records when its bytes are written.
 #[derive(Debug)]
-pub struct Piece {
+pub struct ResponsePiece {
     bytes: Bytes,
     sending: Arc<Sending>,
     clock: Stopwatch,
 }
 
-impl Buf for Piece {
+impl Buf for ResponsePiece {
     fn remaining(&self) -> usize {
         self.bytes.len()
     }
@@ -143,7 +146,7 @@ impl Buf for Piece {
     }
 }
 
-impl Drop for Piece {
+impl Drop for ResponsePiece {
     fn drop(&mut self) {
         self.sending.written(self.bytes.len(), self.clock.elapsed());
     }

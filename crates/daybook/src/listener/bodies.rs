@@ -55,7 +55,7 @@ impl Fate {
 
 /// The body of a request.
 #[derive(Debug)]
-pub struct Arriving {
+pub struct RequestBody {
     body: Incoming,
     connection: Arc<Connection>,
     patience: Duration,
@@ -68,7 +68,7 @@ pub struct Arriving {
     ahead: Option<usize>,
 }
 
-impl Arriving {
+impl RequestBody {
     /// A body with a time limit, counted as `held`. `fate` receives the outcome.
     pub fn new(
         body: Incoming,
@@ -76,9 +76,9 @@ impl Arriving {
         patience: Duration,
         fate: Fate,
         held: Arc<Held>,
-    ) -> Arriving {
+    ) -> RequestBody {
         let has_arrived = body.is_end_stream();
-        Arriving { body, connection, patience, sleep: None, has_arrived, fate, held, ahead: None }
+        RequestBody { body, connection, patience, sleep: None, has_arrived, fate, held, ahead: None }
     }
 
     /// Counts the declared length when the body is first read. A length beyond every limit is not counted ahead: the
@@ -114,13 +114,13 @@ impl Arriving {
     }
 }
 
-impl Drop for Arriving {
+impl Drop for RequestBody {
     fn drop(&mut self) {
         self.arrive();
     }
 }
 
-impl Body for Arriving {
+impl Body for RequestBody {
     type Data = Bytes;
     type Error = AnyError;
 

@@ -1,7 +1,7 @@
 //! Handles one request of a connection, from the parser to the router and back.
 
 use super::HttpServer;
-use super::bodies::{Arriving, Fate, Missing};
+use super::bodies::{Fate, Missing, RequestBody};
 use super::connection::Connection;
 use super::connection_slots::{ClientNetwork, SlotKind};
 use super::front::Arrival;
@@ -80,7 +80,7 @@ impl RequestHandler {
             parts.extensions.insert(held.clone());
         }
         let (fate, patience) = (Fate::default(), self.http_server.limits.body_timeout);
-        let body = Arriving::new(body, self.connection.clone(), patience, fate.clone(), held.clone());
+        let body = RequestBody::new(body, self.connection.clone(), patience, fate.clone(), held.clone());
         let request = Request::from_parts(parts, body);
         let is_ambiguous = self.is_ambiguous.load(Relaxed);
         let is_health_check = is_health_check(&request);
@@ -116,7 +116,7 @@ impl RequestHandler {
         Ok(response.map(|body| ResponseBody::new(body, self.connection, unsent, clock)))
     }
 
-    async fn pass_on(&self, request: Request<Arriving>, arrival: Arrival) -> Response<Body> {
+    async fn pass_on(&self, request: Request<RequestBody>, arrival: Arrival) -> Response<Body> {
         let mut request = request.map(Body::new);
         let mut _counted = None;
         if arrival.is_by_proxy {
@@ -148,7 +148,7 @@ impl RequestHandler {
         }
     }
 
-    async fn refuse(&self, refused: Refused, sentence: &str, body: Arriving) -> Response<Body> {
+    async fn refuse(&self, refused: Refused, sentence: &str, body: RequestBody) -> Response<Body> {
         // Reads the body, however much arrives: a response sent before the body is read may not reach the caller.
         let mut body = Limited::new(body, REFUSED_BODY_BYTES);
         let read = async { while let Some(Ok(_)) = body.frame().await {} };
@@ -190,7 +190,7 @@ impl RequestHandler {
 }
 
 /// Whether reserve connections may make this request.
-fn is_health_check(request: &Request<Arriving>) -> bool {
+fn is_health_check(request: &Request<RequestBody>) -> bool {
     [Method::GET, Method::HEAD].contains(request.method()) && HEALTH_PATHS.contains(&request.uri().path())
 }
 

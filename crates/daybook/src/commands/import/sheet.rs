@@ -1,6 +1,6 @@
 //! A CSV file: finds its columns and reads its rows with their line numbers.
 
-use super::quotes::{Strays, Watched};
+use super::quotes::{QuoteChecker, Strays};
 use super::report::{Broken, Report};
 use crate::commands::{Failure, interrupt};
 use csv::{ByteRecord, ReaderBuilder, Trim};
@@ -22,7 +22,7 @@ pub struct Sheet {
     pub bytes: u64,
     /// Whether the last line ends with a line break.
     ends: bool,
-    reader: csv::Reader<Watched<File>>,
+    reader: csv::Reader<QuoteChecker<File>>,
     strays: Strays,
 }
 
@@ -50,7 +50,7 @@ impl Sheet {
         let bytes = file.metadata().map_err(|error| failed(&error))?.len();
         let mut builder = ReaderBuilder::new();
         let strays = Strays::default();
-        let watched = Watched::new(file, strays.clone());
+        let watched = QuoteChecker::new(file, strays.clone());
         let mut reader = builder.flexible(true).trim(Trim::All).buffer_capacity(BUFFER).from_reader(watched);
         let heads = reader.byte_headers().map_err(|error| failed(&error))?;
         let text = |head: &[u8]| String::from_utf8_lossy(head).trim_start_matches('\u{feff}').trim().to_owned();

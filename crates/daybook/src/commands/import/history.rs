@@ -3,7 +3,7 @@
 //! A release that suppresses historical webhooks does not write them, so they are counted here: the engine processes
 //! each loan as the server does, and each notice is one webhook.
 
-use super::portfolio::{Loan, Payment, Portfolio};
+use super::portfolio::{ImportedLoan, Payment, Portfolio};
 use super::product::Product;
 use daybook_engine::replay::replay;
 use daybook_engine::time::Time;
@@ -24,7 +24,7 @@ pub fn webhooks(product: &Product, portfolio: &Portfolio, now: Time) -> u64 {
 }
 
 /// The number of webhooks of a loan, or `None` if the server could not process it.
-fn of_loan(product: &Product, loan: &Loan, payments: &[Payment], now: Time) -> Option<u64> {
+fn of_loan(product: &Product, loan: &ImportedLoan, payments: &[Payment], now: Time) -> Option<u64> {
     let account: NewAccount = form::parse(loan.body.as_bytes()).ok()?;
     let terms = policy::terms(&product.form, &account, loan.start?).ok()?;
     let mut entries = vec![entry(1, loan.start?, "open", Input::Open)];

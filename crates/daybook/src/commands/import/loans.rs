@@ -5,7 +5,7 @@
 //! invalid value is reported.
 
 use super::columns::{Column, ColumnTarget, EXTERNAL, LOAN_COLUMNS, LOAN_NEEDS, Shape, expected_value_of};
-use super::portfolio::{Customer, Expected, Loan, Portfolio};
+use super::portfolio::{Customer, Expected, ImportedLoan, Portfolio};
 use super::product::Product;
 use super::report::Report;
 use super::sheet::{Sheet, SheetRow};
@@ -151,7 +151,7 @@ impl Reading<'_> {
         {
             self.know_customer(sheet, row, customer_id, &filled, report)?;
         }
-        self.portfolio.loans.push(Loan {
+        self.portfolio.loans.push(ImportedLoan {
             line: row.line,
             account_id: account_id.into(),
             start: filled.start,

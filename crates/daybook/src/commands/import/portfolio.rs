@@ -12,7 +12,7 @@ pub struct Portfolio {
     /// The name of the payments file.
     pub payments_file: String,
     /// The loans, in file order.
-    pub loans: Vec<Loan>,
+    pub loans: Vec<ImportedLoan>,
     /// The borrowers to create.
     pub customers: Vec<Customer>,
     /// The payments, grouped by loan and ordered by time.
@@ -31,7 +31,7 @@ pub struct Portfolio {
 
 /// A loan.
 #[derive(Debug)]
-pub struct Loan {
+pub struct ImportedLoan {
     /// Its line.
     pub line: u64,
     /// Its id.

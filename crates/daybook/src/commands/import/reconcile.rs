@@ -209,7 +209,7 @@ pub fn write(client: &Client, portfolio: &Portfolio, outcome: &Reconciliation, p
 #[cfg(test)]
 mod tests {
     use super::super::columns::expected_value_of;
-    use super::super::portfolio::Loan;
+    use super::super::portfolio::ImportedLoan;
     use super::*;
     use serde_json::json;
 
@@ -220,7 +220,8 @@ mod tests {
         let word = |text: &str| Expected::Word(text.into());
         let expected =
             vec![(0, Expected::Number(100)), (1, word("ACTIVE")), (2, word("DELINQUENT")), (3, Expected::Number(0))];
-        let loan = Loan { line: 2, account_id: "a".into(), start: None, body: "".into(), as_of: None, expected };
+        let loan =
+            ImportedLoan { line: 2, account_id: "a".into(), start: None, body: "".into(), as_of: None, expected };
         let portfolio = Portfolio { loans: vec![loan], outcomes, ..Portfolio::default() };
         let account = json!({
             "account_id": "a", "effective_at": "", "account_product": { "product_id": "p" },

@@ -4,7 +4,7 @@
 //! after the server was restored from a backup.
 
 use super::portfolio::Portfolio;
-use super::product::Product;
+use super::product::ImportProduct;
 use super::report::{Broken, Report};
 use super::wire::{self, Account, Item, at_once, pages};
 use crate::commands::Failure;
@@ -30,7 +30,7 @@ pub struct ExistingRecords {
 /// Looks up the accounts of the file. A different loan under the same id is reported.
 pub fn look(
     client: &Client,
-    product: &Product,
+    product: &ImportProduct,
     portfolio: &Portfolio,
     report: &mut Report,
 ) -> Result<ExistingRecords, Failure> {
@@ -141,6 +141,6 @@ pub struct FailedAccount {
 }
 
 /// Fetches the migration state of a product.
-pub fn mode_of(client: &Client, product: &Product) -> Result<MigrationState, Failure> {
+pub fn mode_of(client: &Client, product: &ImportProduct) -> Result<MigrationState, Failure> {
     wire::get(client, &format!("/products/{}/migration_mode", encoded(&product.id)))
 }

@@ -4,7 +4,7 @@
 //! each loan as the server does, and each notice is one webhook.
 
 use super::portfolio::{ImportedLoan, Payment, Portfolio};
-use super::product::Product;
+use super::product::ImportProduct;
 use daybook_engine::replay::replay;
 use daybook_engine::time::Time;
 use daybook_engine::timeline::{Entry, Input, Rank, TimelinePosition};
@@ -13,7 +13,7 @@ use daybook_service::policy;
 use std::sync::Arc;
 
 /// The number of webhooks of all loans, up to now.
-pub fn webhooks(product: &Product, portfolio: &Portfolio, now: Time) -> u64 {
+pub fn webhooks(product: &ImportProduct, portfolio: &Portfolio, now: Time) -> u64 {
     let mut payments = portfolio.payments.chunk_by(|one, other| one.loan == other.loan).peekable();
     let mut count = 0;
     for (index, loan) in (0_u32..).zip(&portfolio.loans) {
@@ -24,7 +24,7 @@ pub fn webhooks(product: &Product, portfolio: &Portfolio, now: Time) -> u64 {
 }
 
 /// The number of webhooks of a loan, or `None` if the server could not process it.
-fn of_loan(product: &Product, loan: &ImportedLoan, payments: &[Payment], now: Time) -> Option<u64> {
+fn of_loan(product: &ImportProduct, loan: &ImportedLoan, payments: &[Payment], now: Time) -> Option<u64> {
     let account: NewAccount = form::parse(loan.body.as_bytes()).ok()?;
     let terms = policy::terms(&product.form, &account, loan.start?).ok()?;
     let mut entries = vec![entry(1, loan.start?, "open", Input::Open)];

@@ -10,7 +10,7 @@
 
 use super::existing_records::{FailedAccount, MigrationState, mode_of};
 use super::portfolio::Portfolio;
-use super::product::Product;
+use super::product::ImportProduct;
 use super::report::{Broken, Report};
 use super::wire::at_once;
 use crate::commands::progress::Progress;
@@ -37,7 +37,7 @@ pub struct Loader<'a> {
     /// The server.
     pub client: &'a Client,
     /// The product.
-    pub product: &'a Product,
+    pub product: &'a ImportProduct,
     /// The portfolio.
     pub portfolio: &'a Portfolio,
     /// The number of rows per call.

@@ -6,7 +6,7 @@
 
 use super::columns::{Column, ColumnTarget, EXTERNAL, LOAN_COLUMNS, LOAN_NEEDS, Shape, expected_value_of};
 use super::portfolio::{Customer, Expected, ImportedLoan, Portfolio};
-use super::product::Product;
+use super::product::ImportProduct;
 use super::report::Report;
 use super::sheet::{Sheet, SheetRow};
 use crate::commands::Failure;
@@ -62,7 +62,7 @@ fn is_column(name: &str) -> bool {
 /// Reads the loans into the portfolio and adds their errors to the report. Returns whether the columns are valid.
 pub fn read(
     mut sheet: Sheet,
-    product: &Product,
+    product: &ImportProduct,
     now: Time,
     portfolio: &mut Portfolio,
     report: &mut Report,
@@ -84,7 +84,7 @@ pub fn read(
 }
 
 struct Reading<'a> {
-    product: &'a Product,
+    product: &'a ImportProduct,
     now: Time,
     heads: Heads,
     portfolio: &'a mut Portfolio,
@@ -303,7 +303,7 @@ impl Filled {
     }
 
     /// Sets a value at its target. Returns the rule that it breaks, if that can be detected at once.
-    fn fill(&mut self, column: &Column, value: &str, product: &Product, now: Time) -> Option<String> {
+    fn fill(&mut self, column: &Column, value: &str, product: &ImportProduct, now: Time) -> Option<String> {
         if value.is_empty() {
             return None;
         }

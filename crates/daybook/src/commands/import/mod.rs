@@ -49,7 +49,7 @@ use daybook_clock::{Clock, System};
 use existing_records::{ExistingRecords, FailedAccount};
 use load::Loader;
 use portfolio::Portfolio;
-use product::Product;
+use product::ImportProduct;
 use reconcile::Reconciliation;
 use report::Report;
 use scratch::Scratch;
@@ -104,11 +104,13 @@ pub fn run(args: &ImportArgs) -> Result<(), Failure> {
     imported.tell(args, &portfolio)
 }
 
-fn product(args: &ImportArgs, server: Option<&Client>) -> Result<Product, Failure> {
+fn product(args: &ImportArgs, server: Option<&Client>) -> Result<ImportProduct, Failure> {
     match (&args.product_file, &args.product, server) {
-        (Some(file), _, _) => Product::of_file(file),
-        (None, Some(id), Some(server)) if args.dry_run => Product::of_server(server, id).map(Product::made_anew),
-        (None, Some(id), Some(server)) => Product::of_server(server, id),
+        (Some(file), _, _) => ImportProduct::of_file(file),
+        (None, Some(id), Some(server)) if args.dry_run => {
+            ImportProduct::of_server(server, id).map(ImportProduct::made_anew)
+        }
+        (None, Some(id), Some(server)) => ImportProduct::of_server(server, id),
         _ => Err(Failure::Failed("--product: is required".to_owned())),
     }
 }
@@ -116,7 +118,7 @@ fn product(args: &ImportArgs, server: Option<&Client>) -> Result<Product, Failur
 /// Reads and checks both files.
 fn check(
     args: &ImportArgs,
-    product: &Product,
+    product: &ImportProduct,
     loans: &Path,
     payments: &Path,
     report: &mut Report,
@@ -151,7 +153,7 @@ fn check(
 struct Import<'a> {
     args: &'a ImportArgs,
     client: &'a Client,
-    product: &'a Product,
+    product: &'a ImportProduct,
     portfolio: &'a Portfolio,
 }
 

@@ -6,7 +6,7 @@
 
 use super::columns::{EXTERNAL, PAYMENT_COLUMNS, PAYMENT_NEEDS};
 use super::portfolio::{Payment, Portfolio};
-use super::product::Product;
+use super::product::ImportProduct;
 use super::report::Report;
 use super::sheet::{Sheet, SheetRow};
 use crate::commands::Failure;
@@ -39,7 +39,7 @@ fn is_column(name: &str) -> bool {
 /// Reads the payments into the portfolio and adds their errors to the report.
 pub fn read(
     mut sheet: Sheet,
-    product: &Product,
+    product: &ImportProduct,
     now: Time,
     portfolio: &mut Portfolio,
     report: &mut Report,
@@ -83,7 +83,7 @@ struct Checking<'a> {
     sheet: &'a Sheet,
     row: &'a SheetRow<'a>,
     places: &'a Places,
-    product: &'a Product,
+    product: &'a ImportProduct,
     now: Time,
     portfolio: &'a Portfolio,
 }

@@ -4,7 +4,7 @@
 //! the product's accounts, and one by one otherwise.
 
 use super::portfolio::{Expected, Portfolio};
-use super::product::Product;
+use super::product::ImportProduct;
 use super::sheet::written;
 use super::wire::{Account, at_once, pages};
 use super::{existing_records::ExistingRecords, explain};
@@ -53,7 +53,7 @@ pub struct Reconciliation {
 /// Compares all loans that have expected values.
 pub fn compare(
     client: &Client,
-    product: &Product,
+    product: &ImportProduct,
     portfolio: &Portfolio,
     existing: ExistingRecords,
     callers: u64,
@@ -110,7 +110,7 @@ fn as_of_parameter(joint: char, as_of: Option<Time>) -> String {
 /// Compares from the list of the product's accounts.
 fn by_list(
     client: &Client,
-    product: &Product,
+    product: &ImportProduct,
     portfolio: &Portfolio,
     as_of: Option<Time>,
     group: &[u32],

@@ -6,7 +6,7 @@
 use super::portfolio::Portfolio;
 use super::product::ImportProduct;
 use super::report::{Broken, Report};
-use super::wire::{self, Account, Item, at_once, pages};
+use super::wire::{self, ServerAccount, ServerLineItem, at_once, pages};
 use crate::commands::Failure;
 use crate::commands::progress::Progress;
 use daybook_client::{Client, Trouble, encoded};
@@ -36,7 +36,7 @@ pub fn look(
 ) -> Result<ExistingRecords, Failure> {
     let mut existing = ExistingRecords::default();
     let progress = Progress::begin("looking for accounts", portfolio.loans.len() as u64);
-    pages(client, "/accounts", |accounts: Vec<Account>| {
+    pages(client, "/accounts", |accounts: Vec<ServerAccount>| {
         progress.add(accounts.len() as u64);
         for account in accounts {
             let Some(index) = portfolio.by_id.get(account.account_id.as_str()) else {
@@ -76,7 +76,7 @@ pub fn has_all_payments(client: &Client, portfolio: &Portfolio, callers: u64) ->
         let account = &portfolio.loans[first.loan as usize].account_id;
         let mut left: HashSet<&str> = payments.iter().map(|payment| &*payment.id).collect();
         let path = format!("/accounts/{}/line_items?line_item_type=PAYMENT", encoded(account));
-        pages(client, &path, |items: Vec<Item>| {
+        pages(client, &path, |items: Vec<ServerLineItem>| {
             for item in &items {
                 left.remove(item.line_item_id.as_str());
             }

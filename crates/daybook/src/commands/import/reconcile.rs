@@ -6,7 +6,7 @@
 use super::portfolio::{Expected, Portfolio};
 use super::product::ImportProduct;
 use super::sheet::written;
-use super::wire::{Account, at_once, pages};
+use super::wire::{ServerAccount, at_once, pages};
 use super::{existing_records::ExistingRecords, explain};
 use crate::commands::Failure;
 use crate::commands::progress::Progress;
@@ -65,7 +65,7 @@ pub fn compare(
     let compared: usize = groups.values().map(Vec::len).sum();
     let (progress, watch) = (Progress::begin("comparing", compared as u64), Stopwatch::start());
     let found: Mutex<Vec<ReconciledDifference>> = Mutex::default();
-    let judge = |loan: u32, account: Option<&Account>| {
+    let judge = |loan: u32, account: Option<&ServerAccount>| {
         let differences = differences(portfolio, loan, account);
         found.lock().unwrap_or_else(PoisonError::into_inner).extend(differences);
         progress.add(1);
@@ -114,12 +114,12 @@ fn by_list(
     portfolio: &Portfolio,
     as_of: Option<Time>,
     group: &[u32],
-    judge: &impl Fn(u32, Option<&Account>),
+    judge: &impl Fn(u32, Option<&ServerAccount>),
 ) -> Result<(), Failure> {
     let mut is_left = vec![false; portfolio.loans.len()];
     group.iter().for_each(|loan| is_left[*loan as usize] = true);
     let path = format!("/accounts?product_id={}{}", encoded(&product.id), as_of_parameter('&', as_of));
-    pages(client, &path, |accounts: Vec<Account>| {
+    pages(client, &path, |accounts: Vec<ServerAccount>| {
         for account in &accounts {
             if let Some(loan) = portfolio.by_id.get(account.account_id.as_str())
                 && std::mem::take(&mut is_left[*loan as usize])
@@ -134,7 +134,7 @@ fn by_list(
 }
 
 /// The differences of a loan. `None` means that the account was not open at that time.
-fn differences(portfolio: &Portfolio, loan: u32, account: Option<&Account>) -> Vec<ReconciledDifference> {
+fn differences(portfolio: &Portfolio, loan: u32, account: Option<&ServerAccount>) -> Vec<ReconciledDifference> {
     let expected = &portfolio.loans[loan as usize].expected;
     let differ = expected.iter().filter_map(|(number, expected)| {
         let outcome = portfolio.outcomes[usize::from(*number)];
@@ -228,7 +228,7 @@ mod tests {
             "account_overview": { "account_status": "ACTIVE", "account_status_subtype": null },
             "delinquency": { "days_past_due": 0 }, "summary": { "principal_cents": 97 },
         });
-        let account: Account = serde_json::from_value(account).expect("an account");
+        let account: ServerAccount = serde_json::from_value(account).expect("an account");
         let found = differences(&portfolio, 0, Some(&account));
         let found: Vec<_> = found.iter().map(|one| (&*one.column, &*one.expected, &*one.got, one.more_by)).collect();
         let substatus = ("expected_substatus", "DELINQUENT", "", None);

@@ -26,7 +26,7 @@ struct ResultPaging {
 
 /// The parts of an account that are read.
 #[derive(Debug, Deserialize)]
-pub struct Account {
+pub struct ServerAccount {
     /// Its id.
     pub account_id: String,
     /// When it was opened.
@@ -35,7 +35,7 @@ pub struct Account {
     #[serde(default)]
     pub held_events: u64,
     /// Its product.
-    pub account_product: AccountProduct,
+    pub account_product: ServerAccountProduct,
     /// Its status.
     pub account_overview: Value,
     /// Its delinquency.
@@ -46,14 +46,14 @@ pub struct Account {
 
 /// The parts of an account's product that are read.
 #[derive(Debug, Deserialize)]
-pub struct AccountProduct {
+pub struct ServerAccountProduct {
     /// Its id.
     pub product_id: String,
 }
 
 /// The parts of a line item that are read.
 #[derive(Debug, Deserialize)]
-pub struct Item {
+pub struct ServerLineItem {
     /// Its id.
     pub line_item_id: String,
 }

@@ -1,6 +1,6 @@
 //! Opens the loan in a temporary database in memory.
 
-use super::terms::{ID, Terms, flag_of, noon};
+use super::terms::{ID, RequestedTerms, flag_of, noon};
 use crate::commands::Failure;
 use daybook_clock::Manual;
 use daybook_engine::calendar::Day;
@@ -34,7 +34,7 @@ pub struct PrintedRow {
 
 /// A schedule, and the payoff amount.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
+pub struct PrintedSchedule {
     /// A row for each instalment.
     pub rows: Vec<PrintedRow>,
     /// The payoff date and amount.
@@ -42,7 +42,7 @@ pub struct Plan {
 }
 
 /// The schedule for these terms.
-pub async fn plan(terms: &Terms) -> Result<Plan, Failure> {
+pub async fn plan(terms: &RequestedTerms) -> Result<PrintedSchedule, Failure> {
     let clock = Arc::new(Manual::at(noon(terms.start)));
     let service = Service::open(DATABASE, clock, &SECRETS_KEY).await?;
     let plan = make_plan(&service, terms).await;
@@ -50,7 +50,7 @@ pub async fn plan(terms: &Terms) -> Result<Plan, Failure> {
     plan.map_err(about_flags)
 }
 
-async fn make_plan(service: &Service, terms: &Terms) -> Result<Plan, Problem> {
+async fn make_plan(service: &Service, terms: &RequestedTerms) -> Result<PrintedSchedule, Problem> {
     service.create_organization(ID, "TEST").await?;
     let who = service.operator(Some(ID)).await?;
     service.create_product(&who, None, read(&terms.product)?).await?;
@@ -62,7 +62,7 @@ async fn make_plan(service: &Service, terms: &Terms) -> Result<Plan, Problem> {
         Some(day) => Some((day, payoff(service, &who, &rows, day).await?)),
         None => None,
     };
-    Ok(Plan { rows, payoff })
+    Ok(PrintedSchedule { rows, payoff })
 }
 
 /// The payoff amount on a date, if each instalment due before it is paid on time.

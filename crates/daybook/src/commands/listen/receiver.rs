@@ -23,7 +23,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 
 /// The source of responses.
 #[derive(Clone, Debug)]
-pub enum Answering {
+pub enum ResponseSource {
     /// A list of statuses, by attempt; the last one repeats.
     Listed(Vec<u16>),
     /// Another server.
@@ -58,7 +58,7 @@ pub struct Receiver(Arc<ReceiverContext>);
 struct ReceiverContext {
     client: Client,
     judge: Mutex<Judge>,
-    answering: Answering,
+    answering: ResponseSource,
     is_json: bool,
     wanted: Option<u64>,
     ended: Mutex<Ended>,
@@ -67,7 +67,13 @@ struct ReceiverContext {
 
 impl Receiver {
     /// Creates a receiver that is not listening yet.
-    pub fn new(client: Client, judge: Judge, answering: Answering, is_json: bool, wanted: Option<u64>) -> Receiver {
+    pub fn new(
+        client: Client,
+        judge: Judge,
+        answering: ResponseSource,
+        is_json: bool,
+        wanted: Option<u64>,
+    ) -> Receiver {
         Receiver(Arc::new(ReceiverContext {
             client,
             judge: Mutex::new(judge),
@@ -115,11 +121,11 @@ impl Receiver {
 
     async fn answer(&self, finding: &Finding, headers: HeaderMap, body: Vec<u8>) -> (Answered, Option<String>) {
         match &self.0.answering {
-            Answering::Listed(statuses) => {
+            ResponseSource::Listed(statuses) => {
                 let status = statuses.get(finding.attempt - 1).or(statuses.last()).copied().unwrap_or(200);
                 (Answered { status, is_forwarded: false, trouble: None }, None)
             }
-            Answering::Forwarded(forward) => {
+            ResponseSource::Forwarded(forward) => {
                 let forward = forward.clone();
                 let passed = tokio::task::spawn_blocking(move || forward.pass(&headers, &body)).await;
                 passed.unwrap_or_else(|error| {

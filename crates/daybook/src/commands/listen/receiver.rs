@@ -1,7 +1,7 @@
 //! The receiver: checks each request, responds, and prints a line.
 
 use super::forward::Forward;
-use super::judge::{Answered, Finding, Judge, Request, json_line, line};
+use super::judge::{Answered, Finding, Judge, WebhookRequest, json_line, line};
 use super::{ask, signing_key};
 use crate::commands::{Failure, print, say};
 use axum::Router;
@@ -111,7 +111,7 @@ impl Receiver {
     }
 
     /// Checks a request. If the signature is unknown, fetches the signing key again, as it may have been rotated.
-    async fn judge(&self, request: &Request) -> Result<Finding, String> {
+    async fn judge(&self, request: &WebhookRequest) -> Result<Finding, String> {
         let is_known = lock(&self.0.judge).knows_who_signed(request);
         if !is_known && let Ok(key) = ask(&self.0.client, signing_key).await {
             lock(&self.0.judge).learn(key);
@@ -156,7 +156,7 @@ impl Receiver {
 async fn receive(State(receiver): State<Receiver>, headers: HeaderMap, body: Body) -> Response {
     let Ok(body) = to_bytes(body, BODY_BYTES_MAX).await else { return answer_of(413, None) };
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
-    let request = Request {
+    let request = WebhookRequest {
         id: header("webhook-id"),
         timestamp: header("webhook-timestamp"),
         signatures: header("webhook-signature"),

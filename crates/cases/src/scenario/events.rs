@@ -1,6 +1,6 @@
 //! The events of a case.
 
-use super::Moment;
+use super::CaseMoment;
 use super::table::{ScenarioResult, SourceFile, Table};
 use serde_json::{Map, Value};
 use toml::Spanned;
@@ -12,16 +12,16 @@ pub struct Event {
     /// The line it begins at.
     pub line: usize,
     /// When it takes effect.
-    pub effective_at: Moment,
+    pub effective_at: CaseMoment,
     /// When it is recorded, if later than that; only in live cases, where it makes an event backdated.
-    pub recorded_at: Option<Moment>,
+    pub recorded_at: Option<CaseMoment>,
     /// The request.
     pub input: Input,
 }
 
 impl Event {
     /// When it is recorded.
-    pub fn comes_in_at(&self) -> &Moment {
+    pub fn comes_in_at(&self) -> &CaseMoment {
         self.recorded_at.as_ref().unwrap_or(&self.effective_at)
     }
 }
@@ -128,7 +128,11 @@ pub fn event(mut table: Table<'_, '_, '_>) -> ScenarioResult<Event> {
     Ok(Event { line: table.line(), effective_at, recorded_at, input: input(source, kind, value)? })
 }
 
-fn recorded_at(source: SourceFile<'_>, value: &Spanned<DeValue<'_>>, effective_at: &Moment) -> ScenarioResult<Moment> {
+fn recorded_at(
+    source: SourceFile<'_>,
+    value: &Spanned<DeValue<'_>>,
+    effective_at: &CaseMoment,
+) -> ScenarioResult<CaseMoment> {
     let recorded_at = source.moment("recorded_at", value)?;
     if recorded_at.time < effective_at.time {
         return Err(source.error(value.span(), "recorded_at must not be before effective_at"));

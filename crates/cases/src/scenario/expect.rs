@@ -1,6 +1,6 @@
 //! The expectations of a case. Only named fields are compared.
 
-use super::Moment;
+use super::CaseMoment;
 use super::table::{ScenarioResult, SourceFile, Table};
 use serde_json::Value;
 use toml::Spanned;
@@ -47,7 +47,7 @@ pub struct AccountAt {
     /// The line it begins at.
     pub line: usize,
     /// The point in time.
-    pub at: Moment,
+    pub at: CaseMoment,
     /// The expected values then.
     pub fields: Vec<Field>,
 }

@@ -38,7 +38,7 @@ pub struct Scenario {
     /// The body of `POST /accounts`, without the product's id.
     pub account: Value,
     /// When the account takes effect.
-    pub account_effective_at: Moment,
+    pub account_effective_at: CaseMoment,
     /// The events, in the order in which they are recorded.
     pub events: Vec<Event>,
     /// The expectations.
@@ -84,7 +84,7 @@ impl Scenario {
     }
 
     /// When the case ends: its last event or roll.
-    pub fn ends_at(&self) -> &Moment {
+    pub fn ends_at(&self) -> &CaseMoment {
         let last = self.events.iter().flat_map(|event| [Some(&event.effective_at), event.recorded_at.as_ref()]);
         last.flatten()
             .chain([&self.account_effective_at])
@@ -104,7 +104,7 @@ pub enum ProcessingMode {
 
 /// A point in time, with its original text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Moment {
+pub struct CaseMoment {
     /// As written: `2025-01-15T00:00:00-05:00`.
     pub text: String,
     /// As parsed.

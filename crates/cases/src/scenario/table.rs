@@ -1,6 +1,6 @@
 //! Reads tables of a file strictly, with positions.
 
-use super::{Moment, ScenarioError};
+use super::{CaseMoment, ScenarioError};
 use crate::suggest::suggest;
 use daybook_engine::terms::{EARLIEST, LATEST};
 use daybook_engine::time::Time;
@@ -68,7 +68,7 @@ impl<'a> SourceFile<'a> {
         number.ok_or_else(|| self.wrong(name, "a whole number, 0 or more", value))
     }
 
-    pub fn moment(&self, name: &str, value: &Spanned<DeValue<'_>>) -> ScenarioResult<Moment> {
+    pub fn moment(&self, name: &str, value: &Spanned<DeValue<'_>>) -> ScenarioResult<CaseMoment> {
         let text = match value.get_ref() {
             DeValue::Datetime(datetime) => datetime.to_string(),
             DeValue::String(text) => text.to_string(),
@@ -81,7 +81,7 @@ impl<'a> SourceFile<'a> {
         if !(first..=last).contains(&year) {
             return Err(self.wrong(name, &format!("a time in the years {first} to {last}"), value));
         }
-        Ok(Moment { text, time })
+        Ok(CaseMoment { text, time })
     }
 
     /// A value as JSON for the API.

@@ -1,6 +1,6 @@
 //! Submits one event of a case to a service, as a caller would.
 
-use crate::scenario::{CaseEventKind, Input};
+use crate::scenario::{CaseEventKind, EventInput};
 use daybook_service::access::Caller;
 use daybook_service::problem::Problem;
 use daybook_service::{Service, form};
@@ -13,7 +13,7 @@ pub async fn submit(
     service: &Service,
     who: &Caller,
     account: &str,
-    input: &Input,
+    input: &EventInput,
     effective_at: &str,
 ) -> Result<(), Problem> {
     let mut body = input.body.clone();

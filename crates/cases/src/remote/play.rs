@@ -7,7 +7,7 @@ use crate::describe;
 use crate::outcome::TimelineStep;
 use crate::run::play::{Refused, not_released};
 use crate::run::text_of;
-use crate::scenario::{CaseEventKind, Event, Input, PartLines, ProcessingMode, Scenario};
+use crate::scenario::{CaseEventKind, Event, EventInput, PartLines, ProcessingMode, Scenario};
 use daybook_client::{Client, Trouble, encoded};
 use daybook_clock::{Clock, System};
 use serde_json::{Value, json};
@@ -227,7 +227,7 @@ impl Play<'_> {
     }
 
     fn submit(&self, event: &Event) -> Result<(), Stop> {
-        let Input { kind, target, body } = &event.input;
+        let EventInput { kind, target, body } = &event.input;
         let mut body = Value::Object(body.clone());
         self.mapping.move_all(&mut body);
         body["effective_at"] = Value::from(self.mapping.moment(&event.effective_at.text));

@@ -16,7 +16,7 @@ pub struct Event {
     /// When it is recorded, if later than that; only in live cases, where it makes an event backdated.
     pub recorded_at: Option<CaseMoment>,
     /// The request.
-    pub input: Input,
+    pub input: EventInput,
 }
 
 impl Event {
@@ -28,7 +28,7 @@ impl Event {
 
 /// The request of an event.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Input {
+pub struct EventInput {
     /// Its kind.
     pub kind: CaseEventKind,
     /// The payment or fee it refers to, for kinds that refer to one.
@@ -140,10 +140,10 @@ fn recorded_at(
     Ok(recorded_at)
 }
 
-fn input(source: SourceFile<'_>, kind: CaseEventKind, value: &Spanned<DeValue<'_>>) -> ScenarioResult<Input> {
+fn input(source: SourceFile<'_>, kind: CaseEventKind, value: &Spanned<DeValue<'_>>) -> ScenarioResult<EventInput> {
     if kind == CaseEventKind::Roll {
         return match value.get_ref().as_bool() {
-            Some(true) => Ok(Input { kind, target: None, body: Map::new() }),
+            Some(true) => Ok(EventInput { kind, target: None, body: Map::new() }),
             _ => Err(source.error(value.span(), "roll must be true; it rolls to the event's effective_at")),
         };
     }
@@ -160,5 +160,5 @@ fn input(source: SourceFile<'_>, kind: CaseEventKind, value: &Spanned<DeValue<'_
     for (key, value) in table.rest() {
         body.insert(key.get_ref().to_string(), source.json(key.get_ref(), value)?);
     }
-    Ok(Input { kind, target, body })
+    Ok(EventInput { kind, target, body })
 }

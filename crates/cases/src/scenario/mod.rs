@@ -12,7 +12,7 @@ mod expect;
 mod read;
 mod table;
 
-pub use events::{CaseEventKind, Event, Input};
+pub use events::{CaseEventKind, Event, EventInput};
 pub use expect::{AccountAt, Expect, Field, LineItem, LineItemCount, ScheduleRow, Webhook};
 pub use read::{parse, read_file, read_folder};
 

@@ -5,7 +5,7 @@
 use crate::describe;
 use crate::findings::Findings;
 use crate::outcome::CaseDifference;
-use crate::scenario::{Expect, Field, LineItem, LineItemCount, Scenario, ScheduleRow, Webhook};
+use crate::scenario::{Expect, ExpectedLineItem, ExpectedRow, Field, LineItemCount, Scenario, Webhook};
 use crate::suggest::suggest;
 use daybook_engine::time::Time;
 use daybook_service::ItemQuery;
@@ -190,7 +190,7 @@ fn matches(field: &Field, item: &Value) -> bool {
 }
 
 /// The line item most similar to an expected one, or `None` if none is similar. The first one if several are.
-pub(crate) fn nearest<'a>(wanted: &LineItem, items: &'a [Value]) -> Option<&'a Value> {
+pub(crate) fn nearest<'a>(wanted: &ExpectedLineItem, items: &'a [Value]) -> Option<&'a Value> {
     let score = |item: &&Value| {
         let fits = |field: &&Field| matches(field, item);
         let is_of_type =
@@ -201,7 +201,7 @@ pub(crate) fn nearest<'a>(wanted: &LineItem, items: &'a [Value]) -> Option<&'a V
 }
 
 /// The difference for an expected line item that does not exist, with the most similar one.
-fn missing(wanted: &LineItem, items: &[Value]) -> Option<CaseDifference> {
+fn missing(wanted: &ExpectedLineItem, items: &[Value]) -> Option<CaseDifference> {
     if items.iter().any(|item| wanted.fields.iter().all(|field| matches(field, item))) {
         return None;
     }
@@ -226,11 +226,11 @@ fn missing(wanted: &LineItem, items: &[Value]) -> Option<CaseDifference> {
 }
 
 /// The row of the schedule that an expectation refers to.
-pub(crate) fn row_of<'a>(wanted: &ScheduleRow, rows: &'a [Value]) -> Option<&'a Value> {
+pub(crate) fn row_of<'a>(wanted: &ExpectedRow, rows: &'a [Value]) -> Option<&'a Value> {
     rows.get(usize::try_from(wanted.row - 1).unwrap_or(usize::MAX))
 }
 
-fn row_differs(wanted: &ScheduleRow, rows: &[Value]) -> Vec<CaseDifference> {
+fn row_differs(wanted: &ExpectedRow, rows: &[Value]) -> Vec<CaseDifference> {
     let row = wanted.row;
     let Some(shown) = row_of(wanted, rows) else {
         let what = format!("row {row} of the schedule");

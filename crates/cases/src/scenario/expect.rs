@@ -14,13 +14,13 @@ pub struct Expect {
     /// Of the account as of a point in time.
     pub account_at: Vec<AccountAt>,
     /// Line items: for each, one item of the account must match.
-    pub line_items: Vec<LineItem>,
+    pub line_items: Vec<ExpectedLineItem>,
     /// How many valid line items there are of a type.
     pub line_item_counts: Vec<LineItemCount>,
     /// Messages that a subscriber must have received.
     pub webhooks: Vec<Webhook>,
     /// Rows of the amortization schedule.
-    pub schedule: Vec<ScheduleRow>,
+    pub schedule: Vec<ExpectedRow>,
 }
 
 impl Expect {
@@ -54,7 +54,7 @@ pub struct AccountAt {
 
 /// A line item that must exist.
 #[derive(Clone, Debug, PartialEq)]
-pub struct LineItem {
+pub struct ExpectedLineItem {
     /// The line it begins at.
     pub line: usize,
     /// The expected values. Each path is a single name. `effective_on` and `applied_on` are the local dates of
@@ -86,7 +86,7 @@ pub struct Webhook {
 
 /// A row of the amortization schedule.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ScheduleRow {
+pub struct ExpectedRow {
     /// The line it begins at.
     pub line: usize,
     /// Which row, counted from 1.
@@ -153,7 +153,7 @@ pub fn expect(source: SourceFile<'_>, value: &Spanned<DeValue<'_>>) -> ScenarioR
     let account_at = each(source, "expect.account_at", table.take("account_at"), account_at)?;
     let line_items = each(source, "expect.line_item", table.take("line_item"), |table| {
         let fields = fields(&table, LINE_ITEM_FIELDS)?;
-        Ok(LineItem { line: table.line(), fields })
+        Ok(ExpectedLineItem { line: table.line(), fields })
     })?;
     let line_item_counts = match table.take("line_item_count") {
         Some(value) => counts(&source.table("expect.line_item_count", value)?)?,
@@ -188,13 +188,13 @@ fn webhook(mut table: Table<'_, '_, '_>) -> ScenarioResult<Webhook> {
     Ok(Webhook { line: table.line(), event, count })
 }
 
-fn schedule_row(mut table: Table<'_, '_, '_>) -> ScenarioResult<ScheduleRow> {
+fn schedule_row(mut table: Table<'_, '_, '_>) -> ScenarioResult<ExpectedRow> {
     let value = table.need("row")?;
     let row = table.source.count("row", value)?;
     if row == 0 {
         return Err(table.source.error(value.span(), "row must be 1 or more: the first row is row 1"));
     }
-    Ok(ScheduleRow { line: table.line(), row, fields: fields(&table, SCHEDULE_FIELDS)? })
+    Ok(ExpectedRow { line: table.line(), row, fields: fields(&table, SCHEDULE_FIELDS)? })
 }
 
 fn counts(table: &Table<'_, '_, '_>) -> ScenarioResult<Vec<LineItemCount>> {

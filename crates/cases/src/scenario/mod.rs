@@ -13,7 +13,7 @@ mod read;
 mod table;
 
 pub use events::{CaseEventKind, Event, EventInput};
-pub use expect::{AccountAt, Expect, Field, LineItem, LineItemCount, ScheduleRow, Webhook};
+pub use expect::{AccountAt, Expect, ExpectedLineItem, ExpectedRow, Field, LineItemCount, Webhook};
 pub use read::{parse, read_file, read_folder};
 
 use daybook_engine::time::Time;

@@ -61,12 +61,12 @@ pub fn data_version() -> &'static str {
 /// An IANA time zone. Cloning is cheap.
 #[derive(Clone)]
 pub struct Zone {
-    table: Arc<Table>,
+    table: Arc<ZoneTable>,
     /// The offsets of older data, up to a point in time.
     past: Option<Arc<Past>>,
 }
 
-struct Table {
+struct ZoneTable {
     name: String,
     first_offset: i64,
     changes: Vec<OffsetChange>,
@@ -130,7 +130,7 @@ impl Zone {
                 before = offset;
             }
         }
-        Some(Zone { table: Arc::new(Table::new(iana_name, first_offset, changes, missing_day)), past: None })
+        Some(Zone { table: Arc::new(ZoneTable::new(iana_name, first_offset, changes, missing_day)), past: None })
     }
 
     /// The IANA name.
@@ -240,7 +240,7 @@ impl Zone {
             missing_day = skipped(at, before, offset).or(missing_day);
             before = offset;
         }
-        Some((Zone { table: Arc::new(Table::new(name, first_offset, changes, missing_day)), past: None }, version))
+        Some((Zone { table: Arc::new(ZoneTable::new(name, first_offset, changes, missing_day)), past: None }, version))
     }
 
     /// The first second, from `since` on, at which the two zones have different offsets.
@@ -279,15 +279,15 @@ impl Zone {
     }
 }
 
-impl Table {
-    fn new(name: &str, first_offset: i64, changes: Vec<OffsetChange>, missing_day: Option<Day>) -> Table {
+impl ZoneTable {
+    fn new(name: &str, first_offset: i64, changes: Vec<OffsetChange>, missing_day: Option<Day>) -> ZoneTable {
         let stretches = (LAST_SECOND - FIRST_SECOND) / STRETCH + 1;
         let before = |stretch: i64| {
             let start = FIRST_SECOND + stretch * STRETCH;
             changes.partition_point(|change| change.at.max(change.local) <= start) as u16
         };
         let passed = (0..stretches).map(before).collect();
-        Table { name: name.into(), first_offset, changes, passed, missing_day }
+        ZoneTable { name: name.into(), first_offset, changes, passed, missing_day }
     }
 
     fn offset_at(&self, seconds: i64) -> i64 {

@@ -47,14 +47,14 @@ pub enum Verdict {
 
 /// When messages are retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Schedule {
+pub struct RetrySchedule {
     first_micros: i64,
 }
 
-impl Schedule {
+impl RetrySchedule {
     /// The schedule whose first retry is this long after the first failure; the other steps scale with it.
-    pub fn starting_with(first: Duration) -> Schedule {
-        Schedule { first_micros: i64::try_from(first.as_micros()).unwrap_or(i64::MAX / STEPS[10]).max(1) }
+    pub fn starting_with(first: Duration) -> RetrySchedule {
+        RetrySchedule { first_micros: i64::try_from(first.as_micros()).unwrap_or(i64::MAX / STEPS[10]).max(1) }
     }
 
     /// The last retry of a message that first fails at a moment.
@@ -89,7 +89,7 @@ pub fn decide(
     first_failed_at: Option<Time>,
     now: Time,
     not_before: Option<Time>,
-    schedule: &Schedule,
+    schedule: &RetrySchedule,
 ) -> Verdict {
     match answer {
         ReceiverResponse::Status(200 | 202) => Verdict::Delivered,
@@ -114,8 +114,8 @@ mod tests {
         Time::from_seconds(1_000_000).plus_micros(minutes * MINUTE)
     }
 
-    fn schedule() -> Schedule {
-        Schedule::starting_with(Duration::from_secs(60))
+    fn schedule() -> RetrySchedule {
+        RetrySchedule::starting_with(Duration::from_secs(60))
     }
 
     fn first(answer: ReceiverResponse) -> Verdict {
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn the_whole_schedule_scales_with_its_first_step() {
-        let second = Schedule::starting_with(Duration::from_secs(1));
+        let second = RetrySchedule::starting_with(Duration::from_secs(1));
         let verdict = |now| decide(ReceiverResponse::Status(500), Some(minutes(0)), now, None, &second);
         assert_eq!(verdict(minutes(0)), Verdict::Retry(minutes(0).plus_micros(1_000_000)));
         assert_eq!(verdict(minutes(23)), Verdict::Retry(minutes(24)));

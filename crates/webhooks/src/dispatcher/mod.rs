@@ -36,7 +36,7 @@ mod worker;
 
 pub use metrics::{DeliveryMetrics, URL_LABELS};
 
-use crate::policy::Schedule;
+use crate::policy::RetrySchedule;
 use crate::sender::Sender;
 use crate::signature::Key;
 use async_trait::async_trait;
@@ -122,7 +122,7 @@ pub(crate) struct WorkerContext {
     support: Arc<dyn DispatcherSupport>,
     sender: Sender,
     settings: Settings,
-    schedule: Schedule,
+    schedule: RetrySchedule,
     token: String,
     metrics: DeliveryMetrics,
     stopping: AtomicBool,
@@ -245,7 +245,7 @@ impl Dispatcher {
         nudge: Nudge,
     ) -> Dispatcher {
         nudge.0.in_batches.store(!settings.batch_interval.is_zero(), Ordering::Relaxed);
-        let schedule = Schedule::starting_with(settings.retry_first);
+        let schedule = RetrySchedule::starting_with(settings.retry_first);
         let tick = tick_at(clock.now(), settings.batch_interval);
         let (metrics, stopping, hurry) =
             (DeliveryMetrics::default(), AtomicBool::new(false), watch::Sender::new(false));

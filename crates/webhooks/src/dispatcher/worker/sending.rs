@@ -152,7 +152,7 @@ pub(in crate::dispatcher) fn judge(
     reply: &Reply,
     before: Option<&Failure>,
     now: Time,
-    schedule: &policy::Schedule,
+    schedule: &policy::RetrySchedule,
 ) -> Verdict {
     let answer = match (reply.status, &reply.fault) {
         (Some(status), _) => ReceiverResponse::Status(status),

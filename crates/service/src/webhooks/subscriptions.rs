@@ -1,6 +1,6 @@
 //! Subscriptions: which URLs get which events.
 
-use super::guard::{self, Refusal};
+use super::guard::{self, UrlRefusal};
 use super::no_subscription;
 use crate::Service;
 use crate::access::{Caller, Right};
@@ -57,7 +57,7 @@ impl Service {
         filter: Option<Vec<String>>,
         replaced: Option<&str>,
     ) -> Result<Subscription, Problem> {
-        let refused = |refusal: Refusal| Problem::invalid("webhook_url", refusal.to_string());
+        let refused = |refusal: UrlRefusal| Problem::invalid("webhook_url", refusal.to_string());
         let url = guard::normal_form(&url).map_err(refused)?;
         self.gate.guard.check_url(&url).map_err(refused)?;
         // Cheap checks come before the name is resolved.

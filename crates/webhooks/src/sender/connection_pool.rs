@@ -7,7 +7,7 @@
 //! A new connection to a name waits for its turn to look up the name. That wait is not part of the attempt: it is not
 //! the receiver's fault.
 
-use crate::guard::{Host, Refusal, Target};
+use crate::guard::{Host, Target, UrlRefusal};
 use crate::sender::connect::{self, Stream};
 use crate::sender::connection::Connection;
 use crate::sender::lookup_limits::{HostLookupTurns, LookupPermit};
@@ -41,7 +41,7 @@ type LookupPermits = (Result<OwnedSemaphorePermit, AcquireError>, LookupPermit);
 #[derive(Debug)]
 pub struct ConnectionPool {
     sender: Sender,
-    target: Result<Target, Refusal>,
+    target: Result<Target, UrlRefusal>,
     /// For https: the name that the certificate must be for.
     server_name: Option<ServerName<'static>>,
     /// Allows one lookup of the URL's name at a time.

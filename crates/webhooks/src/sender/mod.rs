@@ -154,7 +154,7 @@ impl Sender {
     }
 
     /// Checks a URL that a caller wants to subscribe.
-    pub async fn check_at_subscribing(&self, url: &str) -> Result<(), crate::guard::Refusal> {
+    pub async fn check_at_subscribing(&self, url: &str) -> Result<(), crate::guard::UrlRefusal> {
         self.shared.guard.check_at_subscribing(url, &*self.shared.resolver).await
     }
 }

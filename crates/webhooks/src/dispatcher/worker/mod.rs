@@ -95,7 +95,7 @@ enum WorkerExit {
     /// The subscription is paused because of its URL's responses.
     Pausing(&'static str),
     /// A caller paused it or removed it.
-    Told,
+    PausedOrRemoved,
     /// The server stops, or another node has taken over the subscription: only results are recorded.
     Stopping,
 }
@@ -323,7 +323,7 @@ impl Worker {
         self.waiters.extend(order.done);
         let Some(row) = order.subscription else {
             self.is_told = true;
-            self.leaving.get_or_insert(WorkerExit::Told);
+            self.leaving.get_or_insert(WorkerExit::PausedOrRemoved);
             return;
         };
         self.through = self.through.max(order.through);

@@ -71,7 +71,7 @@ impl Worker {
                     self.look_for_ranges = true;
                 }
                 if row.paused.is_some() {
-                    self.leaving.get_or_insert(WorkerExit::Told);
+                    self.leaving.get_or_insert(WorkerExit::PausedOrRemoved);
                 } else {
                     self.change(*row);
                 }

@@ -95,7 +95,7 @@ impl Worker {
             self.leaving.get_or_insert(WorkerExit::Pausing(CONSECUTIVE_ERRORS));
         } else if self.leaving == Some(WorkerExit::Pausing(CONSECUTIVE_ERRORS)) {
             // A success of a message that was in flight: the URL accepts messages after all.
-            self.leaving = self.is_told.then_some(WorkerExit::Told);
+            self.leaving = self.is_told.then_some(WorkerExit::PausedOrRemoved);
         }
     }
 

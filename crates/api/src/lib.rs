@@ -12,8 +12,8 @@
 //!
 //! [`routes`] has every route on one screen; a handler's name is its operation id. Handlers parse a request
 //! ([`extract`], [`parameters`]), make one call to the service, and return its bytes: the service renders responses and
-//! knows nothing of HTTP. Errors become an [`error::Refusal`]. [`limits`] wraps every call. [`budget`] counts the memory
-//! that concurrent calls hold; the listener provides it.
+//! knows nothing of HTTP. Errors become an [`error::Refusal`]. [`limits`] wraps every call. [`budget`] counts the
+//! memory that concurrent calls hold; the listener provides it.
 
 pub mod budget;
 mod docs;
@@ -28,7 +28,7 @@ mod reference;
 mod routes;
 
 pub use docs::error_pages;
-pub use limits::{ApiSettings, MoreFigures};
+pub use limits::{ApiSettings, ExtraMetrics};
 pub use reference::openapi;
 
 use axum::Router;

@@ -34,11 +34,11 @@ const MOST_BUCKETS: usize = 10_000;
 
 /// Further metrics that the API shows with its own.
 #[derive(Clone)]
-pub struct MoreFigures(pub Arc<dyn Fn() -> Families + Send + Sync>);
+pub struct ExtraMetrics(pub Arc<dyn Fn() -> Families + Send + Sync>);
 
-impl fmt::Debug for MoreFigures {
+impl fmt::Debug for ExtraMetrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("MoreFigures")
+        f.write_str("ExtraMetrics")
     }
 }
 
@@ -54,7 +54,7 @@ pub struct ApiSettings {
     /// How long a call may take.
     pub timeout: Duration,
     /// Metrics of the surrounding server, for `/metrics`.
-    pub more_figures: Option<MoreFigures>,
+    pub extra_metrics: Option<ExtraMetrics>,
 }
 
 impl Default for ApiSettings {
@@ -64,7 +64,7 @@ impl Default for ApiSettings {
             body_limit_bytes: 1 << 20,
             bulk_limit_bytes: 16 << 20,
             timeout: Duration::from_secs(60),
-            more_figures: None,
+            extra_metrics: None,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Values, problems and the timeline, in words.
 
-use crate::outcome::Step;
+use crate::outcome::TimelineStep;
 use crate::run::text_of;
 use crate::scenario::Event;
 use daybook_service::problem::Problem;
@@ -78,11 +78,11 @@ pub(crate) fn event(event: &Event) -> String {
 }
 
 /// The timeline of an account, from the list of its events.
-pub(crate) fn timeline(events: &[Value]) -> Vec<Step> {
+pub(crate) fn timeline(events: &[Value]) -> Vec<TimelineStep> {
     events.iter().map(step).collect()
 }
 
-fn step(event: &Value) -> Step {
+fn step(event: &Value) -> TimelineStep {
     let mut what = with_dollars(&text_of(event, "description"));
     if event["applies_at"] != event["effective_at"] {
         what.push_str(&format!(" It counts from {}.", text_of(event, "applies_at")));
@@ -96,7 +96,7 @@ fn step(event: &Value) -> Step {
     if let Some(reason) = event["reason"].as_str() {
         what.push_str(&format!(" ({reason})"));
     }
-    Step { effective_at: text_of(event, "effective_at"), what, balance_after: balance(&event["balance_after"]) }
+    TimelineStep { effective_at: text_of(event, "effective_at"), what, balance_after: balance(&event["balance_after"]) }
 }
 
 /// The total owed, with its components.

@@ -25,7 +25,7 @@ pub struct Findings {
 
 /// The results to fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct ResultsToFetch {
     /// The account at the end.
     pub account: bool,
     /// Its line items.
@@ -36,14 +36,14 @@ pub struct Wanted {
     pub webhooks: bool,
 }
 
-impl Wanted {
+impl ResultsToFetch {
     /// Everything.
-    pub const ALL: Wanted = Wanted { account: true, line_items: true, schedule: true, webhooks: true };
+    pub const ALL: ResultsToFetch = ResultsToFetch { account: true, line_items: true, schedule: true, webhooks: true };
 
     /// The results that a case has expectations about.
-    pub fn by(case: &Scenario) -> Wanted {
+    pub fn by(case: &Scenario) -> ResultsToFetch {
         let expect = &case.expect;
-        Wanted {
+        ResultsToFetch {
             account: !expect.account.is_empty(),
             line_items: !expect.line_items.is_empty() || !expect.line_item_counts.is_empty(),
             schedule: !expect.schedule.is_empty(),

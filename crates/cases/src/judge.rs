@@ -4,8 +4,8 @@
 
 use crate::describe;
 use crate::findings::Findings;
-use crate::outcome::Difference;
-use crate::scenario::{Expect, Field, LineItem, LineItemCount, Scenario, ScheduleRow, Webhook};
+use crate::outcome::CaseDifference;
+use crate::scenario::{Expect, ExpectedLineItem, ExpectedRow, Field, LineItemCount, Scenario, Webhook};
 use crate::suggest::suggest;
 use daybook_engine::time::Time;
 use daybook_service::ItemQuery;
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 const PARTS: [&str; 2] = ["line_item_overview", "line_item_summary"];
 
 /// Every difference from the expectations, in the order of the file.
-pub(crate) fn judge(case: &Scenario, findings: &Findings) -> Vec<Difference> {
+pub(crate) fn judge(case: &Scenario, findings: &Findings) -> Vec<CaseDifference> {
     if case.expect.is_empty() {
         return vec![expects_nothing(case)];
     }
@@ -29,7 +29,7 @@ pub(crate) fn judge(case: &Scenario, findings: &Findings) -> Vec<Difference> {
                 let what = |path: &str| format!("{path} of the account as of {}", then.at.text);
                 found.extend(fields_differ(&then.fields, shown, what));
             }
-            Err(why) => found.push(Difference {
+            Err(why) => found.push(CaseDifference {
                 what: format!("the account as of {}", then.at.text),
                 expected: "no error".to_owned(),
                 got: why.clone(),
@@ -50,8 +50,8 @@ pub(crate) fn judge(case: &Scenario, findings: &Findings) -> Vec<Difference> {
 }
 
 /// A case without expectations fails: it proves nothing.
-fn expects_nothing(case: &Scenario) -> Difference {
-    Difference {
+fn expects_nothing(case: &Scenario) -> CaseDifference {
+    CaseDifference {
         what: "the case".to_owned(),
         expected: "at least one expectation, such as [expect.account]".to_owned(),
         got: "none. Add one, or run `daybook test --record` to write them from the results".to_owned(),
@@ -59,7 +59,7 @@ fn expects_nothing(case: &Scenario) -> Difference {
     }
 }
 
-fn fields_differ(fields: &[Field], shown: &Value, what: impl Fn(&str) -> String) -> Vec<Difference> {
+fn fields_differ(fields: &[Field], shown: &Value, what: impl Fn(&str) -> String) -> Vec<CaseDifference> {
     fields.iter().filter_map(|field| differs(field, shown, &what)).collect()
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn count_of(line_item_type: &str, items: &[Value]) -> u64 {
     items.iter().filter(is_counted).count() as u64
 }
 
-fn miscounted(wanted: &LineItemCount, items: &[Value]) -> Option<Difference> {
+fn miscounted(wanted: &LineItemCount, items: &[Value]) -> Option<CaseDifference> {
     let count = count_of(&wanted.line_item_type, items);
     let query = ItemQuery { line_item_type: Some(wanted.line_item_type.clone()), ..ItemQuery::default() };
     let got = match query.check() {
@@ -81,7 +81,7 @@ fn miscounted(wanted: &LineItemCount, items: &[Value]) -> Option<Difference> {
         Ok(()) if count == wanted.count => return None,
         Ok(()) => count.to_string(),
     };
-    Some(Difference {
+    Some(CaseDifference {
         what: format!("the number of valid line items of type {}", wanted.line_item_type),
         expected: wanted.count.to_string(),
         got,
@@ -94,13 +94,13 @@ pub(crate) fn is_event(name: &str) -> bool {
     EVENTS.iter().any(|event| event.name == name)
 }
 
-fn unheard(wanted: &Webhook, received: &BTreeMap<String, u64>) -> Option<Difference> {
+fn unheard(wanted: &Webhook, received: &BTreeMap<String, u64>) -> Option<CaseDifference> {
     let count = received.get(&wanted.event).copied().unwrap_or(0);
     let is_known = is_event(&wanted.event);
     if is_known && wanted.count.map_or(count > 0, |expected| count == expected) {
         return None;
     }
-    Some(Difference {
+    Some(CaseDifference {
         what: format!("the number of {} webhook messages received", wanted.event),
         expected: wanted.count.map_or("1 or more".to_owned(), |count| count.to_string()),
         got: if is_known { count.to_string() } else { no_such("event", &wanted.event, EVENTS.iter().map(|e| e.name)) },
@@ -116,9 +116,9 @@ fn no_such<'k>(what: &str, name: &str, known: impl IntoIterator<Item = &'k str>)
     }
 }
 
-fn unsigned(case: &Scenario, unsigned: &[String]) -> Option<Difference> {
+fn unsigned(case: &Scenario, unsigned: &[String]) -> Option<CaseDifference> {
     let first = unsigned.first()?;
-    Some(Difference {
+    Some(CaseDifference {
         what: format!("the signature of webhook message {first}"),
         expected: "a signature with the organization's key".to_owned(),
         got: "one that does not match it".to_owned(),
@@ -138,7 +138,7 @@ fn neighbours<'a>(shown: &'a Value, path: &[String]) -> impl Iterator<Item = &'a
 }
 
 /// The difference between a field and its expected value; `None` if they are equal.
-fn differs(field: &Field, shown: &Value, what: impl Fn(&str) -> String) -> Option<Difference> {
+fn differs(field: &Field, shown: &Value, what: impl Fn(&str) -> String) -> Option<CaseDifference> {
     let got = at_path(shown, &field.path);
     if got.is_some_and(|got| is_same(&field.value, got)) {
         return None;
@@ -147,7 +147,7 @@ fn differs(field: &Field, shown: &Value, what: impl Fn(&str) -> String) -> Optio
     let got =
         got.map_or_else(|| no_such("field", name, neighbours(shown, &field.path)), |got| describe::value(name, got));
     let expected = describe::value(name, &field.value);
-    Some(Difference { what: what(&field.path.join(".")), expected, got, line: field.line })
+    Some(CaseDifference { what: what(&field.path.join(".")), expected, got, line: field.line })
 }
 
 /// Whether a value equals the expected one: numbers compare by value, times by instant.
@@ -190,7 +190,7 @@ fn matches(field: &Field, item: &Value) -> bool {
 }
 
 /// The line item most similar to an expected one, or `None` if none is similar. The first one if several are.
-pub(crate) fn nearest<'a>(wanted: &LineItem, items: &'a [Value]) -> Option<&'a Value> {
+pub(crate) fn nearest<'a>(wanted: &ExpectedLineItem, items: &'a [Value]) -> Option<&'a Value> {
     let score = |item: &&Value| {
         let fits = |field: &&Field| matches(field, item);
         let is_of_type =
@@ -201,7 +201,7 @@ pub(crate) fn nearest<'a>(wanted: &LineItem, items: &'a [Value]) -> Option<&'a V
 }
 
 /// The difference for an expected line item that does not exist, with the most similar one.
-fn missing(wanted: &LineItem, items: &[Value]) -> Option<Difference> {
+fn missing(wanted: &ExpectedLineItem, items: &[Value]) -> Option<CaseDifference> {
     if items.iter().any(|item| wanted.fields.iter().all(|field| matches(field, item))) {
         return None;
     }
@@ -222,20 +222,20 @@ fn missing(wanted: &LineItem, items: &[Value]) -> Option<Difference> {
         }
     };
     let expected: Vec<String> = wanted.fields.iter().map(|field| told(field, Some(&field.value))).collect();
-    Some(Difference { what: "a line item".to_owned(), expected: expected.join(", "), got, line: wanted.line })
+    Some(CaseDifference { what: "a line item".to_owned(), expected: expected.join(", "), got, line: wanted.line })
 }
 
 /// The row of the schedule that an expectation refers to.
-pub(crate) fn row_of<'a>(wanted: &ScheduleRow, rows: &'a [Value]) -> Option<&'a Value> {
+pub(crate) fn row_of<'a>(wanted: &ExpectedRow, rows: &'a [Value]) -> Option<&'a Value> {
     rows.get(usize::try_from(wanted.row - 1).unwrap_or(usize::MAX))
 }
 
-fn row_differs(wanted: &ScheduleRow, rows: &[Value]) -> Vec<Difference> {
+fn row_differs(wanted: &ExpectedRow, rows: &[Value]) -> Vec<CaseDifference> {
     let row = wanted.row;
     let Some(shown) = row_of(wanted, rows) else {
         let what = format!("row {row} of the schedule");
         let got = format!("the schedule has {} rows", rows.len());
-        return vec![Difference { what, expected: "a row".to_owned(), got, line: wanted.line }];
+        return vec![CaseDifference { what, expected: "a row".to_owned(), got, line: wanted.line }];
     };
     let what = |path: &str| format!("{path} of row {row} of the schedule");
     fields_differ(&wanted.fields, shown, what)

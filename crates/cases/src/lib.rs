@@ -1,7 +1,7 @@
 //! Test cases as files: what happened to one loan, and the expected results.
 //!
 //! ```text
-//! file ──► scenario ──► run ───► Findings ──► judge ──► Outcome: passed, or the differences and the timeline
+//! file ──► scenario ──► run ───► Findings ──► judge ──► CaseOutcome: passed, or the differences and the timeline
 //!   ▲            └────► remote ──┘   │
 //!   │                                ▼
 //! record ◄── the history of a real account, or the results of the case
@@ -36,7 +36,7 @@ mod suggest;
 pub use builtin::builtin;
 pub use describe::with_dollars;
 pub use findings::Findings;
-pub use outcome::{Difference, Outcome, Step};
+pub use outcome::{CaseDifference, CaseOutcome, TimelineStep};
 pub use record::{Recording, from_account, record};
 pub use run::{run, run_all, run_all_telling, run_finding};
 pub use scenario::{Scenario, ScenarioError, parse, read_file, read_folder};

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// The outcome of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct CaseOutcome {
     /// The file it was read from.
     pub file: PathBuf,
     /// The case's title.
@@ -14,9 +14,9 @@ pub struct Outcome {
     /// Whether everything was as expected.
     pub passed: bool,
     /// The differences, in the order of the file.
-    pub differences: Vec<Difference>,
+    pub differences: Vec<CaseDifference>,
     /// What happened to the account, in order; only if there are differences.
-    pub timeline: Vec<Step>,
+    pub timeline: Vec<TimelineStep>,
     /// Why the case was skipped; `None` if it was run. A skipped case has not passed.
     pub skipped: Option<String>,
     /// Remarks for the reader: what was not compared, and why.
@@ -25,7 +25,7 @@ pub struct Outcome {
 
 /// A result that differs from its expectation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
+pub struct CaseDifference {
     /// What differs, in words.
     pub what: String,
     /// What the case expects.
@@ -38,7 +38,7 @@ pub struct Difference {
 
 /// An event in the account's life.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct TimelineStep {
     /// When, in local time of the product's zone.
     pub effective_at: String,
     /// What happened, in a sentence.
@@ -47,17 +47,17 @@ pub struct Step {
     pub balance_after: String,
 }
 
-impl Outcome {
+impl CaseOutcome {
     /// The outcome of a case: passed, if nothing differs.
-    pub(crate) fn new(case: &Scenario, differences: Vec<Difference>, timeline: Vec<Step>) -> Outcome {
+    pub(crate) fn new(case: &Scenario, differences: Vec<CaseDifference>, timeline: Vec<TimelineStep>) -> CaseOutcome {
         let (file, title) = (case.file.clone(), case.title.clone());
         let passed = differences.is_empty();
-        Outcome { file, title, passed, differences, timeline, skipped: None, notes: Vec::new() }
+        CaseOutcome { file, title, passed, differences, timeline, skipped: None, notes: Vec::new() }
     }
 
     /// The outcome of a case that cannot be run faithfully.
-    pub(crate) fn skipped(case: &Scenario, why: String) -> Outcome {
-        Outcome { passed: false, skipped: Some(why), ..Outcome::new(case, Vec::new(), Vec::new()) }
+    pub(crate) fn skipped(case: &Scenario, why: String) -> CaseOutcome {
+        CaseOutcome { passed: false, skipped: Some(why), ..CaseOutcome::new(case, Vec::new(), Vec::new()) }
     }
 
     /// `passed`, `FAILED` or `SKIPPED`.
@@ -70,13 +70,13 @@ impl Outcome {
     }
 }
 
-impl fmt::Display for Difference {
+impl fmt::Display for CaseDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}: {}: expected {}, got {}", self.line, self.what, self.expected, self.got)
     }
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for TimelineStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}  {}", self.effective_at, self.what)?;
         match self.balance_after.as_str() {
@@ -87,7 +87,7 @@ impl fmt::Display for Step {
 }
 
 /// A line for a case that passed; for one that failed, what differs and the timeline.
-impl fmt::Display for Outcome {
+impl fmt::Display for CaseOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}  {} ({})", self.verdict(), self.title, self.file.display())?;
         for note in self.skipped.iter().chain(&self.notes) {

@@ -1,6 +1,6 @@
 //! Submits one event of a case to a service, as a caller would.
 
-use crate::scenario::{Input, Kind};
+use crate::scenario::{CaseEventKind, EventInput};
 use daybook_service::access::Caller;
 use daybook_service::problem::Problem;
 use daybook_service::{Service, form};
@@ -13,7 +13,7 @@ pub async fn submit(
     service: &Service,
     who: &Caller,
     account: &str,
-    input: &Input,
+    input: &EventInput,
     effective_at: &str,
 ) -> Result<(), Problem> {
     let mut body = input.body.clone();
@@ -21,17 +21,17 @@ pub async fn submit(
     let body = Value::Object(body);
     let target = input.target.as_deref().unwrap_or_default();
     match input.kind {
-        Kind::Roll => return Ok(()),
-        Kind::Payment => service.record_payment(who, None, account, read(&body)?).await,
-        Kind::PaymentReversal => service.reverse_payment(who, None, account, target, read(&body)?).await,
-        Kind::PaymentStatus => service.change_line_item(who, None, account, target, read(&body)?).await,
-        Kind::ManualFee => service.charge_manual_fee(who, None, account, read(&body)?).await,
-        Kind::FeeWaiver => service.waive_fee(who, None, account, target, read(&body)?).await,
-        Kind::CreditOffset => service.credit_offset(who, None, account, read(&body)?).await,
-        Kind::DebitOffset => service.debit_offset(who, None, account, read(&body)?).await,
-        Kind::Status => service.set_account_status(who, None, account, read(&body)?).await,
-        Kind::NotificationConfig => service.set_notification_config(who, None, account, read(&body)?).await,
-        Kind::Charge => {
+        CaseEventKind::Roll => return Ok(()),
+        CaseEventKind::Payment => service.record_payment(who, None, account, read(&body)?).await,
+        CaseEventKind::PaymentReversal => service.reverse_payment(who, None, account, target, read(&body)?).await,
+        CaseEventKind::PaymentStatus => service.change_line_item(who, None, account, target, read(&body)?).await,
+        CaseEventKind::ManualFee => service.charge_manual_fee(who, None, account, read(&body)?).await,
+        CaseEventKind::FeeWaiver => service.waive_fee(who, None, account, target, read(&body)?).await,
+        CaseEventKind::CreditOffset => service.credit_offset(who, None, account, read(&body)?).await,
+        CaseEventKind::DebitOffset => service.debit_offset(who, None, account, read(&body)?).await,
+        CaseEventKind::Status => service.set_account_status(who, None, account, read(&body)?).await,
+        CaseEventKind::NotificationConfig => service.set_notification_config(who, None, account, read(&body)?).await,
+        CaseEventKind::Charge => {
             return Err(Problem::invalid("charge", "is for revolving products: this is an instalment loan"));
         }
     }

@@ -2,8 +2,8 @@
 //!
 //! The lock file `daybook.db.lock` is next to the database `daybook.db`. A process that writes holds an exclusive
 //! `flock` on it, which the system releases when the process ends for any reason; an unlocked file is harmless and
-//! stays. A server that is ready writes its address and a token into the file ([`Held::announce`]). A command that
-//! finds the file locked reads them ([`RunningServer`]) and uses the server; otherwise it does the work itself.
+//! stays. A server that is ready writes its address and a token into the file ([`DatabaseLock::announce`]). A command
+//! that finds the file locked reads them ([`RunningServer`]) and uses the server; otherwise it does the work itself.
 //!
 //! The lock is found by the database's path. Symbolic links are resolved, but hard links cannot be: through another
 //! hard link, a second server would find another lock, and another write-ahead log. So a database with more than one
@@ -24,7 +24,7 @@ const FILE_BYTES_MAX: u64 = 64 * 1_024;
 
 /// The lock of a database. Dropping it releases the lock.
 #[derive(Debug)]
-pub struct Held {
+pub struct DatabaseLock {
     file: File,
 }
 
@@ -102,7 +102,7 @@ impl fmt::Display for NotTaken {
 impl std::error::Error for NotTaken {}
 
 /// Acquires the lock of a SQLite database without waiting.
-pub fn take(database: &Path) -> Result<Held, NotTaken> {
+pub fn take(database: &Path) -> Result<DatabaseLock, NotTaken> {
     let path = lock_path(database);
     let failed = |error| NotTaken::Io(path.clone(), error);
     let mut file = open(&path).map_err(failed)?;
@@ -111,7 +111,7 @@ pub fn take(database: &Path) -> Result<Held, NotTaken> {
         Err(Errno::WOULDBLOCK) => return Err(NotTaken::Running(path.clone(), announced(&mut file).map(Box::new))),
         Err(error) => return Err(failed(error.into())),
     }
-    let mut held = Held { file };
+    let mut held = DatabaseLock { file };
     // Checked under the lock: of two servers that start at the same time under two names, neither gets through.
     if let Some(links) = fs::metadata(database).ok().map(|found| found.nlink()).filter(|links| *links > 1) {
         return Err(NotTaken::Linked(database.to_owned(), links));
@@ -131,7 +131,7 @@ pub fn glimpse(database: &Path) -> Option<RunningServer> {
     matches!(test_kill_process(pid), Ok(()) | Err(Errno::PERM)).then_some(holder)
 }
 
-impl Held {
+impl DatabaseLock {
     /// Announces the server's URLs (for callers, for commands, of its control endpoint) and its token to commands.
     pub fn announce(&mut self, urls: [&str; 3], control_token: &str) -> io::Result<()> {
         let [public_url, url, control_url] = urls.map(|url| Some(url.to_owned()));
@@ -153,7 +153,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for DatabaseLock {
     fn drop(&mut self) {
         // The token is no longer valid. If this fails, the file is stale, which is harmless.
         let _ = self.file.set_len(0);

@@ -80,12 +80,12 @@ pub fn finish() {
 
 /// Metrics of the log.
 pub fn metrics() -> Families {
-    let figures = Registry::default();
+    let registry = Registry::default();
     if let Some(dropped) = &*DROPPED.lock().unwrap_or_else(PoisonError::into_inner) {
         let help = "Log lines that were dropped because stderr was not read";
-        figures.total("daybook_log_lines_dropped_total", help, dropped.dropped_lines() as f64);
+        registry.total("daybook_log_lines_dropped_total", help, dropped.dropped_lines() as f64);
     }
-    figures.families()
+    registry.families()
 }
 
 fn start_with<W>(style: &Style, writer: W) -> Result<(), String>
@@ -155,9 +155,9 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     #[derive(Clone, Default)]
-    struct Page(Arc<Mutex<Vec<u8>>>);
+    struct CapturedLog(Arc<Mutex<Vec<u8>>>);
 
-    impl Write for Page {
+    impl Write for CapturedLog {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().expect("no writer panicked").extend_from_slice(bytes);
             Ok(bytes.len())
@@ -169,7 +169,7 @@ mod tests {
     }
 
     fn logged(format: LogFormat, level: &str, friendly: bool) -> String {
-        let page = Page::default();
+        let page = CapturedLog::default();
         let writer = page.clone();
         let style = Style { format, level: level.to_owned(), friendly, colour: false };
         let subscriber = subscriber(&style, move || writer.clone()).expect("a good level");

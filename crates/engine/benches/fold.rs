@@ -14,7 +14,7 @@ use daybook_engine::replay::{recalculate, replay};
 use daybook_engine::snapshot;
 use daybook_engine::terms::{Opening, Policy, ProductPolicy, Terms};
 use daybook_engine::time::Time;
-use daybook_engine::timeline::{Backdating, Entry, Input, Place, Rank};
+use daybook_engine::timeline::{Backdating, Entry, Input, Rank, TimelinePosition};
 use daybook_engine::zone::Zone;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -114,7 +114,7 @@ impl Loan {
 }
 
 fn entry(seq: u64, at: Time, input: Input) -> Entry {
-    let place = Place { at, rank: Rank::Input, seq };
+    let place = TimelinePosition { at, rank: Rank::Input, seq };
     Entry { place, effective_at: at, scheduled: false, name: format!("entry-{seq}").as_str().into(), input }
 }
 

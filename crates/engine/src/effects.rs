@@ -5,7 +5,7 @@
 //! when the status ends.
 
 use crate::state::State;
-use crate::status::{Reason, Standing, Status};
+use crate::status::{AccountStanding, Reason, Status};
 use crate::terms::Terms;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -38,7 +38,7 @@ impl StatusEffects {
         let relief = Stops { late_fees: true, delinquency: true, ..Stops::default() };
         match (status.standing(), status.reason()) {
             // No moments fire on a closed account. The rules of closing decide the debt that remains when it closes.
-            (Standing::Closed, _) => Stops { delinquency: true, notices: true, ..Stops::default() },
+            (AccountStanding::Closed, _) => Stops { delinquency: true, notices: true, ..Stops::default() },
             (_, Some(Hardship)) => relief,
             (_, Some(Scra)) => Stops { late_fees: true, ..Stops::default() },
             (_, Some(Bankruptcy | Deceased)) => Stops { notices: true, ..relief },

@@ -6,16 +6,16 @@
 
 use crate::calendar::Day;
 use crate::installment::Installment;
-use crate::installment::loan::{Loan, Poured};
-use crate::item::{Change, ItemChange, ItemId, ItemStatus, LineItem, Name};
+use crate::installment::loan::{Allocation, Loan};
+use crate::item::{ItemChange, ItemChangeKind, ItemId, ItemStatus, LineItem, Name};
 use crate::money::{Cents, Overflow};
 use crate::notify::{NoticeKind, Pending, Setting};
-use crate::outcome::{Cause, Event, EventKind, Outcome, Refusal, Step};
+use crate::outcome::{Cause, Event, EventKind, FoldOutcome, FoldStep, Refusal};
 use crate::state::State;
-use crate::status::{Standing, Status};
+use crate::status::{AccountStanding, Status};
 use crate::terms::Terms;
 use crate::time::Time;
-use crate::timeline::{Entry, Input, Place, Rank};
+use crate::timeline::{Entry, Input, Rank, TimelinePosition};
 use alloc::boxed::Box;
 
 /// Why a fold could not continue. The state that was passed in is lost; the fold has no side effects.
@@ -40,7 +40,7 @@ pub struct Revision {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Revised {
     /// As if it had never been made, though its item stays. Holds where its money went before.
-    Reversed(Poured),
+    Reversed(Allocation),
     /// As if it had never been made.
     Invalid,
     /// The payment is authorized and becomes valid later, so it counts from its own time.
@@ -80,7 +80,7 @@ enum Moment {
 ///
 /// The entries must be sorted by place and lie after everything folded into the state. Entries after `until` are
 /// ignored.
-pub fn fold(terms: &Terms, state: State, entries: &[Entry], until: Time) -> Result<(State, Outcome), FoldError> {
+pub fn fold(terms: &Terms, state: State, entries: &[Entry], until: Time) -> Result<(State, FoldOutcome), FoldError> {
     fold_as(terms, state, entries, until, FoldOptions::default(), None)
 }
 
@@ -91,7 +91,7 @@ pub fn fold_watched(
     entries: &[Entry],
     until: Time,
     watch: &mut dyn FoldObserver,
-) -> Result<(State, Outcome), FoldError> {
+) -> Result<(State, FoldOutcome), FoldError> {
     fold_as(terms, state, entries, until, FoldOptions::default(), Some(watch))
 }
 
@@ -120,7 +120,7 @@ pub struct ObservedStep<'a> {
     /// The account.
     pub state: &'a State,
     /// What the fold has produced so far.
-    pub out: &'a Outcome,
+    pub out: &'a FoldOutcome,
     /// The number of events in the outcome before this step; later events belong to this step.
     pub events_before: usize,
     /// Payments that are folded differently from their own entries.
@@ -144,12 +144,12 @@ pub(crate) fn fold_as(
     until: Time,
     how: FoldOptions<'_>,
     mut watch: Option<&mut (dyn FoldObserver + '_)>,
-) -> Result<(State, Outcome), FoldError> {
+) -> Result<(State, FoldOutcome), FoldError> {
     debug_assert!(entries.is_sorted_by_key(|entry| entry.place), "entries are in order");
     state.forget_slots();
     let due = entries.partition_point(|entry| entry.place.at <= until);
     // Capacity: a month that is paid on time has one input and produces about this many items and events.
-    let mut out = Outcome::with_room(2 * due, 3 * due);
+    let mut out = FoldOutcome::with_room(2 * due, 3 * due);
     state.loan_mut().make_room(due);
     let mut entries = entries[..due].iter().peekable();
     let (mut until, mut last) = (until, None);
@@ -159,7 +159,7 @@ pub(crate) fn fold_as(
             (None, None) => break,
             (Some(_), None) => true,
             (None, Some(_)) => false,
-            (Some(entry), Some((at, _))) => entry.place < Place { at, rank: Rank::Moment, seq: 0 },
+            (Some(entry), Some((at, _))) => entry.place < TimelinePosition { at, rank: Rank::Moment, seq: 0 },
         };
         if let (Some(last), Some(watch)) = (last, &watch)
             && watch.is_enough()
@@ -177,7 +177,7 @@ pub(crate) fn fold_as(
             (entry.place.at, StepContext::new(terms, &mut state, &mut out, entry.place, how).input(entry)?)
         } else {
             let Some((at, moment)) = moment else { break };
-            let place = Place { at, rank: Rank::Moment, seq: 0 };
+            let place = TimelinePosition { at, rank: Rank::Moment, seq: 0 };
             (at, StepContext::new(terms, &mut state, &mut out, place, how).moment(moment)?)
         };
         last = Some(at);
@@ -216,9 +216,9 @@ pub(crate) struct StepContext<'a> {
     pub terms: &'a Terms,
     pub plan: &'a Installment,
     pub state: &'a mut State,
-    pub out: &'a mut Outcome,
+    pub out: &'a mut FoldOutcome,
     /// The step's place in the timeline.
-    pub place: Place,
+    pub place: TimelinePosition,
     /// Its local date.
     pub today: Day,
     /// The input being applied; `None` for a moment.
@@ -232,8 +232,8 @@ impl<'a> StepContext<'a> {
     fn new(
         terms: &'a Terms,
         state: &'a mut State,
-        out: &'a mut Outcome,
-        place: Place,
+        out: &'a mut FoldOutcome,
+        place: TimelinePosition,
         how: FoldOptions<'a>,
     ) -> StepContext<'a> {
         let today = terms.zone.day_at(place.at);
@@ -241,7 +241,12 @@ impl<'a> StepContext<'a> {
     }
 
     /// A run that writes to a scratch outcome, for projections.
-    pub fn scratch(terms: &'a Terms, state: &'a mut State, out: &'a mut Outcome, place: Place) -> StepContext<'a> {
+    pub fn scratch(
+        terms: &'a Terms,
+        state: &'a mut State,
+        out: &'a mut FoldOutcome,
+        place: TimelinePosition,
+    ) -> StepContext<'a> {
         StepContext::new(terms, state, out, place, FoldOptions::default())
     }
 
@@ -263,7 +268,7 @@ impl<'a> StepContext<'a> {
             }
             Moment::GraceEnd => {
                 let instalment = self.state.loan().late_row;
-                Cause::GraceEnd { instalment, found: self.grace_end()? }
+                Cause::GraceEnd { instalment, grace_result: self.grace_end()? }
             }
             Moment::Notice(index) => {
                 let cause = Cause::Notice(self.fire(index)?);
@@ -363,7 +368,7 @@ impl<'a> StepContext<'a> {
             return;
         }
         let after = self.state.balances();
-        self.out.steps.push(Step { at: self.place.at, cause, after });
+        self.out.steps.push(FoldStep { at: self.place.at, cause, after });
     }
 
     pub fn announce(&mut self, what: EventKind) {
@@ -387,7 +392,7 @@ impl<'a> StepContext<'a> {
             return Ok(());
         }
         self.state.status = to;
-        if to.standing() == Standing::Active {
+        if to.standing() == AccountStanding::Active {
             self.state.active_pair = to;
         }
         self.announce(EventKind::StatusChanged { from, to });
@@ -416,7 +421,7 @@ impl<'a> StepContext<'a> {
     pub fn set_balance(&mut self, slot: Option<u32>, id: &ItemId, balance: Cents) {
         match slot {
             Some(slot) => self.out.items[slot as usize].balance = balance,
-            None => self.out.changes.push(ItemChange { id: id.clone(), change: Change::Balance(balance) }),
+            None => self.out.changes.push(ItemChange { id: id.clone(), change: ItemChangeKind::Balance(balance) }),
         }
     }
 
@@ -424,7 +429,7 @@ impl<'a> StepContext<'a> {
         match slot {
             Some(slot) if status == ItemStatus::Invalid => self.out.items[slot as usize].invalidate(),
             Some(slot) => self.out.items[slot as usize].status = status,
-            None => self.out.changes.push(ItemChange { id: id.clone(), change: Change::Status(status) }),
+            None => self.out.changes.push(ItemChange { id: id.clone(), change: ItemChangeKind::Status(status) }),
         }
     }
 
@@ -432,7 +437,7 @@ impl<'a> StepContext<'a> {
         match slot {
             Some(slot) => self.out.items[slot as usize].reversed_by = Some(reversal.clone()),
             None => {
-                let change = Change::ReversedBy(reversal.clone());
+                let change = ItemChangeKind::ReversedBy(reversal.clone());
                 self.out.changes.push(ItemChange { id: id.clone(), change });
             }
         }

@@ -308,12 +308,12 @@ pub struct ItemChange {
     /// Which item.
     pub id: ItemId,
     /// What changed.
-    pub change: Change,
+    pub change: ItemChangeKind,
 }
 
 /// A change to an item.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Change {
+pub enum ItemChangeKind {
     /// The new unpaid balance.
     Balance(Cents),
     /// The new status. An item that becomes invalid loses its splits, components and balance.

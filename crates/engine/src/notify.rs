@@ -6,7 +6,7 @@
 use crate::calendar::{Day, Interval, TimeOfDay};
 use crate::terms::Terms;
 use crate::time::Time;
-use crate::timeline::Place;
+use crate::timeline::TimelinePosition;
 use serde::{Deserialize, Serialize};
 
 /// The largest offset in days, either way.
@@ -109,7 +109,12 @@ pub struct Pending {
 
 impl Pending {
     /// A setting that takes effect at a place in the timeline, replacing another if one is given.
-    pub(crate) fn new(terms: &Terms, setting: Setting, place: Place, instead_of: Option<&Pending>) -> Pending {
+    pub(crate) fn new(
+        terms: &Terms,
+        setting: Setting,
+        place: TimelinePosition,
+        instead_of: Option<&Pending>,
+    ) -> Pending {
         let before = instead_of.filter(|_| matches!(setting.when, When::Offset(_)));
         let fired = before.map_or(0, |before| before.fired);
         let taken_over = before.map_or(0, |before| before.fired_before(terms, place));
@@ -134,7 +139,7 @@ impl Pending {
     }
 
     /// Moves to the first occurrence after a place.
-    pub(crate) fn seek(&mut self, terms: &Terms, place: Place) {
+    pub(crate) fn seek(&mut self, terms: &Terms, place: TimelinePosition) {
         let first = self.first_not(terms, |at| place.is_after_moment(at));
         let (_, last) = self.occurrences(terms);
         self.go_to(terms, first.max(self.fired + 1), last);
@@ -152,7 +157,7 @@ impl Pending {
     }
 
     /// The last occurrence that had fired before a place. The place may lie before notices that have already fired.
-    fn fired_before(&self, terms: &Terms, place: Place) -> u32 {
+    fn fired_before(&self, terms: &Terms, place: TimelinePosition) -> u32 {
         let passed = self.first_not(terms, |at| place.is_after_moment(at)) - 1;
         self.taken_over.max(self.fired.min(passed))
     }
@@ -168,7 +173,7 @@ impl Pending {
 
     /// The account closes: occurrences up to this place are over, and later ones never fire. The place may lie before
     /// notices that have already fired; those do not count, as in a fold from the beginning.
-    pub(crate) fn close(&mut self, terms: &Terms, place: Place) {
+    pub(crate) fn close(&mut self, terms: &Terms, place: TimelinePosition) {
         let (_, last) = self.occurrences(terms);
         self.fired = self.taken_over.max(self.first_not(terms, |at| place.is_after_moment(at)) - 1);
         self.go_to(terms, self.fired + 1, last);
@@ -176,7 +181,7 @@ impl Pending {
 
     /// The account reopens at a place. It is already folded up to a point in time: notices announced by then are not
     /// sent again, and notices missed by then are not made up for.
-    pub(crate) fn reopen(&mut self, terms: &Terms, place: Place, processed_through: Option<Time>) {
+    pub(crate) fn reopen(&mut self, terms: &Terms, place: TimelinePosition, processed_through: Option<Time>) {
         self.seek(terms, place);
         while self.next_at().is_some_and(|at| processed_through.is_some_and(|through| at <= through)) {
             self.advance(terms);

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// The output of a fold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct FoldOutcome {
     /// Line items that this fold created, as they are at its end.
     pub items: Vec<LineItem>,
     /// Changes to line items that earlier folds created, in order; the last change to an item wins.
@@ -18,15 +18,15 @@ pub struct Outcome {
     /// Events to announce, in order.
     pub events: Vec<Event>,
     /// The steps, in order; recorded only by [`crate::replay::explain`].
-    pub steps: Vec<Step>,
+    pub steps: Vec<FoldStep>,
     /// Inputs that were refused; they changed nothing.
     pub refused: Vec<(u64, Refusal)>,
 }
 
-impl Outcome {
+impl FoldOutcome {
     /// An empty outcome with capacity for this many items and events.
-    pub(crate) fn with_room(items: usize, events: usize) -> Outcome {
-        Outcome { items: Vec::with_capacity(items), events: Vec::with_capacity(events), ..Outcome::default() }
+    pub(crate) fn with_room(items: usize, events: usize) -> FoldOutcome {
+        FoldOutcome { items: Vec::with_capacity(items), events: Vec::with_capacity(events), ..FoldOutcome::default() }
     }
 }
 
@@ -110,7 +110,7 @@ impl EventKind {
 
 /// One step of a fold, with the balances after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct FoldStep {
     /// When the step happened.
     pub at: Time,
     /// What caused the step.
@@ -134,7 +134,7 @@ pub enum Cause {
         /// The instalment, counted from 1.
         instalment: u32,
         /// The state of the instalment at that moment.
-        found: Found,
+        grace_result: GraceResult,
     },
     /// A configured notice.
     Notice(NoticeKind),
@@ -142,7 +142,7 @@ pub enum Cause {
 
 /// The state of an instalment when its grace ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Found {
+pub enum GraceResult {
     /// Paid.
     Paid,
     /// Unpaid, and late.

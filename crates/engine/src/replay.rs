@@ -4,8 +4,8 @@
 //! undone as if it had never been made, the account changes; [`recalculate`] reports the change to each line item.
 
 use crate::fold::{FoldError, FoldObserver, FoldOptions, fold_as};
-use crate::item::{Change, ItemId, ItemStatus, LineItem};
-use crate::outcome::{Balances, Event, EventKind, Outcome};
+use crate::item::{ItemChangeKind, ItemId, ItemStatus, LineItem};
+use crate::outcome::{Balances, Event, EventKind, FoldOutcome};
 use crate::state::State;
 use crate::status::Status;
 use crate::terms::Terms;
@@ -15,7 +15,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 /// Folds a whole timeline, up to and including `until`.
-pub fn replay(terms: &Terms, entries: &[Entry], until: Time) -> Result<(State, Outcome), FoldError> {
+pub fn replay(terms: &Terms, entries: &[Entry], until: Time) -> Result<(State, FoldOutcome), FoldError> {
     replay_as(terms, &State::new(), entries, until, false, None)
 }
 
@@ -25,7 +25,7 @@ pub fn replay_watched(
     entries: &[Entry],
     until: Time,
     watch: &mut dyn FoldObserver,
-) -> Result<(State, Outcome), FoldError> {
+) -> Result<(State, FoldOutcome), FoldError> {
     replay_as(terms, &State::new(), entries, until, false, Some(watch))
 }
 
@@ -37,12 +37,12 @@ pub fn replay_on(
     entries: &[Entry],
     until: Time,
     watch: &mut dyn FoldObserver,
-) -> Result<(State, Outcome), FoldError> {
+) -> Result<(State, FoldOutcome), FoldError> {
     replay_as(terms, state, entries, until, false, Some(watch))
 }
 
 /// [`replay`], recording every step and the balances after it. It explains the balance.
-pub fn explain(terms: &Terms, entries: &[Entry], until: Time) -> Result<(State, Outcome), FoldError> {
+pub fn explain(terms: &Terms, entries: &[Entry], until: Time) -> Result<(State, FoldOutcome), FoldError> {
     replay_as(terms, &State::new(), entries, until, true, None)
 }
 
@@ -53,7 +53,7 @@ fn replay_as(
     until: Time,
     explained: bool,
     mut watch: Option<&mut dyn FoldObserver>,
-) -> Result<(State, Outcome), FoldError> {
+) -> Result<(State, FoldOutcome), FoldError> {
     let mut revised = Vec::new();
     loop {
         let how = FoldOptions { revised: &revised, explained };
@@ -77,24 +77,24 @@ pub struct Ledger {
 
 impl Ledger {
     /// The ledger of a whole timeline's outcome.
-    pub fn of(outcome: &Outcome) -> Ledger {
+    pub fn of(outcome: &FoldOutcome) -> Ledger {
         let mut ledger = Ledger::default();
         ledger.absorb(outcome);
         ledger
     }
 
     /// Adds the items and changes of a fold.
-    pub fn absorb(&mut self, outcome: &Outcome) {
+    pub fn absorb(&mut self, outcome: &FoldOutcome) {
         for item in &outcome.items {
             self.items.insert(item.id.clone(), item.clone());
         }
         for change in &outcome.changes {
             if let Some(item) = self.items.get_mut(&change.id) {
                 match &change.change {
-                    Change::Balance(balance) => item.balance = *balance,
-                    Change::Status(ItemStatus::Invalid) => item.invalidate(),
-                    Change::Status(status) => item.status = *status,
-                    Change::ReversedBy(reversal) => item.reversed_by = Some(reversal.clone()),
+                    ItemChangeKind::Balance(balance) => item.balance = *balance,
+                    ItemChangeKind::Status(ItemStatus::Invalid) => item.invalidate(),
+                    ItemChangeKind::Status(status) => item.status = *status,
+                    ItemChangeKind::ReversedBy(reversal) => item.reversed_by = Some(reversal.clone()),
                 }
             }
         }
@@ -141,7 +141,7 @@ pub struct Recalculation {
     /// The new state.
     pub state: State,
     /// The outcome of the whole new timeline.
-    pub outcome: Outcome,
+    pub outcome: FoldOutcome,
     /// Every line item that changed.
     pub differences: Vec<Difference>,
     /// Balances before and after.

@@ -1,13 +1,13 @@
 //! The state of an account: the result of folding a timeline.
 
-use crate::installment::loan::{Loan, Poured};
+use crate::installment::loan::{Allocation, Loan};
 use crate::item::{Component, Name};
 use crate::money::Cents;
 use crate::notify::Pending;
 use crate::outcome::Balances;
 use crate::status::Status;
 use crate::time::Time;
-use crate::timeline::Place;
+use crate::timeline::TimelinePosition;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ pub struct State {
     /// The account is folded up to and including this time; `None` before the first fold.
     pub processed_through: Option<Time>,
     /// The place of the last step folded that can move money.
-    pub last_folded: Option<Place>,
+    pub last_folded: Option<TimelinePosition>,
     /// The number of steps folded, without notices: an input may be placed before a notice that has already fired.
     pub(crate) steps: u64,
     /// Money left over when no debt remained to pay.
@@ -44,7 +44,7 @@ pub struct State {
     pub product: ProductState,
     /// Empty between steps; its capacity is reused for each payment.
     #[serde(skip)]
-    pub(crate) scratch: Poured,
+    pub(crate) scratch: Allocation,
 }
 
 /// The state of one type of product.
@@ -66,8 +66,8 @@ pub(crate) struct Unsettled {
 pub(crate) enum Undecided {
     /// The payment is pending and counts.
     Counts,
-    /// The payment is authorized and does not count yet. Holds what to pour when it becomes valid, and its effective
-    /// time.
+    /// The payment is authorized and does not count yet. Holds what to allocate when it becomes valid, and its
+    /// effective time.
     Waits { amount: Cents, allocation: Option<Component>, effective_at: Time },
     /// The payment is authorized and already counts, because a later entry makes it valid and the account is folded
     /// again.
@@ -92,7 +92,7 @@ impl State {
             decided_early: Vec::new(),
             notices: Vec::new(),
             product: ProductState::Installment(Loan::new()),
-            scratch: Poured::default(),
+            scratch: Allocation::default(),
         }
     }
 

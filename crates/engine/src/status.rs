@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The service state of an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Standing {
+pub enum AccountStanding {
     /// In normal service.
     Active,
     /// Flagged. The product configures what each reason stops, see [`crate::effects`].
@@ -77,13 +77,13 @@ reasons! {
     Scra = "SCRA",
 }
 
-impl Standing {
+impl AccountStanding {
     /// The name in the API.
     pub const fn name(self) -> &'static str {
         match self {
-            Standing::Active => "ACTIVE",
-            Standing::Suspended => "SUSPENDED",
-            Standing::Closed => "CLOSED",
+            AccountStanding::Active => "ACTIVE",
+            AccountStanding::Suspended => "SUSPENDED",
+            AccountStanding::Closed => "CLOSED",
         }
     }
 
@@ -91,8 +91,8 @@ impl Standing {
     pub const fn reasons(self) -> &'static [Option<Reason>] {
         use Reason::*;
         match self {
-            Standing::Active => &[None, Some(Hardship), Some(Exemptions), Some(HardshipExemptions), Some(Scra)],
-            Standing::Suspended => &[
+            AccountStanding::Active => &[None, Some(Hardship), Some(Exemptions), Some(HardshipExemptions), Some(Scra)],
+            AccountStanding::Suspended => &[
                 Some(Delinquent),
                 Some(Bankruptcy),
                 Some(Fraud),
@@ -101,7 +101,7 @@ impl Standing {
                 Some(Deceased),
                 Some(Hardship),
             ],
-            Standing::Closed => &[
+            AccountStanding::Closed => &[
                 Some(ChargeOff),
                 Some(PaidOff),
                 Some(SurplusBalance),
@@ -124,37 +124,39 @@ impl Standing {
 /// A standing with its reason: one of the pairs that exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Status {
-    standing: Standing,
+    standing: AccountStanding,
     reason: Option<Reason>,
 }
 
 impl Status {
     /// In normal service.
-    pub const ACTIVE: Status = Status { standing: Standing::Active, reason: None };
+    pub const ACTIVE: Status = Status { standing: AccountStanding::Active, reason: None };
     /// Several instalments in a row were late.
-    pub const DELINQUENT: Status = Status { standing: Standing::Suspended, reason: Some(Reason::Delinquent) };
+    pub const DELINQUENT: Status = Status { standing: AccountStanding::Suspended, reason: Some(Reason::Delinquent) };
     /// Written off.
-    pub const CHARGED_OFF: Status = Status { standing: Standing::Closed, reason: Some(Reason::ChargeOff) };
+    pub const CHARGED_OFF: Status = Status { standing: AccountStanding::Closed, reason: Some(Reason::ChargeOff) };
     /// The loan is paid off.
-    pub const PAID_OFF: Status = Status { standing: Standing::Closed, reason: Some(Reason::PaidOff) };
+    pub const PAID_OFF: Status = Status { standing: AccountStanding::Closed, reason: Some(Reason::PaidOff) };
     /// The loan is paid off, and a surplus is left.
-    pub const SURPLUS_BALANCE: Status = Status { standing: Standing::Closed, reason: Some(Reason::SurplusBalance) };
+    pub const SURPLUS_BALANCE: Status =
+        Status { standing: AccountStanding::Closed, reason: Some(Reason::SurplusBalance) };
 
     /// The pair, or `None` if it does not exist.
-    pub fn new(standing: Standing, reason: Option<Reason>) -> Option<Status> {
+    pub fn new(standing: AccountStanding, reason: Option<Reason>) -> Option<Status> {
         standing.reasons().contains(&reason).then_some(Status { standing, reason })
     }
 
     /// Every pair, in the order of the API.
     pub fn all() -> impl Iterator<Item = Status> {
-        let pair =
-            |standing: Standing| standing.reasons().iter().map(move |reason| Status { standing, reason: *reason });
-        [Standing::Active, Standing::Suspended, Standing::Closed].into_iter().flat_map(pair)
+        let pair = |standing: AccountStanding| {
+            standing.reasons().iter().map(move |reason| Status { standing, reason: *reason })
+        };
+        [AccountStanding::Active, AccountStanding::Suspended, AccountStanding::Closed].into_iter().flat_map(pair)
     }
 
     /// Parses the names used in the API.
     pub fn parse(standing: &str, reason: Option<&str>) -> Option<Status> {
-        let standing = [Standing::Active, Standing::Suspended, Standing::Closed]
+        let standing = [AccountStanding::Active, AccountStanding::Suspended, AccountStanding::Closed]
             .into_iter()
             .find(|candidate| candidate.name() == standing)?;
         let reason = match reason {
@@ -173,7 +175,7 @@ impl Status {
     }
 
     /// The standing.
-    pub const fn standing(self) -> Standing {
+    pub const fn standing(self) -> AccountStanding {
         self.standing
     }
 
@@ -184,13 +186,13 @@ impl Status {
 
     /// Whether no moments fire and nothing accrues.
     pub fn is_closed(self) -> bool {
-        self.standing == Standing::Closed
+        self.standing == AccountStanding::Closed
     }
 
     /// Whether the engine may change the status automatically. A status that a person set stays until a person changes
     /// it.
     pub fn moves_by_itself(self) -> bool {
-        self.standing == Standing::Active || self == Status::DELINQUENT
+        self.standing == AccountStanding::Active || self == Status::DELINQUENT
     }
 
     /// Whether the account closed because the loan was paid off. It reopens when money is owed again.

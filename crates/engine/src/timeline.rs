@@ -1,8 +1,8 @@
 //! The timeline of an account: its inputs, each at its place.
 //!
-//! An [`Input`] is what a caller requested. Once placed, it is an [`Entry`]: its [`Place`] never changes again. Moments
-//! (a due date passing, a grace period ending) are not entries: the fold computes them from terms and state and sorts
-//! them between the entries, see [`Rank`].
+//! An [`Input`] is what a caller requested. Once placed, it is an [`Entry`]: its [`TimelinePosition`] never changes
+//! again. Moments (a due date passing, a grace period ending) are not entries: the fold computes them from terms and
+//! state and sorts them between the entries, see [`Rank`].
 
 use crate::item::{Component, ItemId, ItemStatus, Name};
 use crate::money::Cents;
@@ -24,7 +24,7 @@ pub enum Rank {
 
 /// A place in the timeline. Places sort by time, then rank, then order of arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Place {
+pub struct TimelinePosition {
     /// When the step counts.
     pub at: Time,
     /// Its order among steps at the same instant.
@@ -33,7 +33,7 @@ pub struct Place {
     pub seq: u64,
 }
 
-impl Place {
+impl TimelinePosition {
     /// Whether the moments at `at` come before this place.
     pub(crate) fn is_after_moment(self, at: Time) -> bool {
         at < self.at || (at == self.at && self.rank > Rank::Moment)
@@ -44,7 +44,7 @@ impl Place {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// Its place.
-    pub place: Place,
+    pub place: TimelinePosition,
     /// When the caller states it happened.
     pub effective_at: Time,
     /// Whether it was scheduled before, so that its item is already known and applying it is an update.
@@ -150,16 +150,16 @@ pub enum Backdating {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// Fold it onto the current state (now, or at release if the product is in migration mode).
-    Next(Place),
+    Next(TimelinePosition),
     /// It lies in the future and is scheduled.
-    Scheduled(Place),
+    Scheduled(TimelinePosition),
     /// Fold the account again from the beginning, with this entry in its place.
-    Replay(Place),
+    Replay(TimelinePosition),
 }
 
 impl Placement {
     /// The place itself.
-    pub fn place(self) -> Place {
+    pub fn place(self) -> TimelinePosition {
         match self {
             Placement::Next(place) | Placement::Scheduled(place) | Placement::Replay(place) => place,
         }
@@ -175,7 +175,7 @@ pub struct Situation {
     /// to it.
     pub clock: Time,
     /// The last place folded that can move money; notices do not count.
-    pub last_folded: Option<Place>,
+    pub last_folded: Option<TimelinePosition>,
     /// How the product treats backdated inputs.
     pub backdating: Backdating,
 }
@@ -190,7 +190,7 @@ pub struct Situation {
 /// | backdating as posted | the clock, after that instant's moments |
 /// | backdating by replay | `effective_at`, and the account is folded again |
 pub fn place(situation: &Situation, effective_at: Time, seq: u64) -> Placement {
-    let own = Place { at: effective_at, rank: Rank::Input, seq };
+    let own = TimelinePosition { at: effective_at, rank: Rank::Input, seq };
     if situation.held {
         return Placement::Next(own);
     }
@@ -201,7 +201,7 @@ pub fn place(situation: &Situation, effective_at: Time, seq: u64) -> Placement {
         return Placement::Next(own);
     }
     match situation.backdating {
-        Backdating::AsPosted => Placement::Next(Place { at: situation.clock, rank: Rank::Late, seq }),
+        Backdating::AsPosted => Placement::Next(TimelinePosition { at: situation.clock, rank: Rank::Late, seq }),
         Backdating::Replay => Placement::Replay(own),
     }
 }

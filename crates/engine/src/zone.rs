@@ -61,15 +61,15 @@ pub fn data_version() -> &'static str {
 /// An IANA time zone. Cloning is cheap.
 #[derive(Clone)]
 pub struct Zone {
-    table: Arc<Table>,
+    table: Arc<ZoneTable>,
     /// The offsets of older data, up to a point in time.
     past: Option<Arc<Past>>,
 }
 
-struct Table {
+struct ZoneTable {
     name: String,
     first_offset: i64,
-    changes: Vec<Change>,
+    changes: Vec<OffsetChange>,
     /// For each stretch of [`STRETCH`] seconds since [`FIRST_SECOND`], how many changes are over at its start, by UTC
     /// and by local clock.
     passed: Vec<u16>,
@@ -78,7 +78,7 @@ struct Table {
 }
 
 /// From `at` on, local time is `offset` seconds ahead of UTC.
-struct Change {
+struct OffsetChange {
     at: i64,
     /// The first local second (counted as if it were UTC) for which the new offset is used.
     local: i64,
@@ -115,7 +115,7 @@ impl Zone {
         let iana_name = zone.iana_name()?;
         let start = jiff::Timestamp::from_second(FIRST_SECOND).ok()?;
         let first_offset = i64::from(zone.to_offset(start).seconds());
-        let mut changes: Vec<Change> = Vec::new();
+        let mut changes: Vec<OffsetChange> = Vec::new();
         let mut before = first_offset;
         let mut missing_day = None;
         for change in zone.following(start) {
@@ -125,12 +125,12 @@ impl Zone {
             }
             let offset = i64::from(change.offset().seconds());
             if offset != before {
-                changes.push(Change { at, local: at + before.max(offset), offset });
+                changes.push(OffsetChange { at, local: at + before.max(offset), offset });
                 missing_day = skipped(at, before, offset).or(missing_day);
                 before = offset;
             }
         }
-        Some(Zone { table: Arc::new(Table::new(iana_name, first_offset, changes, missing_day)), past: None })
+        Some(Zone { table: Arc::new(ZoneTable::new(iana_name, first_offset, changes, missing_day)), past: None })
     }
 
     /// The IANA name.
@@ -236,11 +236,11 @@ impl Zone {
         let (version, first_offset, kept): (String, i64, Vec<(i64, i64)>) = postcard::from_bytes(data).ok()?;
         let (mut before, mut changes, mut missing_day) = (first_offset, Vec::with_capacity(kept.len()), None);
         for (at, offset) in kept {
-            changes.push(Change { at, local: at + before.max(offset), offset });
+            changes.push(OffsetChange { at, local: at + before.max(offset), offset });
             missing_day = skipped(at, before, offset).or(missing_day);
             before = offset;
         }
-        Some((Zone { table: Arc::new(Table::new(name, first_offset, changes, missing_day)), past: None }, version))
+        Some((Zone { table: Arc::new(ZoneTable::new(name, first_offset, changes, missing_day)), past: None }, version))
     }
 
     /// The first second, from `since` on, at which the two zones have different offsets.
@@ -279,15 +279,15 @@ impl Zone {
     }
 }
 
-impl Table {
-    fn new(name: &str, first_offset: i64, changes: Vec<Change>, missing_day: Option<Day>) -> Table {
+impl ZoneTable {
+    fn new(name: &str, first_offset: i64, changes: Vec<OffsetChange>, missing_day: Option<Day>) -> ZoneTable {
         let stretches = (LAST_SECOND - FIRST_SECOND) / STRETCH + 1;
         let before = |stretch: i64| {
             let start = FIRST_SECOND + stretch * STRETCH;
             changes.partition_point(|change| change.at.max(change.local) <= start) as u16
         };
         let passed = (0..stretches).map(before).collect();
-        Table { name: name.into(), first_offset, changes, passed, missing_day }
+        ZoneTable { name: name.into(), first_offset, changes, passed, missing_day }
     }
 
     fn offset_at(&self, seconds: i64) -> i64 {
@@ -300,7 +300,7 @@ impl Table {
     }
 
     /// How many changes are over at a second, where `of` returns the second of each change.
-    fn changes_before(&self, second: i64, of: impl Fn(&Change) -> i64) -> usize {
+    fn changes_before(&self, second: i64, of: impl Fn(&OffsetChange) -> i64) -> usize {
         let stretch = ((second - FIRST_SECOND) / STRETCH).clamp(0, self.passed.len() as i64 - 1);
         let passed = usize::from(self.passed[stretch as usize]);
         passed + self.changes[passed..].iter().take_while(|change| of(change) <= second).count()

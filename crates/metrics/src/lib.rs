@@ -209,15 +209,15 @@ mod tests {
 
     #[test]
     fn figures_are_written_with_their_kinds_and_help_by_name() {
-        let figures = Registry::default();
-        let calls = figures.counters("calls_total", "Calls", &["path", "method"]);
+        let registry = Registry::default();
+        let calls = registry.counters("calls_total", "Calls", &["path", "method"]);
         calls.of(&["/b", "GET"]).add(2);
         calls.of(&["/a", "GET"]).add(1);
-        let open = figures.gauge("open", "Open ones");
+        let open = registry.gauge("open", "Open ones");
         open.add(5);
         open.sub(2);
-        figures.durations("took_seconds", "How long", &[0.5, 1.0]).note(Duration::from_millis(750));
-        figures.counters("unused_total", "Never", &["why"]);
+        registry.durations("took_seconds", "How long", &[0.5, 1.0]).note(Duration::from_millis(750));
+        registry.counters("unused_total", "Never", &["why"]);
         let expected = "\
 # HELP calls_total Calls
 # TYPE calls_total counter
@@ -234,17 +234,17 @@ took_seconds_bucket{le=\"+Inf\"} 1
 took_seconds_sum 0.75
 took_seconds_count 1
 ";
-        assert_eq!(text(&figures.families()), expected);
+        assert_eq!(text(&registry.families()), expected);
         assert_eq!((calls.of(&["/b", "GET"]).get(), open.get()), (2, 3));
     }
 
     #[test]
     fn what_was_just_read_is_written_with_its_labels() {
-        let figures = Registry::default();
-        figures.value("lag_seconds", "Behind", 1.5);
-        figures.total("cpu_seconds_total", "Used", 2.25);
-        figures.values("paused", "Paused", &["reason"], [(vec!["b"], 2.0), (vec!["a\"\n"], 0.0)]);
-        let text = text(&figures.families());
+        let registry = Registry::default();
+        registry.value("lag_seconds", "Behind", 1.5);
+        registry.total("cpu_seconds_total", "Used", 2.25);
+        registry.values("paused", "Paused", &["reason"], [(vec!["b"], 2.0), (vec!["a\"\n"], 0.0)]);
+        let text = text(&registry.families());
         assert!(text.contains("# TYPE cpu_seconds_total counter\ncpu_seconds_total 2.25\n"), "{text}");
         assert!(text.contains("# TYPE lag_seconds gauge\nlag_seconds 1.5\n"), "{text}");
         assert!(text.ends_with("paused{reason=\"a\\\"\\n\"} 0\npaused{reason=\"b\"} 2\n"), "{text}");

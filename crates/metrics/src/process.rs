@@ -26,33 +26,33 @@ impl Process {
 
 /// The current metrics of this process.
 fn read() -> Families {
-    let figures = Registry::default();
+    let registry = Registry::default();
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let ticks = rustix::param::clock_ticks_per_second() as f64;
     if let Some(stat) = Stat::read(&read("/proc/self/stat")) {
         let help = "CPU time used by the process, in seconds";
-        figures.total("process_cpu_seconds_total", help, stat.cpu_ticks / ticks);
-        figures.value("process_threads", "Threads of the process", stat.threads);
-        figures.value("process_virtual_memory_bytes", "Virtual memory of the process", stat.virtual_bytes);
+        registry.total("process_cpu_seconds_total", help, stat.cpu_ticks / ticks);
+        registry.value("process_threads", "Threads of the process", stat.threads);
+        registry.value("process_virtual_memory_bytes", "Virtual memory of the process", stat.virtual_bytes);
         let resident = stat.resident_pages * rustix::param::page_size() as f64;
-        figures.value("process_resident_memory_bytes", "Resident memory of the process", resident);
+        registry.value("process_resident_memory_bytes", "Resident memory of the process", resident);
         if let Some(boot) = boot_seconds(&read("/proc/stat")) {
             let help = "Start time of the process, in seconds since 1970";
-            figures.value("process_start_time_seconds", help, boot + stat.start_ticks / ticks);
+            registry.value("process_start_time_seconds", help, boot + stat.start_ticks / ticks);
         }
     }
     if let Ok(open) = fs::read_dir("/proc/self/fd") {
         // One of them is the directory being read.
-        figures.value(
+        registry.value(
             "process_open_fds",
             "Open file descriptors of the process",
             open.count().saturating_sub(1) as f64,
         );
     }
     if let Some(most) = most_files(&read("/proc/self/limits")) {
-        figures.value("process_max_fds", "Maximum number of open file descriptors of the process", most);
+        registry.value("process_max_fds", "Maximum number of open file descriptors of the process", most);
     }
-    figures.families()
+    registry.families()
 }
 
 /// The fields used of `/proc/self/stat`.

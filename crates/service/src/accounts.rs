@@ -22,10 +22,10 @@ use crate::view::render;
 use bytes::Bytes;
 use daybook_engine::outcome::EventKind;
 use daybook_engine::replay::replay;
-use daybook_engine::status::{Standing, Status};
+use daybook_engine::status::{AccountStanding, Status};
 use daybook_engine::time::Time;
 use daybook_store::records::{AccountKey, ProductKey};
-use daybook_store::{Inputs, Loaded, Want};
+use daybook_store::{AccountToLoad, Inputs, LoadedAccount};
 use std::sync::Arc;
 
 /// Which accounts to list, and as of when.
@@ -138,7 +138,7 @@ impl Service {
     /// A page of accounts.
     pub async fn list_accounts(&self, who: &Caller, paging: Paging, query: AccountQuery) -> Result<Bytes, Problem> {
         who.may(Right::Read)?;
-        let standings = [Standing::Active, Standing::Suspended, Standing::Closed];
+        let standings = [AccountStanding::Active, AccountStanding::Suspended, AccountStanding::Closed];
         if query.account_status.as_ref().is_some_and(|status| standings.iter().all(|known| known.name() != status)) {
             return Err(Problem::invalid("account_status", "must be one of ACTIVE, SUSPENDED, CLOSED"));
         }
@@ -166,7 +166,8 @@ impl Service {
         let mut keys = self.wanted_accounts(who.org, &wanted, &paging, now).await?;
         let mark = paging.cut(&mut keys, |key| key.account.to_string());
         let inputs = if query.as_of.is_some() { Inputs::All } else { Inputs::Pending };
-        let wanted: Vec<Want> = keys.into_iter().map(|key| Want { key, inputs, names: Vec::new() }).collect();
+        let wanted: Vec<AccountToLoad> =
+            keys.into_iter().map(|key| AccountToLoad { key, inputs, names: Vec::new() }).collect();
         let mut shown = Vec::with_capacity(wanted.len());
         for loaded in self.load_current(&wanted).await?.into_iter().flatten() {
             let id = loaded.row.key.account.clone();
@@ -257,7 +258,7 @@ impl Service {
         work: impl FnOnce(Book) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
         let key = account_key(who, account);
-        let want = Want { key: key.clone(), inputs: Inputs::All, names: Vec::new() };
+        let want = AccountToLoad { key: key.clone(), inputs: Inputs::All, names: Vec::new() };
         let loaded = self.load_current(&[want]).await?.into_iter().next().flatten();
         let loaded = loaded.ok_or_else(|| Problem::not_found("account", &key.account))?;
         let product = self.product_of(&loaded).await?;
@@ -276,24 +277,24 @@ impl Service {
     }
 
     /// Loads accounts; those written under earlier rules are folded again.
-    pub(crate) async fn load_current(&self, wanted: &[Want]) -> Result<Vec<Option<Loaded>>, Problem> {
+    pub(crate) async fn load_current(&self, wanted: &[AccountToLoad]) -> Result<Vec<Option<LoadedAccount>>, Problem> {
         refold::load(self.store.as_ref(), &self.catalog, wanted, self.clock.now()).await
     }
 
     pub(crate) async fn load_book(&self, key: &AccountKey, inputs: Inputs) -> Result<Book, Problem> {
-        let want = Want { key: key.clone(), inputs, names: Vec::new() };
+        let want = AccountToLoad { key: key.clone(), inputs, names: Vec::new() };
         let loaded = self.load_current(&[want]).await?.into_iter().next().flatten();
         let loaded = loaded.ok_or_else(|| Problem::not_found("account", &key.account))?;
         self.book(loaded, inputs == Inputs::All).await
     }
 
-    pub(crate) async fn book(&self, loaded: Loaded, complete: bool) -> Result<Book, Problem> {
+    pub(crate) async fn book(&self, loaded: LoadedAccount, complete: bool) -> Result<Book, Problem> {
         let product = self.product_of(&loaded).await?;
         Book::read(loaded, product, complete)
     }
 
     /// The product of an account. A read shows the product's current mode, not the cached one.
-    async fn product_of(&self, loaded: &Loaded) -> Result<Arc<ProductInfo>, Problem> {
+    async fn product_of(&self, loaded: &LoadedAccount) -> Result<Arc<ProductInfo>, Problem> {
         let key = ProductKey { org: loaded.row.key.org, product: loaded.row.product.clone() };
         let product = self.catalog.fresh_product(&key).await?;
         product.ok_or_else(|| Problem::internal("an account has no product"))

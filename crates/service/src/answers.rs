@@ -9,18 +9,18 @@ use crate::problem::Problem;
 use crate::processor::job::Repeat;
 use bytes::Bytes;
 use daybook_engine::time::Time;
-use daybook_store::batch::{Batch, Claimed, NewAnswer, Unit};
-use daybook_store::records::{Answer, OrgId};
+use daybook_store::batch::{Batch, Claimed, NewKeptResponse, Unit};
+use daybook_store::records::{KeptResponse, OrgId};
 
 /// How long a response is kept: 24 hours.
 const KEPT_MICROS: i64 = 24 * 3_600 * 1_000_000;
 
 /// The response to keep for a request that may be repeated.
-pub(crate) fn to_keep(org: OrgId, repeat: &Repeat, body: &Bytes, now: Time) -> NewAnswer {
-    NewAnswer {
+pub(crate) fn to_keep(org: OrgId, repeat: &Repeat, body: &Bytes, now: Time) -> NewKeptResponse {
+    NewKeptResponse {
         org,
         key: repeat.key.clone(),
-        answer: Answer { content_hash: repeat.content_hash.clone(), body: body.clone() },
+        answer: KeptResponse { content_hash: repeat.content_hash.clone(), body: body.clone() },
         recorded_at: now,
         expires_at: now.plus_micros(KEPT_MICROS),
     }

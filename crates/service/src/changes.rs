@@ -20,7 +20,7 @@ use daybook_engine::item::{ItemId, ItemKind, Name};
 use daybook_engine::time::Time;
 use daybook_engine::timeline::Input;
 use daybook_store::records::{AccountKey, ItemRow};
-use daybook_store::{Inputs, Want};
+use daybook_store::{AccountToLoad, Inputs};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -285,7 +285,7 @@ impl Service {
     }
 
     async fn exists(&self, key: &AccountKey) -> Result<bool, Problem> {
-        let want = Want { key: key.clone(), inputs: Inputs::Pending, names: Vec::new() };
+        let want = AccountToLoad { key: key.clone(), inputs: Inputs::Pending, names: Vec::new() };
         Ok(self.store.load(&[want]).await?.into_iter().next().flatten().is_some())
     }
 }

@@ -14,12 +14,12 @@ use crate::form::NewCustomer;
 use crate::paging::Paging;
 use crate::problem::Problem;
 use crate::search_index::searched;
-use daybook_engine::status::Standing;
+use daybook_engine::status::AccountStanding;
 use daybook_engine::time::Time;
 use daybook_engine::zone::Zone;
-use daybook_store::figures::{AccountSearch, FoundAccount, Kind, Text};
+use daybook_store::portfolio_queries::{AccountSearch, FoundAccount, SearchText, SearchedKind};
 use daybook_store::records::{AccountKey, OrgId, ProductKey};
-use daybook_store::{Inputs, Want};
+use daybook_store::{AccountToLoad, Inputs};
 use serde::Serialize;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -84,7 +84,7 @@ impl Wanted {
         AccountSearch {
             product: self.product.clone(),
             status: self.status.clone(),
-            not_status: self.open_only.then(|| Standing::Closed.name().to_owned()),
+            not_status: self.open_only.then(|| AccountStanding::Closed.name().to_owned()),
             substatus: self.substatus.clone(),
             text: self.text.as_deref().map(searched),
             due_by: self.at_least.filter(|days| *days > 0).map(|days| ago(days, -SLACK_DAYS)),
@@ -108,9 +108,9 @@ impl Service {
         if text.is_empty() || limit == 0 {
             return Ok(Vec::new());
         }
-        let customers = self.store.find(who.org, Kind::Customer, &text, limit).await?;
+        let customers = self.store.find(who.org, SearchedKind::Customer, &text, limit).await?;
         let accounts = self.found_accounts(who.org, &text, &customers, limit).await?;
-        let products = self.store.find(who.org, Kind::Product, &text, limit).await?;
+        let products = self.store.find(who.org, SearchedKind::Product, &text, limit).await?;
         let mut queues = [
             (FoundKind::Account, VecDeque::from(accounts)),
             (FoundKind::Customer, VecDeque::from(customers)),
@@ -131,11 +131,11 @@ impl Service {
     async fn found_accounts(
         &self,
         org: OrgId,
-        text: &Text,
+        text: &SearchText,
         customers: &[Arc<str>],
         limit: usize,
     ) -> Result<Vec<Arc<str>>, Problem> {
-        let mut accounts = self.store.find(org, Kind::Account, text, limit).await?;
+        let mut accounts = self.store.find(org, SearchedKind::Account, text, limit).await?;
         for customer in customers {
             if accounts.len() >= limit {
                 break;
@@ -152,10 +152,10 @@ impl Service {
 
     /// Adds titles and details to the results. An object that was deleted in the meantime is left out.
     async fn describe(&self, who: &Caller, chosen: Vec<(FoundKind, Arc<str>)>) -> Result<Vec<Found>, Problem> {
-        let wants: Vec<Want> = chosen
+        let wants: Vec<AccountToLoad> = chosen
             .iter()
             .filter(|(kind, _)| *kind == FoundKind::Account)
-            .map(|(_, id)| Want { key: account_key(who, id), inputs: Inputs::None, names: Vec::new() })
+            .map(|(_, id)| AccountToLoad { key: account_key(who, id), inputs: Inputs::None, names: Vec::new() })
             .collect();
         let loaded = if wants.is_empty() { Vec::new() } else { self.store.load(&wants).await? };
         let mut accounts: HashMap<Arc<str>, _> =

@@ -10,7 +10,7 @@ use daybook_engine::item::{Component, ItemId, ItemKind, ItemStatus, LineItem, Sp
 use daybook_engine::money::Cents;
 use daybook_engine::time::Time;
 use daybook_store::records::{AccountKey, ItemRow};
-use daybook_store::{Inputs, Store, Want};
+use daybook_store::{AccountToLoad, Inputs, Store};
 use std::sync::Arc;
 
 const KINDS: [ItemKind; 16] = [
@@ -107,7 +107,7 @@ impl Stored {
         if let Some(row) = store.items_by_id(key, std::slice::from_ref(&item_id)).await?.into_iter().next() {
             return Ok(Some(Stored::processed(row)));
         }
-        let want = Want { key: key.clone(), inputs: Inputs::None, names: vec![item_id.clone()] };
+        let want = AccountToLoad { key: key.clone(), inputs: Inputs::None, names: vec![item_id.clone()] };
         let Some(loaded) = store.load(&[want]).await?.into_iter().next().flatten() else { return Ok(None) };
         let settled = loaded.row.now.settled_seq;
         let input = loaded.inputs.into_iter().find(|input| input.name == item_id);

@@ -16,8 +16,8 @@ use daybook_clock::Stopwatch;
 use daybook_engine::terms::RULES_VERSION;
 use daybook_engine::time::Time;
 use daybook_metrics::{Families, Registry};
-use daybook_store::monitoring::{Releases, Room, Standing};
-use daybook_store::outbox::UrlFigures;
+use daybook_store::monitoring::{OverdueWork, Releases, StorageSpace};
+use daybook_store::outbox::UrlMetrics;
 use daybook_webhooks::dispatcher::URL_LABELS;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -42,9 +42,9 @@ const PAUSE_REASONS: [&str; 3] = ["CONSECUTIVE_ERRORS", "UNAUTHORIZED", "UNSUBSC
 /// The values read from the database.
 #[derive(Debug)]
 struct Found {
-    standing: Standing,
-    urls: Vec<UrlFigures>,
-    room: Option<Room>,
+    standing: OverdueWork,
+    urls: Vec<UrlMetrics>,
+    room: Option<StorageSpace>,
     /// `None` if counting took too long.
     releases: Option<Releases>,
 }
@@ -91,7 +91,7 @@ impl Service {
         let mut families = self.metrics.families();
         families.extend(figures.families());
         families.extend(of_database.iter().flat_map(|families| families.iter().cloned()));
-        families.extend(self.dispatcher.get().map(|dispatcher| dispatcher.figures().families()).unwrap_or_default());
+        families.extend(self.dispatcher.get().map(|dispatcher| dispatcher.metrics().families()).unwrap_or_default());
         families
     }
 
@@ -134,8 +134,8 @@ impl Service {
     async fn ask_database(&self, now: Time) -> Result<Found, Problem> {
         let asking = async {
             self.store.ping().await?;
-            let standing = self.store.standing(now).await?;
-            Ok::<_, Problem>((standing, self.store.url_figures().await?, self.store.room().await?))
+            let standing = self.store.overdue_work(now).await?;
+            Ok::<_, Problem>((standing, self.store.url_metrics().await?, self.store.storage_space().await?))
         };
         let too_slow = |_| Problem::unavailable("the database did not respond in time");
         let (standing, urls, room) = tokio::time::timeout(READ_TIMEOUT, asking).await.map_err(too_slow)??;
@@ -185,7 +185,7 @@ fn age(now: Time, moment: Option<Time>) -> f64 {
     moment.map_or(0.0, |at| (now.micros() - at.micros()).max(0) as f64 / 1e6)
 }
 
-fn show_work(figures: &Registry, standing: &Standing, now: Time) {
+fn show_work(figures: &Registry, standing: &OverdueWork, now: Time) {
     let help = "Age of the oldest due moment of an account that is not processed yet; 0 if there is none. Products \
                 that are being released are not counted";
     figures.value("daybook_due_lag_seconds", help, age(now, standing.oldest_due));
@@ -205,7 +205,7 @@ fn show_releases(figures: &Registry, releases: Option<Releases>) {
     value("daybook_release_failed_accounts", help, releases.failed_accounts);
 }
 
-fn show_room(figures: &Registry, room: Option<Room>) {
+fn show_room(figures: &Registry, room: Option<StorageSpace>) {
     let Some(room) = room else { return };
     let value = |name, help, number: u64| figures.value(name, help, number as f64);
     value("daybook_database_bytes", "Size of the database", room.database_bytes);
@@ -216,8 +216,8 @@ fn show_room(figures: &Registry, room: Option<Room>) {
 }
 
 /// Metrics of each URL. Labels name the organization and the subscription; URLs may contain secrets and are not shown.
-fn show_urls(figures: &Registry, urls: &[UrlFigures], now: Time) {
-    let gauge = |name, help, value: &dyn Fn(&UrlFigures) -> f64| {
+fn show_urls(figures: &Registry, urls: &[UrlMetrics], now: Time) {
+    let gauge = |name, help, value: &dyn Fn(&UrlMetrics) -> f64| {
         let values = urls.iter().map(|one| (vec![one.org.to_string(), one.uuid.clone()], value(one)));
         figures.values(name, help, &URL_LABELS, values);
     };
@@ -232,7 +232,7 @@ fn show_urls(figures: &Registry, urls: &[UrlFigures], now: Time) {
 
 fn show_webhooks(figures: &Registry, found: &Found, now: Time) {
     let urls = &found.urls;
-    let sum = |of: fn(&UrlFigures) -> u64| urls.iter().map(of).sum::<u64>() as f64;
+    let sum = |of: fn(&UrlMetrics) -> u64| urls.iter().map(of).sum::<u64>() as f64;
     let help = "Messages pending for all URLs, including retries";
     figures.value("daybook_webhooks_backlog_messages", help, sum(|one| one.pending));
     figures.value("daybook_webhooks_dead_letters", "Dead letters of all URLs", sum(|one| one.dead));

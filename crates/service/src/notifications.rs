@@ -10,7 +10,7 @@ use crate::processor::job::Repeat;
 use crate::view;
 use crate::view::render;
 use bytes::Bytes;
-use daybook_engine::status::Standing;
+use daybook_engine::status::AccountStanding;
 
 impl Service {
     /// Configures a notice.
@@ -34,7 +34,7 @@ impl Service {
 
 /// The notices of an account.
 pub(crate) fn notices(book: &Book) -> view::Results<view::NotificationSetting<'_>> {
-    let is_closed = book.state.status.standing() == Standing::Closed;
+    let is_closed = book.state.status.standing() == AccountStanding::Closed;
     let shown = book.state.notices.iter().map(|pending| {
         let setting = view::NotificationSetting::new(pending, &book.terms.zone);
         // No notices are sent while an account is closed.

@@ -51,8 +51,12 @@ impl Paging {
     }
 
     /// The page to request from the store: one entry more than needed, which shows whether there are more.
-    pub fn of_store(&self) -> daybook_store::records::Page {
-        daybook_store::records::Page { after: self.after.clone(), before: self.before.clone(), limit: self.limit + 1 }
+    pub fn of_store(&self) -> daybook_store::records::PageRequest {
+        daybook_store::records::PageRequest {
+            after: self.after.clone(),
+            before: self.before.clone(),
+            limit: self.limit + 1,
+        }
     }
 
     /// Removes the extra entry, and returns the marks of the page.

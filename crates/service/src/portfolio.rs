@@ -15,11 +15,11 @@ use crate::single_flight::{SingleFlight, Waiting};
 use crate::view::time::Utc;
 use daybook_engine::calendar::{Day, TimeOfDay};
 use daybook_engine::item::ItemStatus;
-use daybook_engine::status::Standing;
+use daybook_engine::status::AccountStanding;
 use daybook_engine::time::Time;
 use daybook_engine::zone::Zone;
-use daybook_store::figures::{StatusFigure, Summed};
-use daybook_store::records::{OrgId, Page};
+use daybook_store::portfolio_queries::{StatusFigure, Summed};
+use daybook_store::records::{OrgId, PageRequest};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -76,7 +76,7 @@ impl Portfolio {
 
     /// The total that open accounts owe.
     pub fn outstanding_cents(&self) -> i64 {
-        let open = self.accounts.iter().filter(|figure| figure.status != Standing::Closed.name());
+        let open = self.accounts.iter().filter(|figure| figure.status != AccountStanding::Closed.name());
         open.map(|figure| figure.balance_cents).sum()
     }
 
@@ -256,7 +256,7 @@ impl Service {
 
     async fn count_accounts(&self, org: OrgId, now: Time) -> Result<Counts, Problem> {
         let by_status = self.store.status_counts(org).await?;
-        let open = by_status.iter().filter(|of| of.status != Standing::Closed.name()).map(|of| of.figure).sum();
+        let open = by_status.iter().filter(|of| of.status != AccountStanding::Closed.name()).map(|of| of.figure).sum();
         let past_due = self.past_due(org, open, now).await?;
         Ok(Counts { by_status, past_due })
     }
@@ -266,7 +266,7 @@ impl Service {
         let mut counts = [0_i64; BUCKETS.len()];
         let mut zones: HashMap<Arc<str>, Zone> = HashMap::new();
         for late in self.store.late_counts(org, now).await? {
-            if late.status == Standing::Closed.name() {
+            if late.status == AccountStanding::Closed.name() {
                 continue;
             }
             let zone = match zones.get(&late.product) {
@@ -382,7 +382,7 @@ impl Service {
         let sums = self.store.items_between(org, what, ItemStatus::Valid.name(), bounds).await?;
         // Payments are stored as negative amounts because they lower the balance; they are shown as positive.
         let sign = if what == Summed::Payments { -1 } else { 1 };
-        let figure = |(day, sum): (&Day, daybook_store::figures::Sum)| DayFigure {
+        let figure = |(day, sum): (&Day, daybook_store::portfolio_queries::Sum)| DayFigure {
             day: day.to_string(),
             count: sum.count.unsigned_abs(),
             amount_cents: sign * sum.amount,
@@ -392,7 +392,8 @@ impl Service {
 
     /// The zone of the first product, or the default zone if there is no product yet.
     async fn zone_of_days(&self, org: OrgId) -> Result<Zone, Problem> {
-        let first = self.store.products(org, &Page { limit: 1, ..Page::default() }).await?.into_iter().next();
+        let first =
+            self.store.products(org, &PageRequest { limit: 1, ..PageRequest::default() }).await?.into_iter().next();
         let zone = match first {
             Some(row) => Some(self.catalog.ready(row).await?.facts.zone.clone()),
             None => Zone::named(DEFAULT_ZONE),

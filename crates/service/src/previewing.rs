@@ -14,7 +14,7 @@ use daybook_engine::installment::schedule::schedule;
 use daybook_engine::replay::replay;
 use daybook_engine::terms::Terms;
 use daybook_engine::time::Time;
-use daybook_engine::timeline::{Entry, Input, Place, Rank};
+use daybook_engine::timeline::{Entry, Input, Rank, TimelinePosition};
 use daybook_store::records::ProductKey;
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ fn preview(product: &NewProduct, account: &NewAccount, now: Time) -> Result<Byte
 fn opening(terms: &Terms) -> Entry {
     let at = terms.opening.effective_at;
     Entry {
-        place: Place { at, rank: Rank::Input, seq: 1 },
+        place: TimelinePosition { at, rank: Rank::Input, seq: 1 },
         effective_at: at,
         scheduled: false,
         name: Arc::from("preview"),

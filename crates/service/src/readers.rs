@@ -11,7 +11,7 @@ use crate::Service;
 use crate::lock::lock;
 use crate::problem::Problem;
 use daybook_store::records::OrgId;
-use daybook_store::sharing::{self, Turn};
+use daybook_store::sharing::{self, ReadPermit};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use tokio::sync::Semaphore;
@@ -79,7 +79,7 @@ impl Service {
     }
 
     /// Takes all turns of an organization to read. Its calls that read wait until they are dropped. For tests.
-    pub async fn hold_reads(&self, org: OrgId) -> Result<Vec<Turn>, Problem> {
+    pub async fn hold_reads(&self, org: OrgId) -> Result<Vec<ReadPermit>, Problem> {
         let sharing = self.store.sharing();
         let mut turns = Vec::new();
         for _ in 0..sharing.most_each() {

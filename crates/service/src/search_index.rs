@@ -9,7 +9,7 @@
 use crate::account::profile::Profile;
 use crate::form::fields::ExternalField;
 use crate::form::{NewCustomer, NewProduct};
-use daybook_store::figures::{Kind, Text, Words};
+use daybook_store::portfolio_queries::{SearchText, SearchWords, SearchedKind};
 use daybook_store::records::OrgId;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -44,20 +44,20 @@ fn values(fields: &[ExternalField]) -> impl Iterator<Item = &str> {
 }
 
 /// The search words of a new account; `None` if it has none.
-pub(crate) fn of_account(org: OrgId, account: &Arc<str>, profile: &Profile) -> Option<Words> {
+pub(crate) fn of_account(org: OrgId, account: &Arc<str>, profile: &Profile) -> Option<SearchWords> {
     let words = words_of(values(&profile.external_fields), MOST_WORDS);
-    let of = Words { org, kind: Kind::Account, id: account.clone(), words, is_new: true };
+    let of = SearchWords { org, kind: SearchedKind::Account, id: account.clone(), words, is_new: true };
     (!of.words.is_empty()).then_some(of)
 }
 
 /// The search words of a new product.
-pub(crate) fn of_product(org: OrgId, product: &Arc<str>, form: &NewProduct) -> Words {
+pub(crate) fn of_product(org: OrgId, product: &Arc<str>, form: &NewProduct) -> SearchWords {
     let words = words_of([form.product_overview.product_name.as_str()], MOST_WORDS);
-    Words { org, kind: Kind::Product, id: product.clone(), words, is_new: true }
+    SearchWords { org, kind: SearchedKind::Product, id: product.clone(), words, is_new: true }
 }
 
 /// The search words of a customer.
-pub(crate) fn of_customer(org: OrgId, customer: &Arc<str>, form: &NewCustomer, is_new: bool) -> Words {
+pub(crate) fn of_customer(org: OrgId, customer: &Arc<str>, form: &NewCustomer, is_new: bool) -> SearchWords {
     let business = form.business_details.as_ref();
     let names = [&form.name_first, &form.name_middle, &form.name_last].into_iter().flatten();
     let business_names = business.into_iter().flat_map(|business| {
@@ -68,15 +68,15 @@ pub(crate) fn of_customer(org: OrgId, customer: &Arc<str>, form: &NewCustomer, i
         .map(|name| name.as_str())
         .chain(form.email.as_ref().map(|email| email.as_str()))
         .chain(values(form.external_fields.as_deref().unwrap_or_default()));
-    Words { org, kind: Kind::Customer, id: customer.clone(), words: words_of(texts, MOST_WORDS), is_new }
+    SearchWords { org, kind: SearchedKind::Customer, id: customer.clone(), words: words_of(texts, MOST_WORDS), is_new }
 }
 
 /// Parses a search text. The result is empty if the text cannot match anything.
-pub(crate) fn searched(text: &str) -> Text {
+pub(crate) fn searched(text: &str) -> SearchText {
     let text = text.trim();
     let is_id = |character: char| character.is_ascii_alphanumeric() || "._:~-".contains(character);
     let id = (1..=LONGEST_ID).contains(&text.len()) && text.chars().all(is_id);
-    Text { words: words_of([text], MOST_SEARCHED), id: id.then(|| text.to_owned()) }
+    SearchText { words: words_of([text], MOST_SEARCHED), id: id.then(|| text.to_owned()) }
 }
 
 #[cfg(test)]
@@ -108,8 +108,11 @@ mod tests {
 
     #[test]
     fn what_may_be_the_beginning_of_an_id_is_searched_as_such() {
-        assert_eq!(searched(" loan-1 "), Text { words: vec!["1".into(), "loan".into()], id: Some("loan-1".into()) });
-        assert_eq!(searched("jane doe"), Text { words: vec!["doe".into(), "jane".into()], id: None });
+        assert_eq!(
+            searched(" loan-1 "),
+            SearchText { words: vec!["1".into(), "loan".into()], id: Some("loan-1".into()) }
+        );
+        assert_eq!(searched("jane doe"), SearchText { words: vec!["doe".into(), "jane".into()], id: None });
         assert_eq!(searched("a\0b").id, None);
         assert!(searched(" *** ").is_empty());
     }

@@ -15,8 +15,8 @@
 //! (`engine::zone`), so that `verify` and every later fold reproduce the past. The journal records the change. Nothing
 //! is announced. An interrupted start continues where it stopped; if several nodes start at the same time, each account
 //! is updated by one of them. On a shared database, a node first announces which zones change and waits two seconds:
-//! nodes with other data for these zones notice and stop working ([`crate::superseded`]), so that none of them writes to
-//! an account that was already updated.
+//! nodes with other data for these zones notice and stop working ([`crate::superseded`]), so that none of them writes
+//! to an account that was already updated.
 
 use crate::Service;
 use crate::account::book::Book;
@@ -30,7 +30,7 @@ use daybook_engine::terms::Terms;
 use daybook_engine::time::Time;
 use daybook_engine::zone::{Zone, data_version};
 use daybook_store::batch::{RefoldWrite, Unit};
-use daybook_store::records::{AccountKey, AccountRow, OrgId, Page};
+use daybook_store::records::{AccountKey, AccountRow, OrgId, PageRequest};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -174,7 +174,7 @@ impl Service {
     async fn zones_of_products(&self) -> Result<BTreeMap<String, Zone>, Problem> {
         let mut zones = BTreeMap::new();
         for organization in self.store.organizations().await? {
-            let mut page = Page { limit: STEP, ..Page::default() };
+            let mut page = PageRequest { limit: STEP, ..PageRequest::default() };
             loop {
                 let rows = self.store.products(organization.org, &page).await?;
                 let Some(last) = rows.last() else { break };
@@ -244,7 +244,7 @@ impl Service {
     async fn place_again(&self, taken_up: &mut ZonesTakenUp) -> Result<(), Problem> {
         let zones = Arc::new(taken_up.zones.clone());
         for organization in self.store.organizations().await? {
-            let mut page = Page { limit: STEP, ..Page::default() };
+            let mut page = PageRequest { limit: STEP, ..PageRequest::default() };
             loop {
                 let rows = self.store.accounts(organization.org, &page).await?;
                 let Some(last) = rows.last() else { break };

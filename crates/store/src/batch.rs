@@ -20,10 +20,10 @@
 //! added to accounts) must be alone in its batch: if one of its claims fails, the transaction is rolled back.
 
 use crate::audit::NewAuditRecord;
-use crate::figures::Words;
+use crate::portfolio_queries::SearchWords;
 use crate::records::{
-    AccountKey, AccountNow, AccountRow, Answer, CustomerRow, InputRow, ItemRow, MessageRow, Mode, OrgId, ProductKey,
-    ProductRow,
+    AccountKey, AccountNow, AccountRow, CustomerRow, InputRow, ItemRow, KeptResponse, MessageRow, Mode, OrgId,
+    ProductKey, ProductRow,
 };
 use crate::refolds::RefoldRow;
 use daybook_engine::time::Time;
@@ -43,7 +43,7 @@ pub struct Unit {
     pub modes: Vec<(ProductKey, i64)>,
     /// The response to keep for the caller's idempotency key. A key is free if it does not exist or has expired by the
     /// new response's `recorded_at`.
-    pub answers: Vec<NewAnswer>,
+    pub answers: Vec<NewKeptResponse>,
     /// Accounts.
     pub accounts: Vec<AccountWrite>,
     /// Customers.
@@ -54,7 +54,7 @@ pub struct Unit {
     /// `cancelled_at` stay there); the others go into the log.
     pub messages: Vec<(OrgId, MessageRow)>,
     /// Search words of the records that this unit creates or changes.
-    pub words: Vec<Words>,
+    pub words: Vec<SearchWords>,
     /// Audit records of the change.
     pub audit: Vec<NewAuditRecord>,
     /// Whether the messages are sent without waiting for a batch: the organization's log is then sent at once up to its
@@ -157,13 +157,13 @@ pub enum ProductWrite {
 
 /// A response to keep for an idempotency key.
 #[derive(Debug)]
-pub struct NewAnswer {
+pub struct NewKeptResponse {
     /// The organization.
     pub org: OrgId,
     /// The caller's idempotency key.
     pub key: String,
     /// The response.
-    pub answer: Answer,
+    pub answer: KeptResponse,
     /// When it was given.
     pub recorded_at: Time,
     /// Until when it is kept.

@@ -20,7 +20,7 @@
 //! | `line_items` | a line item, computed from the inputs by the fold |
 //! | `messages`, `waiting_messages`, `log_heads` | a message in the log, by position; a message that is due later |
 //! | `subscriptions`, `failures`, `ranges`, `attempts` | a webhook subscription; deliveries to it: see [`outbox`] |
-//! | `search_index`, `delivery_hours` | a search word of a record; deliveries by the hour: see [`figures`] |
+//! | `search_index`, `delivery_hours` | a search word of a record; deliveries by the hour: see [`portfolio_queries`] |
 //! | `accounts_to_refold`, `refolds` | an account to fold again by newer rules; what that changed: see [`refolds`] |
 //! | `migrations` | a migration that was run |
 //! | `answers` | a response kept for an idempotency key |
@@ -35,11 +35,11 @@ pub mod address;
 pub mod audit;
 pub mod batch;
 pub mod error;
-pub mod figures;
 pub mod guards;
 pub mod monitoring;
 pub mod outbox;
 pub mod people;
+pub mod portfolio_queries;
 pub mod postgres;
 pub mod records;
 pub mod refolds;
@@ -53,8 +53,8 @@ use batch::{Batch, Claimed};
 use daybook_engine::time::Time;
 use error::StoreError;
 use records::{
-    AccountKey, AccountRow, Answer, CustomerRow, HeldCounts, InputRow, ItemRow, KeyRow, MessageRow, OrgId,
-    Organization, Page, ProductKey, ProductRow,
+    AccountKey, AccountRow, CustomerRow, HeldCounts, InputRow, ItemRow, KeptResponse, KeyRow, MessageRow, OrgId,
+    Organization, PageRequest, ProductKey, ProductRow,
 };
 use std::sync::Arc;
 
@@ -120,7 +120,7 @@ pub enum Inputs {
 
 /// An account to load.
 #[derive(Clone, Debug)]
-pub struct Want {
+pub struct AccountToLoad {
     /// The account.
     pub key: AccountKey,
     /// Which of its inputs to load.
@@ -131,7 +131,7 @@ pub struct Want {
 
 /// An account as loaded.
 #[derive(Clone, Debug)]
-pub struct Loaded {
+pub struct LoadedAccount {
     /// The account's row.
     pub row: AccountRow,
     /// The requested inputs, by `seq`, without duplicates.
@@ -140,7 +140,7 @@ pub struct Loaded {
 
 /// An account that is due.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Due {
+pub struct DueAccount {
     /// The account.
     pub key: AccountKey,
     /// Its product.
@@ -164,7 +164,7 @@ pub trait Store:
     audit::Audit
     + outbox::Outbox
     + people::People
-    + figures::Figures
+    + portfolio_queries::PortfolioQueries
     + monitoring::Monitoring
     + refolds::Refolds
     + upkeep::Upkeep
@@ -275,7 +275,7 @@ pub trait Store:
     async fn product(&self, key: &ProductKey) -> Result<Option<ProductRow>>;
 
     /// Products by id.
-    async fn products(&self, org: OrgId, page: &Page) -> Result<Vec<ProductRow>>;
+    async fn products(&self, org: OrgId, page: &PageRequest) -> Result<Vec<ProductRow>>;
 
     /// Products of all organizations whose release is in progress.
     async fn releasing_products(&self) -> Result<Vec<ProductKey>>;
@@ -290,7 +290,7 @@ pub trait Store:
     async fn customer(&self, org: OrgId, customer_id: &str) -> Result<Option<CustomerRow>>;
 
     /// Customers by id.
-    async fn customers(&self, org: OrgId, page: &Page) -> Result<Vec<CustomerRow>>;
+    async fn customers(&self, org: OrgId, page: &PageRequest) -> Result<Vec<CustomerRow>>;
 
     /// Which of these customers exist.
     async fn customers_exist(&self, org: OrgId, customer_ids: &[Arc<str>]) -> Result<Vec<bool>>;
@@ -299,7 +299,7 @@ pub trait Store:
     async fn customer_accounts(&self, org: OrgId, customer_id: &str, limit: usize) -> Result<Vec<(Arc<str>, String)>>;
 
     /// Accounts with inputs, in one query; `None` for those that do not exist. Results are in the order of the request.
-    async fn load(&self, wanted: &[Want]) -> Result<Vec<Option<Loaded>>>;
+    async fn load(&self, wanted: &[AccountToLoad]) -> Result<Vec<Option<LoadedAccount>>>;
 
     /// The first inputs of an account's timeline, in its order (`applies_at`, `rank`, `seq`), at most `limit`.
     async fn first_inputs(&self, key: &AccountKey, limit: usize) -> Result<Vec<InputRow>>;
@@ -308,7 +308,7 @@ pub trait Store:
     async fn has_input_beginning(&self, key: &AccountKey, beginnings: &[Vec<u8>]) -> Result<bool>;
 
     /// Accounts by id.
-    async fn accounts(&self, org: OrgId, page: &Page) -> Result<Vec<AccountRow>>;
+    async fn accounts(&self, org: OrgId, page: &PageRequest) -> Result<Vec<AccountRow>>;
 
     /// The line items of an account, by id.
     async fn items(&self, key: &AccountKey) -> Result<Vec<ItemRow>>;
@@ -326,14 +326,14 @@ pub trait Store:
     async fn messages(&self, org: OrgId, after: i64, limit: usize) -> Result<Vec<MessageRow>>;
 
     /// The response kept for an idempotency key, unless it expired by `now`.
-    async fn answer(&self, org: OrgId, key: &str, now: Time) -> Result<Option<Answer>>;
+    async fn answer(&self, org: OrgId, key: &str, now: Time) -> Result<Option<KeptResponse>>;
 
     // --- Work that is due ----------------------------------------------------------------------------------------
 
     /// Accounts with `next_moment <= now` in products that do not hold, at most `limit`, shared fairly between
     /// products. If several nodes share a database, an account returned here is not given to another node until
     /// `lease_until`, or until it is committed.
-    async fn take_due(&self, now: Time, limit: usize, lease_until: Time) -> Result<Vec<Due>>;
+    async fn take_due(&self, now: Time, limit: usize, lease_until: Time) -> Result<Vec<DueAccount>>;
 
     /// The earliest `next_moment` after `now` in products that do not hold, so that the caller can sleep until then.
     /// `None` if there is none.

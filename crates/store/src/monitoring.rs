@@ -12,7 +12,7 @@ pub const MOST_FAILED_COUNTED: i64 = 10_000;
 
 /// Overdue work and failures.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Standing {
+pub struct OverdueWork {
     /// The earliest moment of an account that has passed and is not processed yet. Products that hold their events or
     /// are being released are excluded, because their moments may be years old.
     pub oldest_due: Option<Time>,
@@ -52,16 +52,16 @@ pub struct Connections {
 
 /// Disk space used and left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct StorageSpace {
     /// Size of the database in bytes.
     pub database_bytes: u64,
     /// Further figures, if the database is a file on this machine.
-    pub files: Option<FilesRoom>,
+    pub files: Option<DiskSpace>,
 }
 
 /// Disk space of a database on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FilesRoom {
+pub struct DiskSpace {
     /// Size of the write-ahead log file in bytes.
     pub log_bytes: u64,
     /// Bytes of the file system that this program can still use.
@@ -82,11 +82,11 @@ pub trait Monitoring: Send + Sync {
     }
 
     /// Overdue work by `now`, and failures.
-    async fn standing(&self, now: Time) -> Result<Standing>;
+    async fn overdue_work(&self, now: Time) -> Result<OverdueWork>;
 
     /// Releases in progress.
     async fn releases(&self) -> Result<Releases>;
 
     /// Disk space used by the database; `None` for a database in memory.
-    async fn room(&self) -> Result<Option<Room>>;
+    async fn storage_space(&self) -> Result<Option<StorageSpace>>;
 }

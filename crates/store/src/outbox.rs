@@ -13,26 +13,26 @@
 //! Each subscription reads the log at its own cursor, so a success writes no row. A message that fails becomes a row of
 //! `failures`, and the cursor moves on. While a subscription is paused, everything after its cursor counts as dead
 //! letters, without a row for each. When it is resumed, those positions become a range, and the cursor moves to the
-//! head. Some messages after the cursor may be finished before earlier ones ([`Ahead`]). When a subscription is paused,
-//! the cursor moves to the last of these, and the unsent messages before it become ranges of dead letters.
+//! head. Some messages after the cursor may be finished before earlier ones ([`OutOfOrder`]). When a subscription is
+//! paused, the cursor moves to the last of these, and the unsent messages before it become ranges of dead letters.
 //!
 //! One node at a time sends for a subscription: it holds a lease, and every record it writes carries the lease's token.
 //! The store has no rules about retries or pauses; its callers decide.
 
-mod ahead;
 mod calls;
+mod delivery_records;
+mod out_of_order;
 mod pieces;
 mod probing;
 mod search;
-mod standing;
 
-pub use ahead::Ahead;
 pub use calls::Outbox;
+pub use delivery_records::{DeliveryRecords, DeliveryStatus, RangeStatus};
+pub use out_of_order::OutOfOrder;
 pub(crate) use pieces::{pieces, runs, without_gaps};
 pub use probing::Probed;
 pub(crate) use search::{CLOCK_SLACK_US, MOST_LOOKED_AT, SEARCHED};
-pub use search::{Found, MOST_COUNTED, MessageFilter, UrlFigures};
-pub use standing::{Kept, Stand, Standing};
+pub use search::{MOST_COUNTED, MessageFilter, MessageSearchResult, UrlMetrics};
 
 use crate::records::{MessageRow, OrgId};
 use bytes::Bytes;
@@ -84,12 +84,12 @@ pub struct Subscription {
     /// past.
     pub held_until: Option<Time>,
     /// Positions after the cursor that are finished.
-    pub ahead: Ahead,
+    pub ahead: OutOfOrder,
 }
 
 /// Which settings of a subscription the caller supplies; the others keep their values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Given {
+pub struct SuppliedSettings {
     /// `max_per_second`.
     pub max_per_second: bool,
     /// `max_in_flight`.
@@ -122,8 +122,8 @@ pub struct Overdue {
 
 impl Subscription {
     /// What it reads of the log.
-    pub fn reader(&self) -> Reader<'_> {
-        Reader { org: self.org, filter: self.filter.as_deref(), uuid: &self.uuid, missed: false }
+    pub fn subscription_filter(&self) -> SubscriptionFilter<'_> {
+        SubscriptionFilter { org: self.org, filter: self.filter.as_deref(), uuid: &self.uuid, missed: false }
     }
 }
 
@@ -179,7 +179,7 @@ pub struct Outgoing {
 /// Two events are special: [`TO_EVERYBODY`] goes to every subscription regardless of its filter, and [`TO_THE_OTHERS`]
 /// does not go to the subscription that it is about (its `subject` is the subscription's `uuid`).
 #[derive(Clone, Copy, Debug)]
-pub struct Reader<'a> {
+pub struct SubscriptionFilter<'a> {
     /// The organization of the log.
     pub org: OrgId,
     /// Events that it gets; `None` for all.
@@ -191,7 +191,7 @@ pub struct Reader<'a> {
     pub missed: bool,
 }
 
-impl Reader<'_> {
+impl SubscriptionFilter<'_> {
     /// Whether it gets a message of this event about this subject.
     pub fn gets(&self, event: &str, subject: &str) -> bool {
         match event {
@@ -244,21 +244,21 @@ pub struct Range {
     pub after: i64,
     /// Its last position.
     pub last: i64,
-    /// Which events of it; `None` for all. This is the filter for a [`Reader`] of the range.
+    /// Which events of it; `None` for all. This is the filter for a [`SubscriptionFilter`] of the range.
     pub filter: Option<Vec<String>>,
     /// Positions after `after` that are finished.
-    pub ahead: Ahead,
+    pub ahead: OutOfOrder,
 }
 
 /// How far a range was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct RangeProgress {
     /// The range.
     pub range: i64,
     /// Every position up to this one is finished.
     pub through: i64,
     /// Positions after it that are finished.
-    pub ahead: Ahead,
+    pub ahead: OutOfOrder,
 }
 
 /// One delivery attempt.
@@ -297,12 +297,12 @@ pub struct Deliveries {
     /// ignored.
     pub cursor: i64,
     /// Positions after the cursor that are finished.
-    pub ahead: Ahead,
+    pub ahead: OutOfOrder,
     /// The subscription's filter when it was read. If it has changed since, messages that the new filter excludes are
     /// not retried.
     pub filter: Option<Vec<String>>,
     /// Ranges that are being replayed. A range that reaches its end is removed.
-    pub ranges: Vec<Progress>,
+    pub ranges: Vec<RangeProgress>,
     /// Attempts, in order.
     pub attempts: Vec<Attempt>,
     /// Failures: inserted, or overwritten.
@@ -358,7 +358,7 @@ pub struct DeliveryFilter {
 
 /// The message that a list entry is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct About {
+pub struct MessageSummary {
     /// The subscription.
     pub subscription: SubscriptionId,
     /// The subscription's public id.
@@ -381,7 +381,7 @@ pub struct AttemptLine {
     /// Its number; a later attempt has a higher one.
     pub id: i64,
     /// The message.
-    pub about: About,
+    pub about: MessageSummary,
     /// The attempt.
     pub attempt: Attempt,
 }
@@ -390,7 +390,7 @@ pub struct AttemptLine {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadLetter {
     /// Which message.
-    pub about: About,
+    pub about: MessageSummary,
     /// Since when it is dead. For a message published during a pause: since it was published, or since the pause began,
     /// whichever is later.
     pub dead_at: Time,
@@ -413,7 +413,7 @@ pub struct Replayed {
 
 /// The result of a request to send a message again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Again {
+pub enum ResendResult {
     /// The message will be sent again.
     Sent,
     /// There is no such subscription.

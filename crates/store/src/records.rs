@@ -288,7 +288,7 @@ pub struct MessageRow {
 
 /// A response kept for a repeated request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct KeptResponse {
     /// A hash of the request.
     pub content_hash: Vec<u8>,
     /// The response body, as JSON.
@@ -297,7 +297,7 @@ pub struct Answer {
 
 /// A part of a list that is sorted by id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Page {
+pub struct PageRequest {
     /// Start after this id.
     pub after: Option<Arc<str>>,
     /// End before this id: returns the last `limit` entries before it, still in ascending order.

@@ -32,13 +32,13 @@ tokio::task_local! {
 #[derive(Debug)]
 pub struct Sharing {
     most_each: usize,
-    shares: Mutex<HashMap<OrgId, Share>>,
+    shares: Mutex<HashMap<OrgId, OrganizationShare>>,
     waiting: AtomicUsize,
 }
 
 /// The share of an organization with calls in progress.
 #[derive(Debug)]
-struct Share {
+struct OrganizationShare {
     turns: Arc<Semaphore>,
     members: usize,
 }
@@ -53,7 +53,7 @@ struct Membership {
 
 /// A turn to read. The turn is returned before the membership.
 #[derive(Debug)]
-pub struct Turn {
+pub struct ReadPermit {
     _permit: OwnedSemaphorePermit,
     _membership: Slot,
 }
@@ -64,25 +64,25 @@ pub async fn within_a_share<T>(call: impl Future<Output = T>) -> T {
 }
 
 /// Waits until the current call may read. `None` if it has no share.
-pub(crate) async fn turn() -> Result<Option<Turn>> {
+pub(crate) async fn turn() -> Result<Option<ReadPermit>> {
     match SHARE.try_with(Arc::clone) {
         Ok(slot) => turn_in(slot).await,
         Err(_) => Ok(None),
     }
 }
 
-async fn turn_in(slot: Slot) -> Result<Option<Turn>> {
+async fn turn_in(slot: Slot) -> Result<Option<ReadPermit>> {
     let Some(Membership { sharing, turns, .. }) = slot.get() else { return Ok(None) };
     let turns = turns.clone();
     let permit = match turns.clone().try_acquire_owned() {
         Ok(permit) => Ok(permit),
         Err(_) => {
-            let _waiting = Waiting::one_more(&sharing.waiting);
+            let _waiting = WaitingRead::one_more(&sharing.waiting);
             turns.acquire_owned().await
         }
     };
     let permit = permit.map_err(|_| StoreError::Unavailable("its readers have stopped".to_owned()))?;
-    Ok(Some(Turn { _permit: permit, _membership: slot }))
+    Ok(Some(ReadPermit { _permit: permit, _membership: slot }))
 }
 
 impl Sharing {
@@ -99,7 +99,7 @@ impl Sharing {
     }
 
     /// Waits for a turn of an organization, outside a call.
-    pub async fn turn_of(self: &Arc<Self>, org: OrgId) -> Result<Option<Turn>> {
+    pub async fn turn_of(self: &Arc<Self>, org: OrgId) -> Result<Option<ReadPermit>> {
         turn_in(Arc::new(OnceLock::from(self.member(org)))).await
     }
 
@@ -120,13 +120,13 @@ impl Sharing {
 
     fn member(self: &Arc<Self>, org: OrgId) -> Membership {
         let mut shares = self.lock();
-        let new = || Share { turns: Arc::new(Semaphore::new(self.most_each)), members: 0 };
+        let new = || OrganizationShare { turns: Arc::new(Semaphore::new(self.most_each)), members: 0 };
         let share = shares.entry(org).or_insert_with(new);
         share.members += 1;
         Membership { sharing: self.clone(), org, turns: share.turns.clone() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<OrgId, Share>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<OrgId, OrganizationShare>> {
         self.shares.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -144,16 +144,16 @@ impl Drop for Membership {
 }
 
 /// Counts a read that waits, also if its caller gives up.
-struct Waiting<'a>(&'a AtomicUsize);
+struct WaitingRead<'a>(&'a AtomicUsize);
 
-impl Waiting<'_> {
-    fn one_more(count: &AtomicUsize) -> Waiting<'_> {
+impl WaitingRead<'_> {
+    fn one_more(count: &AtomicUsize) -> WaitingRead<'_> {
         count.fetch_add(1, Ordering::AcqRel);
-        Waiting(count)
+        WaitingRead(count)
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitingRead<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     /// A task that takes a turn of an organization within a call.
-    fn taking(sharing: &Arc<Sharing>, org: OrgId) -> tokio::task::JoinHandle<Option<Turn>> {
+    fn taking(sharing: &Arc<Sharing>, org: OrgId) -> tokio::task::JoinHandle<Option<ReadPermit>> {
         let sharing = sharing.clone();
         tokio::spawn(within_a_share(async move {
             sharing.join(org);

@@ -3,9 +3,9 @@
 
 use crate::Result;
 use crate::error::StoreError;
-use crate::figures::Kind;
 use crate::guards::{ForeignTrigger, LostGuard};
 use crate::outbox::SubscriptionId;
+use crate::portfolio_queries::SearchedKind;
 use crate::records::{AccountKey, OrgId};
 use async_trait::async_trait;
 use daybook_engine::time::Time;
@@ -176,7 +176,7 @@ pub trait Upkeep: Send + Sync {
     async fn account_customers(&self, key: &AccountKey) -> Result<Vec<(Arc<str>, String)>>;
 
     /// The words of a record, in order.
-    async fn words_of(&self, org: OrgId, kind: Kind, id: &str) -> Result<Vec<String>>;
+    async fn words_of(&self, org: OrgId, kind: SearchedKind, id: &str) -> Result<Vec<String>>;
 
     /// Orphaned rows of all tables.
     async fn orphans(&self) -> Result<Vec<Orphan>>;

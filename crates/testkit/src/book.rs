@@ -6,13 +6,13 @@
 
 use daybook_engine::fold::{FoldError, fold};
 use daybook_engine::item::Name;
-use daybook_engine::outcome::{Event, Outcome, Refusal};
+use daybook_engine::outcome::{Event, FoldOutcome, Refusal};
 use daybook_engine::replay::{Ledger, Recalculation, recalculate, replay};
 use daybook_engine::snapshot;
 use daybook_engine::state::State;
 use daybook_engine::terms::Terms;
 use daybook_engine::time::Time;
-use daybook_engine::timeline::{Entry, Input, Place, Placement, Rank, Situation, place};
+use daybook_engine::timeline::{Entry, Input, Placement, Rank, Situation, TimelinePosition, place};
 
 /// One account.
 #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ impl Book {
     pub fn held(terms: Terms) -> Book {
         let at = terms.opening.effective_at;
         let open = Entry {
-            place: Place { at, rank: Rank::Input, seq: 1 },
+            place: TimelinePosition { at, rank: Rank::Input, seq: 1 },
             effective_at: at,
             scheduled: false,
             name: Name::from("open"),
@@ -118,7 +118,7 @@ impl Book {
     }
 
     /// The outcome of a fold from the beginning.
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> FoldOutcome {
         replay(&self.terms, &self.entries, self.clock).expect("the timeline folds").1
     }
 

@@ -107,7 +107,7 @@ pub enum Amount {
 }
 
 /// A concrete input: when it is submitted, when it takes effect, its name, and the input.
-pub type Told = (Time, Time, String, Input);
+pub type HistoryInput = (Time, Time, String, Input);
 
 impl Life {
     /// The time up to which a test folds: well after the last instalment.
@@ -117,7 +117,7 @@ impl Life {
     }
 
     /// The concrete inputs in the order of the acts. No two take effect at the same time.
-    pub fn inputs(&self) -> Vec<Told> {
+    pub fn inputs(&self) -> Vec<HistoryInput> {
         let mut taken: Vec<Time> = vec![self.terms.opening.effective_at];
         let mut told = Vec::new();
         for (index, act) in self.acts.iter().enumerate() {

@@ -9,7 +9,7 @@
 mod bell;
 mod said;
 
-pub use said::{Answer, Request};
+pub use said::{PreparedResponse, Request};
 
 use bell::Bell;
 use std::net::{SocketAddr, TcpListener};
@@ -53,35 +53,35 @@ pub enum Behaviour {
 }
 
 /// Makes the response to a request from its number and its body.
-pub type AnswerFn = dyn Fn(usize, &[u8]) -> Answer + Send + Sync;
+pub type AnswerFn = dyn Fn(usize, &[u8]) -> PreparedResponse + Send + Sync;
 
 impl Behaviour {
     /// Always the same status.
     pub fn status(status: u16) -> Behaviour {
-        Behaviour::answers(move |_, _| Answer::status(status))
+        Behaviour::answers(move |_, _| PreparedResponse::status(status))
     }
 
     /// These statuses in turn; then the last one repeatedly.
     pub fn statuses(statuses: &[u16]) -> Behaviour {
         assert!(!statuses.is_empty(), "there is a last status");
         let statuses = statuses.to_vec();
-        Behaviour::answers(move |number, _| Answer::status(statuses[number.min(statuses.len() - 1)]))
+        Behaviour::answers(move |number, _| PreparedResponse::status(statuses[number.min(statuses.len() - 1)]))
     }
 
     /// The result of a function.
-    pub fn answers(answer: impl Fn(usize, &[u8]) -> Answer + Send + Sync + 'static) -> Behaviour {
+    pub fn answers(answer: impl Fn(usize, &[u8]) -> PreparedResponse + Send + Sync + 'static) -> Behaviour {
         Behaviour::Answers(Arc::new(answer))
     }
 
     /// The result of a slow function.
-    pub fn slowly(answer: impl Fn(usize, &[u8]) -> Answer + Send + Sync + 'static) -> Behaviour {
+    pub fn slowly(answer: impl Fn(usize, &[u8]) -> PreparedResponse + Send + Sync + 'static) -> Behaviour {
         Behaviour::Slowly(Arc::new(answer))
     }
 
     /// Redirects every request.
     pub fn redirect(status: u16, location: &str) -> Behaviour {
         let location = location.to_owned();
-        Behaviour::answers(move |_, _| Answer::status(status).with("location", &location))
+        Behaviour::answers(move |_, _| PreparedResponse::status(status).with("location", &location))
     }
 
     /// Responds with bytes that are not HTTP.
@@ -111,13 +111,13 @@ pub struct Counts {
 #[derive(Debug)]
 pub struct Receiver {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<ReceiverState>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct ReceiverState {
     behaviour: Mutex<Behaviour>,
     /// `None` if requests are only counted.
     requests: Option<Mutex<Vec<Request>>>,
@@ -153,7 +153,7 @@ impl Receiver {
         let listener = TcpListener::bind(address).expect("the port is free");
         listener.set_nonblocking(true).expect("a listener can be told not to block");
         let address = listener.local_addr().expect("a listener has an address");
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ReceiverState {
             behaviour: Mutex::new(behaviour),
             requests: remembers.then(Mutex::default),
             tls,
@@ -231,7 +231,7 @@ impl Drop for Receiver {
     }
 }
 
-impl Shared {
+impl ReceiverState {
     fn counts(&self) -> Counts {
         Counts {
             requests: self.count.load(Ordering::SeqCst),
@@ -260,12 +260,12 @@ impl Shared {
     }
 }
 
-async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+async fn accept(listener: TcpListener, shared: Arc<ReceiverState>) {
     let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
     loop {
         let Ok((stream, _)) = listener.accept().await else { return };
         let _ = stream.set_nodelay(true);
-        let connection = Connection::new(shared.clone());
+        let connection = OpenConnection::new(shared.clone());
         tokio::spawn(async move {
             // An error on a connection is the sender's to handle.
             let _ = serve(stream, connection).await;
@@ -274,28 +274,28 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 }
 
 /// A connection that counts as open until this is dropped.
-struct Connection {
+struct OpenConnection {
     number: usize,
-    shared: Arc<Shared>,
+    shared: Arc<ReceiverState>,
 }
 
-impl Connection {
-    fn new(shared: Arc<Shared>) -> Connection {
+impl OpenConnection {
+    fn new(shared: Arc<ReceiverState>) -> OpenConnection {
         shared.open.fetch_add(1, Ordering::SeqCst);
         let number = shared.accepted.fetch_add(1, Ordering::SeqCst);
         shared.bell.ring();
-        Connection { number, shared }
+        OpenConnection { number, shared }
     }
 }
 
-impl Drop for Connection {
+impl Drop for OpenConnection {
     fn drop(&mut self) {
         self.shared.open.fetch_sub(1, Ordering::SeqCst);
         self.shared.bell.ring();
     }
 }
 
-async fn serve(stream: TcpStream, connection: Connection) -> io::Result<()> {
+async fn serve(stream: TcpStream, connection: OpenConnection) -> io::Result<()> {
     if matches!(connection.shared.behaviour(), Behaviour::Reset) {
         return stream.set_zero_linger();
     }
@@ -316,7 +316,7 @@ async fn serve(stream: TcpStream, connection: Connection) -> io::Result<()> {
 }
 
 /// Reads requests and responds, one after the other.
-async fn converse(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), connection: &Connection) -> io::Result<()> {
+async fn converse(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), connection: &OpenConnection) -> io::Result<()> {
     let (mut bytes, mut out) = (Vec::with_capacity(16 * 1024), Vec::with_capacity(1024));
     loop {
         let Some((head_length, length)) = read_request(stream, &mut bytes).await? else { return Ok(()) };

@@ -123,14 +123,14 @@ pub struct Server {
 
 /// A response.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
+pub struct ServerResponse {
     /// The status.
     pub status: u16,
     /// The body as text.
     pub text: String,
 }
 
-impl Answer {
+impl ServerResponse {
     /// The body as JSON.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
@@ -197,34 +197,39 @@ impl Server {
     }
 
     /// `GET`.
-    pub fn get(&self, path: &str, bearer: &str) -> Answer {
+    pub fn get(&self, path: &str, bearer: &str) -> ServerResponse {
         let request = self.agent.get(format!("{}{path}", self.url));
         answer(request.header("authorization", format!("Bearer {bearer}")).call())
     }
 
     /// `POST`.
-    pub fn post(&self, path: &str, bearer: &str, body: &Value) -> Answer {
+    pub fn post(&self, path: &str, bearer: &str, body: &Value) -> ServerResponse {
         self.send(self.agent.post(format!("{}{path}", self.url)), bearer, body)
     }
 
     /// `POST` with many requests, one per line.
-    pub fn post_lines(&self, path: &str, bearer: &str, lines: &str) -> Answer {
+    pub fn post_lines(&self, path: &str, bearer: &str, lines: &str) -> ServerResponse {
         let request =
             self.agent.post(format!("{}{path}", self.url)).header("authorization", format!("Bearer {bearer}"));
         answer(request.header("content-type", "application/x-ndjson").send(lines))
     }
 
     /// `PUT`.
-    pub fn put(&self, path: &str, bearer: &str, body: &Value) -> Answer {
+    pub fn put(&self, path: &str, bearer: &str, body: &Value) -> ServerResponse {
         self.send(self.agent.put(format!("{}{path}", self.url)), bearer, body)
     }
 
     /// `PATCH`.
-    pub fn patch(&self, path: &str, bearer: &str, body: &Value) -> Answer {
+    pub fn patch(&self, path: &str, bearer: &str, body: &Value) -> ServerResponse {
         self.send(self.agent.patch(format!("{}{path}", self.url)), bearer, body)
     }
 
-    fn send(&self, request: ureq::RequestBuilder<ureq::typestate::WithBody>, bearer: &str, body: &Value) -> Answer {
+    fn send(
+        &self,
+        request: ureq::RequestBuilder<ureq::typestate::WithBody>,
+        bearer: &str,
+        body: &Value,
+    ) -> ServerResponse {
         let request = request.header("authorization", format!("Bearer {bearer}"));
         answer(request.header("content-type", "application/json").send(body.to_string()))
     }
@@ -273,10 +278,10 @@ fn agent() -> ureq::Agent {
     ureq::Agent::config_builder().http_status_as_error(false).build().new_agent()
 }
 
-fn answer(response: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Answer {
+fn answer(response: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> ServerResponse {
     let mut response = response.expect("the server answers");
     let text = response.body_mut().read_to_string().expect("an answer is text");
-    Answer { status: response.status().as_u16(), text }
+    ServerResponse { status: response.status().as_u16(), text }
 }
 
 /// The output of a pipe, collected by its own thread so that the pipe never fills up.

@@ -22,7 +22,7 @@ const PROBE_LAST: i64 = 5 * 1_440;
 
 /// The response of a receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum ReceiverResponse {
     /// A final status.
     Status(u16),
     /// Only 1XX responses.
@@ -47,14 +47,14 @@ pub enum Verdict {
 
 /// When messages are retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Schedule {
+pub struct RetrySchedule {
     first_micros: i64,
 }
 
-impl Schedule {
+impl RetrySchedule {
     /// The schedule whose first retry is this long after the first failure; the other steps scale with it.
-    pub fn starting_with(first: Duration) -> Schedule {
-        Schedule { first_micros: i64::try_from(first.as_micros()).unwrap_or(i64::MAX / STEPS[10]).max(1) }
+    pub fn starting_with(first: Duration) -> RetrySchedule {
+        RetrySchedule { first_micros: i64::try_from(first.as_micros()).unwrap_or(i64::MAX / STEPS[10]).max(1) }
     }
 
     /// The last retry of a message that first fails at a moment.
@@ -85,22 +85,22 @@ impl Schedule {
 /// Decides what happens to a message that got this response at `now`. `first_failed_at` is `None` if it never failed
 /// before; `not_before` is the moment that the receiver requested with `Retry-After`.
 pub fn decide(
-    answer: Answer,
+    answer: ReceiverResponse,
     first_failed_at: Option<Time>,
     now: Time,
     not_before: Option<Time>,
-    schedule: &Schedule,
+    schedule: &RetrySchedule,
 ) -> Verdict {
     match answer {
-        Answer::Status(200 | 202) => Verdict::Delivered,
-        Answer::Status(429 | 500..=599) | Answer::Nothing => {
+        ReceiverResponse::Status(200 | 202) => Verdict::Delivered,
+        ReceiverResponse::Status(429 | 500..=599) | ReceiverResponse::Nothing => {
             match schedule.next(first_failed_at.unwrap_or(now), now, not_before) {
                 Some(at) => Verdict::Retry(at),
                 None => Verdict::Dead { pauses: false },
             }
         }
-        Answer::Status(401) => Verdict::Dead { pauses: true },
-        Answer::Status(_) | Answer::OnlyInformational => Verdict::Dead { pauses: false },
+        ReceiverResponse::Status(401) => Verdict::Dead { pauses: true },
+        ReceiverResponse::Status(_) | ReceiverResponse::OnlyInformational => Verdict::Dead { pauses: false },
     }
 }
 
@@ -114,11 +114,11 @@ mod tests {
         Time::from_seconds(1_000_000).plus_micros(minutes * MINUTE)
     }
 
-    fn schedule() -> Schedule {
-        Schedule::starting_with(Duration::from_secs(60))
+    fn schedule() -> RetrySchedule {
+        RetrySchedule::starting_with(Duration::from_secs(60))
     }
 
-    fn first(answer: Answer) -> Verdict {
+    fn first(answer: ReceiverResponse) -> Verdict {
         decide(answer, None, minutes(0), None, &schedule())
     }
 
@@ -127,20 +127,20 @@ mod tests {
     fn every_answer_ends_where_the_table_says() {
         let dead = Verdict::Dead { pauses: false };
         for status in [200, 202] {
-            assert_eq!(first(Answer::Status(status)), Verdict::Delivered, "{status}");
+            assert_eq!(first(ReceiverResponse::Status(status)), Verdict::Delivered, "{status}");
         }
         for status in [429, 500, 502, 503, 504, 599] {
-            assert_eq!(first(Answer::Status(status)), Verdict::Retry(minutes(1)), "{status}");
+            assert_eq!(first(ReceiverResponse::Status(status)), Verdict::Retry(minutes(1)), "{status}");
         }
-        assert_eq!(first(Answer::Nothing), Verdict::Retry(minutes(1)));
+        assert_eq!(first(ReceiverResponse::Nothing), Verdict::Retry(minutes(1)));
         for status in [100, 101, 103, 199, 201, 203, 204, 206, 300, 301, 302, 307, 308, 399] {
-            assert_eq!(first(Answer::Status(status)), dead, "{status}");
+            assert_eq!(first(ReceiverResponse::Status(status)), dead, "{status}");
         }
         for status in [400, 402, 403, 404, 405, 408, 409, 410, 418, 422, 428, 430, 451, 499, 600, 999] {
-            assert_eq!(first(Answer::Status(status)), dead, "{status}");
+            assert_eq!(first(ReceiverResponse::Status(status)), dead, "{status}");
         }
-        assert_eq!(first(Answer::OnlyInformational), dead);
-        assert_eq!(first(Answer::Status(401)), Verdict::Dead { pauses: true });
+        assert_eq!(first(ReceiverResponse::OnlyInformational), dead);
+        assert_eq!(first(ReceiverResponse::Status(401)), Verdict::Dead { pauses: true });
     }
 
     #[test]
@@ -149,7 +149,7 @@ mod tests {
         let mut failed = None;
         let mut tried = Vec::new();
         loop {
-            let verdict = decide(Answer::Status(500), failed, now, None, &schedule());
+            let verdict = decide(ReceiverResponse::Status(500), failed, now, None, &schedule());
             failed = failed.or(Some(now));
             match verdict {
                 Verdict::Retry(at) => now = at,
@@ -166,12 +166,15 @@ mod tests {
     #[test]
     fn a_retry_that_takes_its_time_does_not_shift_the_others() {
         let late = minutes(3).plus_micros(15_000_000);
-        assert_eq!(decide(Answer::Nothing, Some(minutes(0)), late, None, &schedule()), Verdict::Retry(minutes(7)));
+        assert_eq!(
+            decide(ReceiverResponse::Nothing, Some(minutes(0)), late, None, &schedule()),
+            Verdict::Retry(minutes(7))
+        );
     }
 
     #[test]
     fn moments_that_have_gone_by_are_skipped() {
-        let verdict = |now| decide(Answer::Nothing, Some(minutes(0)), minutes(now), None, &schedule());
+        let verdict = |now| decide(ReceiverResponse::Nothing, Some(minutes(0)), minutes(now), None, &schedule());
         assert_eq!(verdict(100), Verdict::Retry(minutes(127)));
         assert_eq!(verdict(1_439), Verdict::Retry(minutes(1_440)));
         assert_eq!(verdict(1_440), Verdict::Dead { pauses: false });
@@ -181,7 +184,7 @@ mod tests {
     #[test]
     fn retry_after_lengthens_a_step_up_to_the_following_one() {
         let verdict = |now, wanted| {
-            decide(Answer::Status(429), Some(minutes(0)), minutes(now), Some(minutes(wanted)), &schedule())
+            decide(ReceiverResponse::Status(429), Some(minutes(0)), minutes(now), Some(minutes(wanted)), &schedule())
         };
         assert_eq!(verdict(0, 2), Verdict::Retry(minutes(2)));
         assert_eq!(verdict(0, 0), Verdict::Retry(minutes(1)));
@@ -194,8 +197,8 @@ mod tests {
 
     #[test]
     fn the_whole_schedule_scales_with_its_first_step() {
-        let second = Schedule::starting_with(Duration::from_secs(1));
-        let verdict = |now| decide(Answer::Status(500), Some(minutes(0)), now, None, &second);
+        let second = RetrySchedule::starting_with(Duration::from_secs(1));
+        let verdict = |now| decide(ReceiverResponse::Status(500), Some(minutes(0)), now, None, &second);
         assert_eq!(verdict(minutes(0)), Verdict::Retry(minutes(0).plus_micros(1_000_000)));
         assert_eq!(verdict(minutes(23)), Verdict::Retry(minutes(24)));
         assert_eq!(verdict(minutes(24)), Verdict::Dead { pauses: false });

@@ -29,6 +29,6 @@ pub async fn readyz(State(api): State<Api>) -> Result<&'static str, Refusal> {
 pub async fn metrics(State(api): State<Api>) -> Response {
     let mut families = api.service.metrics().await;
     families.extend(api.figures.families());
-    families.extend(api.settings.more_figures.as_ref().map(|more| (more.0)()).unwrap_or_default());
+    families.extend(api.settings.extra_metrics.as_ref().map(|more| (more.0)()).unwrap_or_default());
     ([(CONTENT_TYPE, daybook_metrics::CONTENT_TYPE)], daybook_metrics::text(&families)).into_response()
 }

@@ -8,7 +8,7 @@ use super::{expect_account, expect_counts, expect_webhooks};
 use crate::describe;
 use crate::findings::Findings;
 use crate::judge::{at_path, count_of, is_event, is_same, item_field, judge, nearest, row_of};
-use crate::outcome::Outcome;
+use crate::outcome::CaseOutcome;
 use crate::run::run_finding;
 use crate::scenario::{Field, Scenario, ScenarioError, parse};
 use ::toml::Spanned;
@@ -21,7 +21,7 @@ use std::ops::Range;
 #[derive(Clone, Debug)]
 pub struct Recording {
     /// The outcome of the case with its new expectations. Values that could not be written still differ.
-    pub outcome: Outcome,
+    pub outcome: CaseOutcome,
     /// The file's new text; `None` if it did not change.
     pub text: Option<String>,
     /// The changes, one sentence each.
@@ -47,7 +47,7 @@ pub async fn record(case: &Scenario, text: &str) -> Result<Recording, ScenarioEr
     let written = parse(&case.file, &text)?;
     let differences = judge(&written, &findings);
     let timeline = if differences.is_empty() { Vec::new() } else { outcome.timeline };
-    Ok(Recording { outcome: Outcome::new(&written, differences, timeline), text: Some(text), changes })
+    Ok(Recording { outcome: CaseOutcome::new(&written, differences, timeline), text: Some(text), changes })
 }
 
 /// The text with a useful set of expectations at its end: status, balances, and the numbers of line items and messages.

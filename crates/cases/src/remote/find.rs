@@ -4,16 +4,16 @@ use super::case_mapping::CaseMapping;
 use super::mail::Mail;
 use super::play::{Stop, sentence};
 use crate::describe;
-use crate::findings::{Findings, Wanted};
+use crate::findings::{Findings, ResultsToFetch};
 use crate::judge::judge;
-use crate::outcome::Outcome;
-use crate::scenario::{Mode, Scenario};
+use crate::outcome::CaseOutcome;
+use crate::scenario::{ProcessingMode, Scenario};
 use daybook_client::{Client, Trouble, encoded};
 use daybook_engine::time::Time;
 use serde_json::Value;
 
 /// A played case and its results, without its messages.
-pub struct Found {
+pub struct PlayedCase {
     pub findings: Findings,
     /// Every event of the account that is in effect by the end of the case.
     pub events: Vec<Value>,
@@ -36,8 +36,8 @@ pub fn find(
     account: String,
     product: String,
     notes: Vec<String>,
-) -> Result<Found, Stop> {
-    let wanted = Wanted::by(case);
+) -> Result<PlayedCase, Stop> {
+    let wanted = ResultsToFetch::by(case);
     let path = format!("/accounts/{}", encoded(&account));
     let as_of = |moment: &str| format!("effective_as_of={}", encoded(&mapping.moment(moment)));
     let end = as_of(&case.ends_at().text);
@@ -71,17 +71,18 @@ pub fn find(
     let customer = customer.map(|id| mapping.clone().id(id)).unwrap_or_default();
     let ids = [product, customer, account];
     let is_awaited = |event: &&&str| case.expect.webhooks.iter().any(|wanted| wanted.event == **event);
-    let awaits = [("customer_create", case.customer.is_some()), ("migration_released", case.mode == Mode::Migration)];
+    let awaits =
+        [("customer_create", case.customer.is_some()), ("migration_released", case.mode == ProcessingMode::Migration)];
     let awaits = awaits.iter().filter(|(_, is_sent)| *is_sent).map(|(event, _)| event);
     let awaits = awaits.filter(is_awaited).copied().collect();
-    Ok(Found { findings, events: off(events), wants_mail: wanted.webhooks, until, awaits, ids, notes })
+    Ok(PlayedCase { findings, events: off(events), wants_mail: wanted.webhooks, until, awaits, ids, notes })
 }
 
 fn stop(trouble: Trouble) -> Stop {
     Stop::Trouble(sentence(&trouble))
 }
 
-impl Found {
+impl PlayedCase {
     /// The ids and events of the messages that the server wrote for the case's events.
     pub fn messages(&self) -> impl Iterator<Item = (&str, &str)> {
         let webhooks = self.events.iter().flat_map(|event| event["webhooks"].as_array().into_iter().flatten());
@@ -89,14 +90,14 @@ impl Found {
     }
 
     /// Counts the messages and compares all results.
-    pub fn outcome(mut self, case: &Scenario, mail: &Mail) -> Outcome {
+    pub fn outcome(mut self, case: &Scenario, mail: &Mail) -> CaseOutcome {
         if self.wants_mail {
             let note = mail.count(&mut self, case);
             self.notes.extend(note);
         }
         let differences = judge(case, &self.findings);
         let timeline = if differences.is_empty() { Vec::new() } else { describe::timeline(&self.events) };
-        let mut outcome = Outcome::new(case, differences, timeline);
+        let mut outcome = CaseOutcome::new(case, differences, timeline);
         outcome.notes = self.notes;
         outcome
     }

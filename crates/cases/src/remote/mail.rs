@@ -4,7 +4,7 @@
 //! If the server cannot reach this machine, the messages in the server's own record are counted instead, and the
 //! outcome notes that.
 
-use super::find::Found;
+use super::find::PlayedCase;
 use super::play::{Stop, sentence};
 use super::receiver::{Received, Receiver};
 use crate::judge::is_event;
@@ -73,11 +73,11 @@ impl Mail {
     }
 
     /// How many messages are still missing.
-    fn missing(&self, found: &[Result<Found, Stop>]) -> usize {
+    fn missing(&self, found: &[Result<PlayedCase, Stop>]) -> usize {
         let Mail::Received { receiver, events, .. } = self else { return 0 };
         let received = receiver.received();
         let is_missing = |(id, event): &(&str, &str)| events.contains(*event) && !received.contains_key(*id);
-        let missing = |found: &Found| {
+        let missing = |found: &PlayedCase| {
             let came = |event: &str| {
                 received.values().any(|message| message.event.as_deref() == Some(event) && is_of(message, found))
             };
@@ -88,7 +88,7 @@ impl Mail {
     }
 
     /// Waits for the missing messages as long as some arrive; calls `tell` once if it takes a while.
-    pub fn wait(&self, found: &[Result<Found, Stop>], stop: &AtomicBool, tell: impl FnOnce(usize)) {
+    pub fn wait(&self, found: &[Result<PlayedCase, Stop>], stop: &AtomicBool, tell: impl FnOnce(usize)) {
         let mut watch = Stopwatch::start();
         let mut missing = self.missing(found);
         let mut tell = Some(tell);
@@ -108,7 +108,7 @@ impl Mail {
     }
 
     /// Counts a case's messages into its findings. Returns a note for the outcome, if there is one.
-    pub fn count(&self, found: &mut Found, case: &Scenario) -> Option<String> {
+    pub fn count(&self, found: &mut PlayedCase, case: &Scenario) -> Option<String> {
         match self {
             Mail::Unwanted => None,
             Mail::Received { receiver, .. } => {
@@ -155,7 +155,7 @@ impl Mail {
 
 /// Whether a message belongs to a case: its account's, effective by the end of the case, or its customer's or product's
 /// at any time, since those are created by the run.
-fn is_of(message: &Received, found: &Found) -> bool {
+fn is_of(message: &Received, found: &PlayedCase) -> bool {
     let [product, customer, account] = &found.ids;
     let data = &message.data;
     if let Some(id) = data["account_id"].as_str() {

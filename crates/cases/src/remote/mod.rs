@@ -11,9 +11,9 @@
 //!
 //! A *live* case must go through its past event by event, but a server runs in the present. In a TEST organization,
 //! accounts can be rolled into the future, and every 28 years the calendar repeats: the same days of the week, the same
-//! leap years. So the case is played 28 years later (see `case_mapping`), the account's clock is rolled from event to event,
-//! and the results are shifted back. If accounts cannot be rolled, a case in which nothing was recorded late is loaded
-//! like a migration, with the same results. Cases that cannot be played faithfully are skipped.
+//! leap years. So the case is played 28 years later (see `case_mapping`), the account's clock is rolled from event to
+//! event, and the results are shifted back. If accounts cannot be rolled, a case in which nothing was recorded late is
+//! loaded like a migration, with the same results. Cases that cannot be played faithfully are skipped.
 //!
 //! | module | what it does |
 //! |---|---|
@@ -29,12 +29,12 @@ mod mail;
 mod play;
 mod receiver;
 
-use crate::outcome::Outcome;
+use crate::outcome::CaseOutcome;
 use crate::run::play::Refused;
-use crate::scenario::{Mode, Scenario};
+use crate::scenario::{ProcessingMode, Scenario};
 use daybook_client::{Client, Trouble};
 use daybook_service::ids::random_bytes;
-use find::Found;
+use find::PlayedCase;
 use mail::Mail;
 use play::{Rolling, Stop};
 use serde_json::json;
@@ -63,7 +63,7 @@ pub fn run_all(
     cases: &[Scenario],
     stop: &AtomicBool,
     mut tell: impl FnMut(News) + Send,
-) -> Result<Vec<Outcome>, Trouble> {
+) -> Result<Vec<CaseOutcome>, Trouble> {
     let rolling = rolling(client)?;
     let mail = Mail::open(client, cases)?;
     let found = find_all(client, cases, &rolling, stop, &mut tell);
@@ -90,7 +90,7 @@ fn find_all(
     rolling: &Rolling,
     stop: &AtomicBool,
     tell: &mut (impl FnMut(News) + Send),
-) -> Vec<Result<Found, Stop>> {
+) -> Vec<Result<PlayedCase, Stop>> {
     let run = run_id();
     let next = AtomicUsize::new(0);
     let done = Mutex::new((tell, Vec::new()));
@@ -124,17 +124,17 @@ fn run_id() -> String {
     letters.iter().collect()
 }
 
-fn outcome(case: &Scenario, found: Result<Found, Stop>, mail: &Mail) -> Outcome {
+fn outcome(case: &Scenario, found: Result<PlayedCase, Stop>, mail: &Mail) -> CaseOutcome {
     let found = match found {
         Ok(found) => found,
-        Err(Stop::Skipped(why)) => return Outcome::skipped(case, why),
-        Err(Stop::Refused(refused, timeline)) => return Outcome::new(case, vec![refused.difference()], timeline),
+        Err(Stop::Skipped(why)) => return CaseOutcome::skipped(case, why),
+        Err(Stop::Refused(refused, timeline)) => return CaseOutcome::new(case, vec![refused.difference()], timeline),
         Err(Stop::Trouble(why)) => {
             let what = "running the case".to_owned();
             let refused = Refused { line: case.lines.account.whole, what, why };
             let mut difference = refused.difference();
             difference.expected = "no error".to_owned();
-            return Outcome::new(case, vec![difference], Vec::new());
+            return CaseOutcome::new(case, vec![difference], Vec::new());
         }
     };
     found.outcome(case, mail)
@@ -142,5 +142,5 @@ fn outcome(case: &Scenario, found: Result<Found, Stop>, mail: &Mail) -> Outcome 
 
 /// Whether a case is loaded in migration mode and released, instead of being played event by event.
 fn is_loaded(case: &Scenario, rolling: &Rolling) -> bool {
-    case.mode == Mode::Migration || matches!(rolling, Rolling::No(_))
+    case.mode == ProcessingMode::Migration || matches!(rolling, Rolling::No(_))
 }

@@ -1,13 +1,13 @@
 //! The API calls that play a case on a server.
 
 use super::case_mapping::{CaseMapping, zone_of};
-use super::find::{Found, find};
+use super::find::{PlayedCase, find};
 use super::is_loaded;
 use crate::describe;
-use crate::outcome::Step;
+use crate::outcome::TimelineStep;
 use crate::run::play::{Refused, not_released};
 use crate::run::text_of;
-use crate::scenario::{Event, Input, Kind, Mode, PartLines, Scenario};
+use crate::scenario::{CaseEventKind, Event, EventInput, PartLines, ProcessingMode, Scenario};
 use daybook_client::{Client, Trouble, encoded};
 use daybook_clock::{Clock, System};
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ pub enum Stop {
     /// It cannot be played faithfully here.
     Skipped(String),
     /// A request of the case was refused. Holds the timeline up to then.
-    Refused(Refused, Vec<Step>),
+    Refused(Refused, Vec<TimelineStep>),
     /// The server failed.
     Trouble(String),
 }
@@ -45,7 +45,7 @@ pub fn play(
     rolling: &Rolling,
     stop: &AtomicBool,
     suffix: &str,
-) -> Result<Found, Stop> {
+) -> Result<PlayedCase, Stop> {
     let (mapping, notes, account) = (CaseMapping::new(suffix), Vec::new(), String::new());
     let mut play = Play { client, case, rolling, stop, mapping, notes, account };
     match play.perform() {
@@ -81,7 +81,7 @@ fn lived_only(case: &Scenario, product: &Value) -> Option<&'static str> {
         return Some("an event is recorded late");
     }
     // Live, a replay retracts announcements; in a loaded history the payment never counted.
-    let bounces = case.events.iter().any(|event| event.input.kind == Kind::PaymentReversal);
+    let bounces = case.events.iter().any(|event| event.input.kind == CaseEventKind::PaymentReversal);
     (replays && bounces).then_some("a payment bounces under REPLAY")
 }
 
@@ -91,7 +91,7 @@ impl Play<'_> {
         let mut product = self.product()?;
         let now = System.now();
         let is_loaded = is_loaded(self.case, self.rolling);
-        if is_loaded && let (Mode::Live, Rolling::No(why)) = (self.case.mode, self.rolling) {
+        if is_loaded && let (ProcessingMode::Live, Rolling::No(why)) = (self.case.mode, self.rolling) {
             if let Some(what) = lived_only(self.case, &product) {
                 return Err(Stop::Skipped(format!("{what}, so the account would have to be rolled: {why}")));
             }
@@ -201,7 +201,7 @@ impl Play<'_> {
         self.roll("effective_at", &self.case.account_effective_at.text, false)?;
         for event in &self.case.events {
             let at = &event.comes_in_at().text;
-            let is_on_time = event.recorded_at.is_none() && event.input.kind != Kind::Roll;
+            let is_on_time = event.recorded_at.is_none() && event.input.kind != CaseEventKind::Roll;
             if is_on_time {
                 self.roll("exclusive_end", at, false)?;
             }
@@ -227,23 +227,23 @@ impl Play<'_> {
     }
 
     fn submit(&self, event: &Event) -> Result<(), Stop> {
-        let Input { kind, target, body } = &event.input;
+        let EventInput { kind, target, body } = &event.input;
         let mut body = Value::Object(body.clone());
         self.mapping.move_all(&mut body);
         body["effective_at"] = Value::from(self.mapping.moment(&event.effective_at.text));
         let (account, target) = (encoded(&self.account), encoded(target.as_deref().unwrap_or_default()));
         let (method, path) = match kind {
-            Kind::Roll => return Ok(()),
-            Kind::Payment => ("POST", "line_items/payments/payment_record".to_owned()),
-            Kind::PaymentReversal => ("POST", format!("line_items/payment_reversals/{target}")),
-            Kind::PaymentStatus => ("PUT", format!("line_items/{target}")),
-            Kind::ManualFee => ("POST", "line_items/manual_fees".to_owned()),
-            Kind::FeeWaiver => ("POST", format!("line_items/fee_waiver/{target}")),
-            Kind::CreditOffset => ("POST", "line_items/credit_offsets".to_owned()),
-            Kind::DebitOffset => ("POST", "line_items/debit_offsets".to_owned()),
-            Kind::Status => ("PUT", "status".to_owned()),
-            Kind::NotificationConfig => ("PUT", "notification_config".to_owned()),
-            Kind::Charge => {
+            CaseEventKind::Roll => return Ok(()),
+            CaseEventKind::Payment => ("POST", "line_items/payments/payment_record".to_owned()),
+            CaseEventKind::PaymentReversal => ("POST", format!("line_items/payment_reversals/{target}")),
+            CaseEventKind::PaymentStatus => ("PUT", format!("line_items/{target}")),
+            CaseEventKind::ManualFee => ("POST", "line_items/manual_fees".to_owned()),
+            CaseEventKind::FeeWaiver => ("POST", format!("line_items/fee_waiver/{target}")),
+            CaseEventKind::CreditOffset => ("POST", "line_items/credit_offsets".to_owned()),
+            CaseEventKind::DebitOffset => ("POST", "line_items/debit_offsets".to_owned()),
+            CaseEventKind::Status => ("PUT", "status".to_owned()),
+            CaseEventKind::NotificationConfig => ("PUT", "notification_config".to_owned()),
+            CaseEventKind::Charge => {
                 let why = "charge is for revolving products: this is an instalment loan".to_owned();
                 let refused = Refused { line: event.line, what: describe::event(event), why };
                 return Err(Stop::Refused(refused, Vec::new()));

@@ -30,11 +30,11 @@ pub struct Received {
 #[derive(Debug)]
 pub struct Receiver {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<ReceivedMessages>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct ReceivedMessages {
     path: String,
     key: Key,
     is_over: AtomicBool,
@@ -47,7 +47,7 @@ impl Receiver {
     pub fn start(key: Key, path: String) -> io::Result<Receiver> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
-        let shared = Shared { path, key, is_over: AtomicBool::new(false), received: Mutex::default() };
+        let shared = ReceivedMessages { path, key, is_over: AtomicBool::new(false), received: Mutex::default() };
         let shared = Arc::new(shared);
         let takes = shared.clone();
         thread::Builder::new().name("webhook receiver".to_owned()).spawn(move || accept(&listener, &takes))?;
@@ -73,7 +73,7 @@ impl Drop for Receiver {
     }
 }
 
-fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+fn accept(listener: &TcpListener, shared: &Arc<ReceivedMessages>) {
     for stream in listener.incoming() {
         if shared.is_over.load(Ordering::Acquire) {
             return;
@@ -86,7 +86,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
 }
 
 /// Serves the requests of one connection until it ends.
-fn serve(stream: &TcpStream, shared: &Shared) -> io::Result<()> {
+fn serve(stream: &TcpStream, shared: &ReceivedMessages) -> io::Result<()> {
     let mut reader = BufReader::new(stream);
     while let Some(request) = read_request(&mut reader)? {
         let status = match take(&request, shared) {
@@ -137,7 +137,7 @@ fn read_request(reader: &mut BufReader<&TcpStream>) -> io::Result<Option<Request
 }
 
 /// Records a message. An unsigned message is recorded as unsigned, and refused.
-fn take(request: &Request, shared: &Shared) -> bool {
+fn take(request: &Request, shared: &ReceivedMessages) -> bool {
     if !request.line.starts_with(&format!("POST {} ", shared.path)) {
         return false;
     }

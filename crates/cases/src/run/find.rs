@@ -1,8 +1,8 @@
 //! Fetches the results of a case from the service that played it.
 
-use super::world::{World, json_of};
+use super::in_memory_server::{InMemoryServer, json_of};
 use crate::describe;
-use crate::findings::{Findings, Wanted};
+use crate::findings::{Findings, ResultsToFetch};
 use crate::scenario::Scenario;
 use daybook_engine::time::Time;
 use daybook_service::access::Caller;
@@ -11,14 +11,14 @@ use daybook_service::problem::Problem;
 use daybook_service::{ItemQuery, Service};
 use serde_json::Value;
 
-impl World {
+impl InMemoryServer {
     /// The results of a case.
     pub async fn find(
         &self,
         who: &Caller,
         account: &str,
         case: &Scenario,
-        wanted: Wanted,
+        wanted: ResultsToFetch,
     ) -> Result<Findings, Problem> {
         let service = &self.service;
         let mut findings = Findings { received: Some(self.inbox.counts()), ..Findings::default() };

@@ -28,7 +28,7 @@ struct Received {
 }
 
 #[derive(Deserialize)]
-struct Message<'a> {
+struct InboxMessage<'a> {
     #[serde(borrow)]
     event: Cow<'a, str>,
     /// The exact bytes that are signed.
@@ -81,7 +81,7 @@ impl Receive for Inbox {
 
 /// The name of a message's event; `None` unless both of its signatures are by the key.
 pub(crate) fn signed_event(key: &Key, post: &Post<'_>) -> Option<String> {
-    let message: Message<'_> = serde_json::from_slice(&post.body).ok()?;
+    let message: InboxMessage<'_> = serde_json::from_slice(&post.body).ok()?;
     let header = key.standard().sign(post.id, post.timestamp_s, &post.body);
     let is_signed = key.verify(message.data.get().as_bytes(), &message.hmac_signature)
         && post.signature.split(' ').any(|signature| signature == header);

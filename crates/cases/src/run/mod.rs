@@ -2,52 +2,56 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `world` | service, store, dispatcher and receiver, in memory |
+//! | `in_memory_server` | service, store, dispatcher and receiver, in memory |
 //! | `inbox` | the receiver, which checks signatures |
 //! | `play` | plays the case's events, in its mode |
 //! | `find` | fetches the results |
 
 mod find;
+mod in_memory_server;
 pub(crate) mod inbox;
 pub(crate) mod play;
-mod world;
 
 pub(crate) use find::line_items;
-pub(crate) use world::{json_of, text_of};
+pub(crate) use in_memory_server::{json_of, text_of};
 
 use crate::describe;
-use crate::findings::{Findings, Wanted};
-use crate::outcome::{Difference, Outcome};
+use crate::findings::{Findings, ResultsToFetch};
+use crate::outcome::{CaseDifference, CaseOutcome};
 use crate::scenario::Scenario;
 use daybook_service::problem::Problem;
+use in_memory_server::InMemoryServer;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use world::World;
 
-/// Runs a case in its own world.
-pub async fn run(case: &Scenario) -> Outcome {
+/// Runs a case in its own server.
+pub async fn run(case: &Scenario) -> CaseOutcome {
     run_finding(case).await.0
 }
 
-/// Runs a case in its own world, and returns all results; `None` if it could not be played to its end.
-pub async fn run_finding(case: &Scenario) -> (Outcome, Option<Findings>) {
-    let mut world = None;
-    let outcome = run_in(&mut world, case, Wanted::ALL).await;
-    if let Some(world) = world {
-        world.close().await;
+/// Runs a case in its own server, and returns all results; `None` if it could not be played to its end.
+pub async fn run_finding(case: &Scenario) -> (CaseOutcome, Option<Findings>) {
+    let mut server = None;
+    let outcome = run_in(&mut server, case, ResultsToFetch::ALL).await;
+    if let Some(server) = server {
+        server.close().await;
     }
     outcome
 }
 
 /// Runs cases, `threads` at a time, and returns their outcomes in the order of the cases.
-pub async fn run_all(cases: &[Scenario], threads: usize) -> Vec<Outcome> {
+pub async fn run_all(cases: &[Scenario], threads: usize) -> Vec<CaseOutcome> {
     run_all_telling(cases, threads, |_| {}).await
 }
 
 /// Runs cases, `threads` at a time; calls `tell` for each as it finishes, and returns all in the order of the cases.
-pub async fn run_all_telling(cases: &[Scenario], threads: usize, mut tell: impl FnMut(&Outcome)) -> Vec<Outcome> {
+pub async fn run_all_telling(
+    cases: &[Scenario],
+    threads: usize,
+    mut tell: impl FnMut(&CaseOutcome),
+) -> Vec<CaseOutcome> {
     let all: Arc<[Scenario]> = Arc::from(cases);
     let next = Arc::new(AtomicUsize::new(0));
     let (done, mut outcomes_done) = mpsc::unbounded_channel();
@@ -56,7 +60,7 @@ pub async fn run_all_telling(cases: &[Scenario], threads: usize, mut tell: impl 
         players.spawn(play_some(all.clone(), next.clone(), done.clone()));
     }
     drop(done);
-    let mut outcomes: Vec<Option<Outcome>> = vec![None; cases.len()];
+    let mut outcomes: Vec<Option<CaseOutcome>> = vec![None; cases.len()];
     while let Some((index, outcome)) = outcomes_done.recv().await {
         tell(&outcome);
         outcomes[index] = Some(outcome);
@@ -68,16 +72,16 @@ pub async fn run_all_telling(cases: &[Scenario], threads: usize, mut tell: impl 
 }
 
 /// Plays cases that no other player has taken, one after the other.
-async fn play_some(cases: Arc<[Scenario]>, next: Arc<AtomicUsize>, done: mpsc::UnboundedSender<(usize, Outcome)>) {
-    let mut world = None;
+async fn play_some(cases: Arc<[Scenario]>, next: Arc<AtomicUsize>, done: mpsc::UnboundedSender<(usize, CaseOutcome)>) {
+    let mut server = None;
     while let Some((index, case)) = take(&cases, &next) {
-        let (outcome, _) = run_in(&mut world, case, Wanted::by(case)).await;
+        let (outcome, _) = run_in(&mut server, case, ResultsToFetch::by(case)).await;
         if done.send((index, outcome)).is_err() {
             break;
         }
     }
-    if let Some(world) = world {
-        world.close().await;
+    if let Some(server) = server {
+        server.close().await;
     }
 }
 
@@ -86,23 +90,27 @@ fn take<'a>(cases: &'a [Scenario], next: &AtomicUsize) -> Option<(usize, &'a Sce
     cases.get(index).map(|case| (index, case))
 }
 
-/// Plays a case in the given world, or in a new one if there is none or it is worn.
-async fn run_in(world: &mut Option<World>, case: &Scenario, wanted: Wanted) -> (Outcome, Option<Findings>) {
-    if let Some(worn) = world.take_if(|world| world.is_worn()) {
+/// Plays a case in the given server, or in a new one if there is none or it is worn.
+async fn run_in(
+    server: &mut Option<InMemoryServer>,
+    case: &Scenario,
+    wanted: ResultsToFetch,
+) -> (CaseOutcome, Option<Findings>) {
+    if let Some(worn) = server.take_if(|server| server.is_worn()) {
         worn.close().await;
     }
-    let played = match world {
-        Some(world) => world.play(case, wanted).await,
-        None => match World::open().await {
-            Ok(opened) => world.insert(opened).play(case, wanted).await,
+    let played = match server {
+        Some(server) => server.play(case, wanted).await,
+        None => match InMemoryServer::open().await {
+            Ok(opened) => server.insert(opened).play(case, wanted).await,
             Err(problem) => Err(problem),
         },
     };
     match played {
         Ok(outcome) => outcome,
         Err(problem) => {
-            // The world may be inconsistent: discard it.
-            if let Some(broken) = world.take() {
+            // The server may be inconsistent: discard it.
+            if let Some(broken) = server.take() {
                 broken.close().await;
             }
             (failed(case, &problem), None)
@@ -111,12 +119,12 @@ async fn run_in(world: &mut Option<World>, case: &Scenario, wanted: Wanted) -> (
 }
 
 /// The outcome of a case that could not be played.
-fn failed(case: &Scenario, problem: &Problem) -> Outcome {
-    let difference = Difference {
+fn failed(case: &Scenario, problem: &Problem) -> CaseOutcome {
+    let difference = CaseDifference {
         what: "running the case".to_owned(),
         expected: "no error".to_owned(),
         got: describe::problem(problem),
         line: case.lines.account.whole,
     };
-    Outcome::new(case, vec![difference], Vec::new())
+    CaseOutcome::new(case, vec![difference], Vec::new())
 }

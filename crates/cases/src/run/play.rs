@@ -5,12 +5,12 @@
 //! moves its clock from event to event, and each event is processed when it is recorded. In both modes the case ends
 //! with the clock at its last event or roll, and every message sent.
 
-use super::world::{Stage, World, json_of, text_of};
+use super::in_memory_server::{CaseOrganization, InMemoryServer, json_of, text_of};
 use crate::describe;
-use crate::findings::{Findings, Wanted};
+use crate::findings::{Findings, ResultsToFetch};
 use crate::judge::judge;
-use crate::outcome::{Difference, Outcome};
-use crate::scenario::{Event, Kind, Mode, PartLines, Scenario};
+use crate::outcome::{CaseDifference, CaseOutcome};
+use crate::scenario::{CaseEventKind, Event, PartLines, ProcessingMode, Scenario};
 use crate::submit::{read, submit};
 use daybook_service::problem::Problem;
 use serde_json::{Value, json};
@@ -31,45 +31,52 @@ pub(crate) struct Refused {
 
 impl Refused {
     /// The refusal as a difference.
-    pub fn difference(self) -> Difference {
+    pub fn difference(self) -> CaseDifference {
         let expected = "no error".to_owned();
-        Difference { what: self.what, expected, got: self.why, line: self.line }
+        CaseDifference { what: self.what, expected, got: self.why, line: self.line }
     }
 }
 
-impl World {
-    /// Plays a case and judges it. An `Err` means that this world is broken, not the case.
-    pub async fn play(&mut self, case: &Scenario, wanted: Wanted) -> Result<(Outcome, Option<Findings>), Problem> {
+impl InMemoryServer {
+    /// Plays a case and judges it. An `Err` means that this server is broken, not the case.
+    pub async fn play(
+        &mut self,
+        case: &Scenario,
+        wanted: ResultsToFetch,
+    ) -> Result<(CaseOutcome, Option<Findings>), Problem> {
         let begins_at = match case.mode {
-            Mode::Migration => case.ends_at().time,
-            Mode::Live => case.account_effective_at.time,
+            ProcessingMode::Migration => case.ends_at().time,
+            ProcessingMode::Live => case.account_effective_at.time,
         };
-        let stage = self.set_stage(begins_at).await?;
+        let organization = self.create_organization(begins_at).await?;
         let mut played = Played::default();
-        let performed = Performance { world: self, stage: &stage, case, played: &mut played }.perform().await;
+        let performed =
+            Performance { server: self, organization: &organization, case, played: &mut played }.perform().await;
         let (differences, findings) = match (performed, &played.account) {
             (Ok(()), Some(account)) => {
                 if wanted.webhooks {
                     self.send().await?;
                 }
-                let findings = self.find(&stage.who, account, case, wanted).await?;
+                let findings = self.find(&organization.who, account, case, wanted).await?;
                 (judge(case, &findings), Some(findings))
             }
             (Ok(()), None) => (Vec::new(), None),
             (Err(refused), _) => (vec![refused.difference()], None),
         };
         let timeline = match &played.account {
-            Some(account) if !differences.is_empty() => describe::timeline(&self.events(&stage.who, account).await?),
+            Some(account) if !differences.is_empty() => {
+                describe::timeline(&self.events(&organization.who, account).await?)
+            }
             _ => Vec::new(),
         };
-        self.clear_stage(&stage, played.product.as_deref()).await?;
-        Ok((Outcome::new(case, differences, timeline), findings))
+        self.clear_organization(&organization, played.product.as_deref()).await?;
+        Ok((CaseOutcome::new(case, differences, timeline), findings))
     }
 }
 
 struct Performance<'a> {
-    world: &'a World,
-    stage: &'a Stage,
+    server: &'a InMemoryServer,
+    organization: &'a CaseOrganization,
     case: &'a Scenario,
     played: &'a mut Played,
 }
@@ -77,13 +84,13 @@ struct Performance<'a> {
 impl Performance<'_> {
     async fn perform(mut self) -> Result<(), Refused> {
         let product = self.make_product().await?;
-        self.hold(&product, self.case.mode == Mode::Migration).await?;
+        self.hold(&product, self.case.mode == ProcessingMode::Migration).await?;
         let customer = self.make_customer().await?;
         let account = self.open_account(&product, customer).await?;
         for event in &self.case.events {
             self.happen(&account, event).await?;
         }
-        if self.case.mode == Mode::Migration {
+        if self.case.mode == ProcessingMode::Migration {
             self.hold(&product, false).await?;
         }
         self.go_to(self.case.ends_at().time).await?;
@@ -91,7 +98,7 @@ impl Performance<'_> {
     }
 
     async fn make_product(&mut self) -> Result<String, Refused> {
-        let (lines, service) = (&self.case.lines.product, &self.world.service);
+        let (lines, service) = (&self.case.lines.product, &self.server.service);
         let what = || "creating the product".to_owned();
         if let Some(id) = self.case.existing_product() {
             let why = format!(
@@ -100,7 +107,7 @@ impl Performance<'_> {
             return Err(Refused { line: lines.whole, what: what(), why });
         }
         let made = match read(&self.case.product) {
-            Ok(form) => service.create_product(&self.stage.who, None, form).await,
+            Ok(form) => service.create_product(&self.organization.who, None, form).await,
             Err(problem) => Err(problem),
         };
         let id = made.and_then(|made| Ok(text_of(&json_of(&made)?, "product_id")));
@@ -111,7 +118,7 @@ impl Performance<'_> {
 
     /// A product may start in migration mode by its own configuration; the case's mode overrides it.
     async fn hold(&self, product: &str, on: bool) -> Result<(), Refused> {
-        let held = self.world.hold(&self.stage.who, product, on).await;
+        let held = self.server.hold(&self.organization.who, product, on).await;
         let what = || format!("turning migration mode {}", if on { "on" } else { "off" });
         held.map_err(|problem| refused(self.case.lines.product.whole, what(), &problem))
     }
@@ -119,7 +126,7 @@ impl Performance<'_> {
     async fn make_customer(&self) -> Result<Option<String>, Refused> {
         let Some(customer) = &self.case.customer else { return Ok(None) };
         let made = match read(customer) {
-            Ok(form) => self.world.service.create_customer(&self.stage.who, None, form).await,
+            Ok(form) => self.server.service.create_customer(&self.organization.who, None, form).await,
             Err(problem) => Err(problem),
         };
         let id = made.and_then(|made| Ok(text_of(&json_of(&made)?, "customer_id")));
@@ -139,7 +146,7 @@ impl Performance<'_> {
             }
         }
         let opened = match read(&body) {
-            Ok(form) => self.world.service.create_account(&self.stage.who, None, form).await,
+            Ok(form) => self.server.service.create_account(&self.organization.who, None, form).await,
             Err(problem) => Err(problem),
         };
         let id = opened.and_then(|opened| Ok(text_of(&json_of(&opened)?, "account_id")));
@@ -150,29 +157,29 @@ impl Performance<'_> {
     }
 
     async fn happen(&self, account: &str, event: &Event) -> Result<(), Refused> {
-        if self.case.mode == Mode::Live {
+        if self.case.mode == ProcessingMode::Live {
             // Submitting an event brings the account up to the clock. A roll submits nothing, so it does that
             // explicitly.
-            self.world.clock.set(event.comes_in_at().time);
-            if event.input.kind == Kind::Roll {
+            self.server.clock.set(event.comes_in_at().time);
+            if event.input.kind == CaseEventKind::Roll {
                 self.go_to(event.comes_in_at().time).await?;
             }
         }
-        let (service, at) = (&self.world.service, &event.effective_at.text);
-        let submitted = submit(service, &self.stage.who, account, &event.input, at).await;
+        let (service, at) = (&self.server.service, &event.effective_at.text);
+        let submitted = submit(service, &self.organization.who, account, &event.input, at).await;
         submitted.map_err(|problem| refused(event.line, describe::event(event), &problem))
     }
 
     async fn go_to(&self, now: daybook_engine::time::Time) -> Result<(), Refused> {
         let what = || "processing due events".to_owned();
-        self.world.go_to(now).await.map_err(|problem| refused(self.case.lines.account.whole, what(), &problem))
+        self.server.go_to(now).await.map_err(|problem| refused(self.case.lines.account.whole, what(), &problem))
     }
 
     /// A release reports inputs that could not be applied; loading them reported no error.
     async fn check_release(&self, product: &str) -> Result<(), Refused> {
         let line = self.case.lines.account.whole;
         let what = || "releasing the loaded events".to_owned();
-        let progress = self.world.service.get_migration_mode(&self.stage.who, product).await;
+        let progress = self.server.service.get_migration_mode(&self.organization.who, product).await;
         let progress = progress.and_then(|progress| json_of(&progress));
         let progress = progress.map_err(|problem| refused(line, what(), &problem))?;
         not_released(self.case, &progress).map_or(Ok(()), Err)
@@ -204,8 +211,8 @@ fn name_of(event: &Event) -> String {
     let target = event.input.target.as_deref().unwrap_or_default();
     match (event.input.body.get("line_item_id").and_then(Value::as_str), event.input.kind) {
         (Some(id), _) => id.to_owned(),
-        (None, Kind::PaymentReversal) => format!("dbk_reversal:{target}"),
-        (None, Kind::FeeWaiver) => format!("dbk_waiver:{target}"),
+        (None, CaseEventKind::PaymentReversal) => format!("dbk_reversal:{target}"),
+        (None, CaseEventKind::FeeWaiver) => format!("dbk_waiver:{target}"),
         (None, _) => target.to_owned(),
     }
 }

@@ -1,7 +1,7 @@
 //! The expectations of a case. Only named fields are compared.
 
-use super::Moment;
-use super::table::{Place, Read, Table};
+use super::CaseMoment;
+use super::table::{ScenarioResult, SourceFile, Table};
 use serde_json::Value;
 use toml::Spanned;
 use toml::de::DeValue;
@@ -14,13 +14,13 @@ pub struct Expect {
     /// Of the account as of a point in time.
     pub account_at: Vec<AccountAt>,
     /// Line items: for each, one item of the account must match.
-    pub line_items: Vec<LineItem>,
+    pub line_items: Vec<ExpectedLineItem>,
     /// How many valid line items there are of a type.
     pub line_item_counts: Vec<LineItemCount>,
     /// Messages that a subscriber must have received.
     pub webhooks: Vec<Webhook>,
     /// Rows of the amortization schedule.
-    pub schedule: Vec<ScheduleRow>,
+    pub schedule: Vec<ExpectedRow>,
 }
 
 impl Expect {
@@ -47,14 +47,14 @@ pub struct AccountAt {
     /// The line it begins at.
     pub line: usize,
     /// The point in time.
-    pub at: Moment,
+    pub at: CaseMoment,
     /// The expected values then.
     pub fields: Vec<Field>,
 }
 
 /// A line item that must exist.
 #[derive(Clone, Debug, PartialEq)]
-pub struct LineItem {
+pub struct ExpectedLineItem {
     /// The line it begins at.
     pub line: usize,
     /// The expected values. Each path is a single name. `effective_on` and `applied_on` are the local dates of
@@ -86,7 +86,7 @@ pub struct Webhook {
 
 /// A row of the amortization schedule.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ScheduleRow {
+pub struct ExpectedRow {
     /// The line it begins at.
     pub line: usize,
     /// Which row, counted from 1.
@@ -144,77 +144,77 @@ const SCHEDULE_FIELDS: &[&str] = &[
 ];
 
 /// Reads `[expect]`.
-pub fn expect(place: Place<'_>, value: &Spanned<DeValue<'_>>) -> Read<Expect> {
-    let mut table = place.table("expect", value)?;
+pub fn expect(source: SourceFile<'_>, value: &Spanned<DeValue<'_>>) -> ScenarioResult<Expect> {
+    let mut table = source.table("expect", value)?;
     let account = match table.take("account") {
-        Some(value) => fields(&place.table("expect.account", value)?, ACCOUNT_FIELDS)?,
+        Some(value) => fields(&source.table("expect.account", value)?, ACCOUNT_FIELDS)?,
         None => Vec::new(),
     };
-    let account_at = each(place, "expect.account_at", table.take("account_at"), account_at)?;
-    let line_items = each(place, "expect.line_item", table.take("line_item"), |table| {
+    let account_at = each(source, "expect.account_at", table.take("account_at"), account_at)?;
+    let line_items = each(source, "expect.line_item", table.take("line_item"), |table| {
         let fields = fields(&table, LINE_ITEM_FIELDS)?;
-        Ok(LineItem { line: table.line(), fields })
+        Ok(ExpectedLineItem { line: table.line(), fields })
     })?;
     let line_item_counts = match table.take("line_item_count") {
-        Some(value) => counts(&place.table("expect.line_item_count", value)?)?,
+        Some(value) => counts(&source.table("expect.line_item_count", value)?)?,
         None => Vec::new(),
     };
-    let webhooks = each(place, "expect.webhook", table.take("webhook"), webhook)?;
-    let schedule = each(place, "expect.schedule", table.take("schedule"), schedule_row)?;
+    let webhooks = each(source, "expect.webhook", table.take("webhook"), webhook)?;
+    let schedule = each(source, "expect.schedule", table.take("schedule"), schedule_row)?;
     table.done()?;
     Ok(Expect { account, account_at, line_items, line_item_counts, webhooks, schedule })
 }
 
 fn each<'t, 'i: 't, 'a, T>(
-    place: Place<'a>,
+    source: SourceFile<'a>,
     name: &str,
     value: Option<&'t Spanned<DeValue<'i>>>,
-    read: impl Fn(Table<'t, 'i, 'a>) -> Read<T>,
-) -> Read<Vec<T>> {
-    place.tables(name, value)?.into_iter().map(read).collect()
+    read: impl Fn(Table<'t, 'i, 'a>) -> ScenarioResult<T>,
+) -> ScenarioResult<Vec<T>> {
+    source.tables(name, value)?.into_iter().map(read).collect()
 }
 
-fn account_at(mut table: Table<'_, '_, '_>) -> Read<AccountAt> {
+fn account_at(mut table: Table<'_, '_, '_>) -> ScenarioResult<AccountAt> {
     let at = table.need("at")?;
-    let at = table.place.moment("at", at)?;
+    let at = table.source.moment("at", at)?;
     Ok(AccountAt { line: table.line(), at, fields: fields(&table, ACCOUNT_FIELDS)? })
 }
 
-fn webhook(mut table: Table<'_, '_, '_>) -> Read<Webhook> {
+fn webhook(mut table: Table<'_, '_, '_>) -> ScenarioResult<Webhook> {
     let event = table.need("event")?;
-    let event = table.place.text("event", event)?;
-    let count = table.take("count").map(|value| table.place.count("count", value)).transpose()?;
+    let event = table.source.text("event", event)?;
+    let count = table.take("count").map(|value| table.source.count("count", value)).transpose()?;
     table.done()?;
     Ok(Webhook { line: table.line(), event, count })
 }
 
-fn schedule_row(mut table: Table<'_, '_, '_>) -> Read<ScheduleRow> {
+fn schedule_row(mut table: Table<'_, '_, '_>) -> ScenarioResult<ExpectedRow> {
     let value = table.need("row")?;
-    let row = table.place.count("row", value)?;
+    let row = table.source.count("row", value)?;
     if row == 0 {
-        return Err(table.place.error(value.span(), "row must be 1 or more: the first row is row 1"));
+        return Err(table.source.error(value.span(), "row must be 1 or more: the first row is row 1"));
     }
-    Ok(ScheduleRow { line: table.line(), row, fields: fields(&table, SCHEDULE_FIELDS)? })
+    Ok(ExpectedRow { line: table.line(), row, fields: fields(&table, SCHEDULE_FIELDS)? })
 }
 
-fn counts(table: &Table<'_, '_, '_>) -> Read<Vec<LineItemCount>> {
+fn counts(table: &Table<'_, '_, '_>) -> ScenarioResult<Vec<LineItemCount>> {
     let count = |(key, value): (&Spanned<std::borrow::Cow<'_, str>>, &Spanned<DeValue<'_>>)| {
         let line_item_type = key.get_ref().to_string();
-        let count = table.place.count(&line_item_type, value)?;
-        Ok(LineItemCount { line: table.place.line(&key.span()), line_item_type, count })
+        let count = table.source.count(&line_item_type, value)?;
+        Ok(LineItemCount { line: table.source.line(&key.span()), line_item_type, count })
     };
     table.rest().into_iter().map(count).collect()
 }
 
 /// The expected fields of a table, without the keys already taken. At least one is required: an empty expectation is a
 /// mistake.
-fn fields(table: &Table<'_, '_, '_>, known: &[&str]) -> Read<Vec<Field>> {
+fn fields(table: &Table<'_, '_, '_>, known: &[&str]) -> ScenarioResult<Vec<Field>> {
     let mut found = Vec::new();
     for (key, value) in table.rest() {
         if !known.contains(&key.get_ref().as_ref()) {
             return Err(table.unknown(key, known));
         }
-        leaves(table.place, vec![key.get_ref().to_string()], value, &mut found)?;
+        leaves(table.source, vec![key.get_ref().to_string()], value, &mut found)?;
     }
     if found.is_empty() {
         return Err(table.error(format!("{} must have at least one field", table.name)));
@@ -224,16 +224,21 @@ fn fields(table: &Table<'_, '_, '_>, known: &[&str]) -> Read<Vec<Field>> {
 }
 
 /// Adds one field for each value inside, so that each is compared and shown separately.
-fn leaves(place: Place<'_>, path: Vec<String>, value: &Spanned<DeValue<'_>>, found: &mut Vec<Field>) -> Read<()> {
+fn leaves(
+    source: SourceFile<'_>,
+    path: Vec<String>,
+    value: &Spanned<DeValue<'_>>,
+    found: &mut Vec<Field>,
+) -> ScenarioResult<()> {
     if let DeValue::Table(fields) = value.get_ref() {
         for (key, value) in fields {
             let mut path = path.clone();
             path.push(key.get_ref().to_string());
-            leaves(place, path, value, found)?;
+            leaves(source, path, value, found)?;
         }
         return Ok(());
     }
-    let value_json = place.json(&path.join("."), value)?;
-    found.push(Field { line: place.line(&value.span()), path, value: value_json });
+    let value_json = source.json(&path.join("."), value)?;
+    found.push(Field { line: source.line(&value.span()), path, value: value_json });
     Ok(())
 }

@@ -12,8 +12,8 @@ mod expect;
 mod read;
 mod table;
 
-pub use events::{Event, Input, Kind};
-pub use expect::{AccountAt, Expect, Field, LineItem, LineItemCount, ScheduleRow, Webhook};
+pub use events::{CaseEventKind, Event, EventInput};
+pub use expect::{AccountAt, Expect, ExpectedLineItem, ExpectedRow, Field, LineItemCount, Webhook};
 pub use read::{parse, read_file, read_folder};
 
 use daybook_engine::time::Time;
@@ -30,7 +30,7 @@ pub struct Scenario {
     /// The case's title.
     pub title: String,
     /// How its events are processed.
-    pub mode: Mode,
+    pub mode: ProcessingMode,
     /// The body of `POST /products`.
     pub product: Value,
     /// The body of `POST /customers`, if the case has one.
@@ -38,7 +38,7 @@ pub struct Scenario {
     /// The body of `POST /accounts`, without the product's id.
     pub account: Value,
     /// When the account takes effect.
-    pub account_effective_at: Moment,
+    pub account_effective_at: CaseMoment,
     /// The events, in the order in which they are recorded.
     pub events: Vec<Event>,
     /// The expectations.
@@ -84,7 +84,7 @@ impl Scenario {
     }
 
     /// When the case ends: its last event or roll.
-    pub fn ends_at(&self) -> &Moment {
+    pub fn ends_at(&self) -> &CaseMoment {
         let last = self.events.iter().flat_map(|event| [Some(&event.effective_at), event.recorded_at.as_ref()]);
         last.flatten()
             .chain([&self.account_effective_at])
@@ -95,7 +95,7 @@ impl Scenario {
 
 /// How a case's events are processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum ProcessingMode {
     /// All are loaded while the product is in migration mode, and then released.
     Migration,
     /// Each is processed when it happens.
@@ -104,7 +104,7 @@ pub enum Mode {
 
 /// A point in time, with its original text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Moment {
+pub struct CaseMoment {
     /// As written: `2025-01-15T00:00:00-05:00`.
     pub text: String,
     /// As parsed.

@@ -2,8 +2,8 @@
 
 use super::events::event;
 use super::expect::expect;
-use super::table::{Place, Read, Table};
-use super::{Lines, Mode, PartLines, Scenario, ScenarioError};
+use super::table::{ScenarioResult, SourceFile, Table};
+use super::{Lines, PartLines, ProcessingMode, Scenario, ScenarioError};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -34,80 +34,80 @@ fn unreadable(path: &Path, error: &io::Error) -> ScenarioError {
 
 /// Parses a file's text.
 pub fn parse(file: &Path, text: &str) -> Result<Scenario, ScenarioError> {
-    let place = Place { file, text };
+    let source = SourceFile { file, text };
     let fields = DeTable::parse(text).map_err(|error| {
-        place.error(error.span().unwrap_or_default(), format!("is not valid TOML: {}", error.message().trim()))
+        source.error(error.span().unwrap_or_default(), format!("is not valid TOML: {}", error.message().trim()))
     })?;
-    scenario(place, Table::root(place, fields.get_ref()))
+    scenario(source, Table::root(source, fields.get_ref()))
 }
 
-fn scenario(place: Place<'_>, mut root: Table<'_, '_, '_>) -> Read<Scenario> {
-    let title = place.text("title", root.need("title")?)?;
-    let mode = mode(place, &mut root)?;
-    let product = body(place, "product", root.need("product")?)?;
-    let customer = root.take("customer").map(|value| body(place, "customer", value)).transpose()?;
-    let account = body(place, "account", root.need("account")?)?;
-    let lines_of = |part: &str| root.fields.get(part).map(|value| part_lines(place, value)).unwrap_or_default();
+fn scenario(source: SourceFile<'_>, mut root: Table<'_, '_, '_>) -> ScenarioResult<Scenario> {
+    let title = source.text("title", root.need("title")?)?;
+    let mode = mode(source, &mut root)?;
+    let product = body(source, "product", root.need("product")?)?;
+    let customer = root.take("customer").map(|value| body(source, "customer", value)).transpose()?;
+    let account = body(source, "account", root.need("account")?)?;
+    let lines_of = |part: &str| root.fields.get(part).map(|value| part_lines(source, value)).unwrap_or_default();
     let lines = Lines { product: lines_of("product"), customer: lines_of("customer"), account: lines_of("account") };
-    let opening = place.table("account", root.need("account")?)?.need("effective_at")?;
-    let account_effective_at = place.moment("account.effective_at", opening)?;
-    let tables = place.tables("event", root.take("event"))?;
-    let mut events = tables.into_iter().map(event).collect::<Read<Vec<_>>>()?;
+    let opening = source.table("account", root.need("account")?)?.need("effective_at")?;
+    let account_effective_at = source.moment("account.effective_at", opening)?;
+    let tables = source.tables("event", root.take("event"))?;
+    let mut events = tables.into_iter().map(event).collect::<ScenarioResult<Vec<_>>>()?;
     for event in &events {
         let problem = if event.effective_at.time < account_effective_at.time {
             "an event's effective_at must not be before the account's"
-        } else if mode == Mode::Migration && event.recorded_at.is_some() {
+        } else if mode == ProcessingMode::Migration && event.recorded_at.is_some() {
             "recorded_at is for live cases; in migration mode, every event applies at its effective_at"
         } else {
             continue;
         };
-        let (file, line) = (place.file.to_owned(), event.line);
+        let (file, line) = (source.file.to_owned(), event.line);
         return Err(ScenarioError { file, line, column: 1, message: problem.to_owned() });
     }
-    if mode == Mode::Live {
+    if mode == ProcessingMode::Live {
         // Stable: events recorded at the same time keep the order of the file.
         events.sort_by_key(|event| event.comes_in_at().time);
     }
-    let expect = root.take("expect").map(|value| expect(place, value)).transpose()?.unwrap_or_default();
+    let expect = root.take("expect").map(|value| expect(source, value)).transpose()?.unwrap_or_default();
     root.done()?;
-    let file = place.file.to_owned();
+    let file = source.file.to_owned();
     Ok(Scenario { file, title, mode, product, customer, account, account_effective_at, events, expect, lines })
 }
 
-fn mode(place: Place<'_>, root: &mut Table<'_, '_, '_>) -> Read<Mode> {
+fn mode(source: SourceFile<'_>, root: &mut Table<'_, '_, '_>) -> ScenarioResult<ProcessingMode> {
     let value = root.need("mode")?;
-    match place.text("mode", value)?.as_str() {
-        "migration" => Ok(Mode::Migration),
-        "live" => Ok(Mode::Live),
-        other => Err(place.error(value.span(), format!("mode must be \"migration\" or \"live\", not {other:?}"))),
+    match source.text("mode", value)?.as_str() {
+        "migration" => Ok(ProcessingMode::Migration),
+        "live" => Ok(ProcessingMode::Live),
+        other => Err(source.error(value.span(), format!("mode must be \"migration\" or \"live\", not {other:?}"))),
     }
 }
 
-fn part_lines(place: Place<'_>, value: &Spanned<DeValue<'_>>) -> PartLines {
-    let mut lines = PartLines { whole: place.line(&value.span()), fields: BTreeMap::new() };
-    note_lines(place, "", value.get_ref(), &mut lines.fields);
+fn part_lines(source: SourceFile<'_>, value: &Spanned<DeValue<'_>>) -> PartLines {
+    let mut lines = PartLines { whole: source.line(&value.span()), fields: BTreeMap::new() };
+    note_lines(source, "", value.get_ref(), &mut lines.fields);
     lines
 }
 
 /// Records the line of each field, at any depth.
-fn note_lines(place: Place<'_>, path: &str, value: &DeValue<'_>, lines: &mut BTreeMap<String, usize>) {
+fn note_lines(source: SourceFile<'_>, path: &str, value: &DeValue<'_>, lines: &mut BTreeMap<String, usize>) {
     if let Some(table) = value.as_table() {
         for (key, value) in table {
             let dot = if path.is_empty() { "" } else { "." };
             let path = format!("{path}{dot}{}", key.get_ref());
-            note_lines(place, &path, value.get_ref(), lines);
-            lines.insert(path, place.line(&key.span()));
+            note_lines(source, &path, value.get_ref(), lines);
+            lines.insert(path, source.line(&key.span()));
         }
     }
     for (index, value) in value.as_array().into_iter().flatten().enumerate() {
         let path = format!("{path}[{index}]");
-        note_lines(place, &path, value.get_ref(), lines);
-        lines.insert(path, place.line(&value.span()));
+        note_lines(source, &path, value.get_ref(), lines);
+        lines.insert(path, source.line(&value.span()));
     }
 }
 
 /// The body of a request, which the API validates.
-fn body(place: Place<'_>, name: &str, value: &Spanned<DeValue<'_>>) -> Read<Value> {
-    place.table(name, value)?;
-    place.json(name, value)
+fn body(source: SourceFile<'_>, name: &str, value: &Spanned<DeValue<'_>>) -> ScenarioResult<Value> {
+    source.table(name, value)?;
+    source.json(name, value)
 }

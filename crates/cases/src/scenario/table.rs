@@ -1,6 +1,6 @@
 //! Reads tables of a file strictly, with positions.
 
-use super::{Moment, ScenarioError};
+use super::{CaseMoment, ScenarioError};
 use crate::suggest::suggest;
 use daybook_engine::terms::{EARLIEST, LATEST};
 use daybook_engine::time::Time;
@@ -15,14 +15,14 @@ const EXACT_DIGITS: usize = 15;
 
 /// A file's name and text, for error positions.
 #[derive(Clone, Copy)]
-pub struct Place<'a> {
+pub struct SourceFile<'a> {
     pub file: &'a Path,
     pub text: &'a str,
 }
 
-pub type Read<T> = Result<T, ScenarioError>;
+pub type ScenarioResult<T> = Result<T, ScenarioError>;
 
-impl<'a> Place<'a> {
+impl<'a> SourceFile<'a> {
     pub fn error(&self, span: Range<usize>, message: impl Into<String>) -> ScenarioError {
         let before = self.text.get(..span.start).unwrap_or(self.text);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -42,29 +42,33 @@ impl<'a> Place<'a> {
         self.error(value.span(), format!("{name} must be {expected}, not {}", described(value.get_ref())))
     }
 
-    pub fn table<'t, 'i>(&self, name: &str, value: &'t Spanned<DeValue<'i>>) -> Read<Table<'t, 'i, 'a>> {
+    pub fn table<'t, 'i>(&self, name: &str, value: &'t Spanned<DeValue<'i>>) -> ScenarioResult<Table<'t, 'i, 'a>> {
         let fields = value.get_ref().as_table().ok_or_else(|| self.wrong(name, "a table", value))?;
-        Ok(Table { place: *self, name: name.to_owned(), fields, span: value.span(), known: Vec::new() })
+        Ok(Table { source: *self, name: name.to_owned(), fields, span: value.span(), known: Vec::new() })
     }
 
     /// Each table of a list, `[[name]]` in the file.
-    pub fn tables<'t, 'i>(&self, name: &str, value: Option<&'t Spanned<DeValue<'i>>>) -> Read<Vec<Table<'t, 'i, 'a>>> {
+    pub fn tables<'t, 'i>(
+        &self,
+        name: &str,
+        value: Option<&'t Spanned<DeValue<'i>>>,
+    ) -> ScenarioResult<Vec<Table<'t, 'i, 'a>>> {
         let Some(value) = value else { return Ok(Vec::new()) };
         let list = value.get_ref().as_array();
         let list = list.ok_or_else(|| self.wrong(name, &format!("a list of tables, each headed [[{name}]]"), value))?;
         list.iter().map(|value| self.table(name, value)).collect()
     }
 
-    pub fn text(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Read<String> {
+    pub fn text(&self, name: &str, value: &Spanned<DeValue<'_>>) -> ScenarioResult<String> {
         value.get_ref().as_str().map(str::to_owned).ok_or_else(|| self.wrong(name, "text", value))
     }
 
-    pub fn count(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Read<u64> {
+    pub fn count(&self, name: &str, value: &Spanned<DeValue<'_>>) -> ScenarioResult<u64> {
         let number = value.get_ref().as_integer().and_then(whole).and_then(|number| u64::try_from(number).ok());
         number.ok_or_else(|| self.wrong(name, "a whole number, 0 or more", value))
     }
 
-    pub fn moment(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Read<Moment> {
+    pub fn moment(&self, name: &str, value: &Spanned<DeValue<'_>>) -> ScenarioResult<CaseMoment> {
         let text = match value.get_ref() {
             DeValue::Datetime(datetime) => datetime.to_string(),
             DeValue::String(text) => text.to_string(),
@@ -77,11 +81,11 @@ impl<'a> Place<'a> {
         if !(first..=last).contains(&year) {
             return Err(self.wrong(name, &format!("a time in the years {first} to {last}"), value));
         }
-        Ok(Moment { text, time })
+        Ok(CaseMoment { text, time })
     }
 
     /// A value as JSON for the API.
-    pub fn json(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Read<Value> {
+    pub fn json(&self, name: &str, value: &Spanned<DeValue<'_>>) -> ScenarioResult<Value> {
         Ok(match value.get_ref() {
             DeValue::String(text) => Value::from(text.as_ref()),
             DeValue::Boolean(value) => Value::from(*value),
@@ -94,18 +98,18 @@ impl<'a> Place<'a> {
                 Value::Number(decimal(number).ok_or_else(|| self.wrong(name, expected, value))?)
             }
             DeValue::Array(values) => {
-                Value::Array(values.iter().map(|value| self.json(name, value)).collect::<Read<_>>()?)
+                Value::Array(values.iter().map(|value| self.json(name, value)).collect::<ScenarioResult<_>>()?)
             }
             DeValue::Table(fields) => self.json_fields(name, fields)?,
         })
     }
 
-    fn json_fields(&self, name: &str, fields: &DeTable<'_>) -> Read<Value> {
+    fn json_fields(&self, name: &str, fields: &DeTable<'_>) -> ScenarioResult<Value> {
         let field = |(key, value): (&Spanned<_>, &Spanned<_>)| {
             let key: &std::borrow::Cow<'_, str> = key.get_ref();
             Ok((key.to_string(), self.json(&format!("{name}.{key}"), value)?))
         };
-        Ok(Value::Object(fields.iter().map(field).collect::<Read<Map<_, _>>>()?))
+        Ok(Value::Object(fields.iter().map(field).collect::<ScenarioResult<Map<_, _>>>()?))
     }
 }
 
@@ -137,7 +141,7 @@ fn decimal(number: &DeFloat<'_>) -> Option<Number> {
 
 /// A table whose keys are taken by name; a key that is never taken is an error.
 pub struct Table<'t, 'i, 'a> {
-    pub place: Place<'a>,
+    pub source: SourceFile<'a>,
     pub name: String,
     pub fields: &'t DeTable<'i>,
     span: Range<usize>,
@@ -146,13 +150,13 @@ pub struct Table<'t, 'i, 'a> {
 
 impl<'t, 'i, 'a> Table<'t, 'i, 'a> {
     /// A whole file.
-    pub fn root(place: Place<'a>, fields: &'t DeTable<'i>) -> Table<'t, 'i, 'a> {
-        Table { place, name: "the file".to_owned(), fields, span: 0..0, known: Vec::new() }
+    pub fn root(source: SourceFile<'a>, fields: &'t DeTable<'i>) -> Table<'t, 'i, 'a> {
+        Table { source, name: "the file".to_owned(), fields, span: 0..0, known: Vec::new() }
     }
 
     /// The line it begins at.
     pub fn line(&self) -> usize {
-        self.place.line(&self.span)
+        self.source.line(&self.span)
     }
 
     /// Takes an optional key.
@@ -164,7 +168,7 @@ impl<'t, 'i, 'a> Table<'t, 'i, 'a> {
     }
 
     /// Takes a required key.
-    pub fn need(&mut self, key: &'static str) -> Read<&'t Spanned<DeValue<'i>>> {
+    pub fn need(&mut self, key: &'static str) -> ScenarioResult<&'t Spanned<DeValue<'i>>> {
         self.take(key).ok_or_else(|| self.lacks(key))
     }
 
@@ -173,7 +177,7 @@ impl<'t, 'i, 'a> Table<'t, 'i, 'a> {
         let is_meant =
             |(given, _): &(&Spanned<std::borrow::Cow<'_, str>>, _)| suggest(given.get_ref(), [key]).is_some();
         match self.rest().into_iter().find(is_meant) {
-            Some((given, _)) => self.place.error(
+            Some((given, _)) => self.source.error(
                 given.span(),
                 format!("{} must have {key}; is {} a misspelling of it?", self.name, given.get_ref()),
             ),
@@ -190,7 +194,7 @@ impl<'t, 'i, 'a> Table<'t, 'i, 'a> {
     }
 
     /// Refuses keys that were not taken.
-    pub fn done(&self) -> Read<()> {
+    pub fn done(&self) -> ScenarioResult<()> {
         match self.rest().first() {
             None => Ok(()),
             Some((key, _)) => Err(self.unknown(key, &self.known)),
@@ -202,10 +206,10 @@ impl<'t, 'i, 'a> Table<'t, 'i, 'a> {
         let near = suggest(key.get_ref(), known.iter().copied());
         let near = near.map_or(String::new(), |near| format!(" (did you mean {near}?)"));
         let message = format!("unknown key {} in {}{near}; known keys: {}", key.get_ref(), self.name, known.join(", "));
-        self.place.error(key.span(), message)
+        self.source.error(key.span(), message)
     }
 
     pub fn error(&self, message: String) -> ScenarioError {
-        self.place.error(self.span.clone(), message)
+        self.source.error(self.span.clone(), message)
     }
 }

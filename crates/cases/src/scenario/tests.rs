@@ -65,13 +65,17 @@ fn error_after(change: &str, to: &str) -> String {
 #[test]
 fn a_file_is_read_in_full() {
     let case = parse_text(GOOD).expect("a good file");
-    assert_eq!((case.title.as_str(), case.mode), ("Two payments", Mode::Live));
+    assert_eq!((case.title.as_str(), case.mode), ("Two payments", ProcessingMode::Live));
     assert_eq!(case.customer, Some(json!({ "name_first": "Ana" })));
     assert_eq!(case.account["summary"]["initial_principal_cents"], 120_000);
     assert_eq!(case.account_effective_at.text, "2025-01-15T00:00:00-05:00");
 
-    let kinds: Vec<Kind> = case.events.iter().map(|event| event.input.kind).collect();
-    assert_eq!(kinds, [Kind::PaymentReversal, Kind::Payment, Kind::Roll], "in the order in which they come in");
+    let kinds: Vec<CaseEventKind> = case.events.iter().map(|event| event.input.kind).collect();
+    assert_eq!(
+        kinds,
+        [CaseEventKind::PaymentReversal, CaseEventKind::Payment, CaseEventKind::Roll],
+        "in the order in which they come in"
+    );
     let [reversal, payment, roll] = case.events.as_slice() else { panic!("three events") };
     assert_eq!(reversal.input.target.as_deref(), Some("p1"));
     assert_eq!(json!(reversal.input.body), json!({ "external_fields": [{ "key": "a", "value": "b" }] }));

@@ -1,7 +1,7 @@
 //! A case written from an account can be read, and passes.
 
 use crate::support::case;
-use daybook_cases::scenario::Mode;
+use daybook_cases::scenario::ProcessingMode;
 use daybook_cases::submit::{read, submit};
 use daybook_cases::{Scenario, builtin, from_account, run};
 use daybook_clock::Manual;
@@ -47,7 +47,7 @@ impl Server {
 
     /// Plays the case up to the release of held events; returns product and account.
     async fn load(&self, case: &Scenario) -> (String, String) {
-        let holds = case.mode == Mode::Migration;
+        let holds = case.mode == ProcessingMode::Migration;
         self.clock.set(if holds { case.ends_at().time } else { case.account_effective_at.time });
         let product = read(&case.product).expect("a product");
         let product = self.service.create_product(&self.who, None, product).await.expect("it is made");

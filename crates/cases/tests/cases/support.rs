@@ -1,6 +1,6 @@
 //! Cases by name, and changes to them.
 
-use daybook_cases::{Outcome, Scenario, builtin, parse, run};
+use daybook_cases::{CaseOutcome, Scenario, builtin, parse, run};
 use std::path::Path;
 
 /// The folder of the built-in cases.
@@ -18,7 +18,7 @@ pub fn text_of(file: &str) -> &'static str {
 }
 
 /// A built-in case after a change, and its outcome.
-pub async fn changed(file: &str, change: &str, to: &str) -> (String, Outcome) {
+pub async fn changed(file: &str, change: &str, to: &str) -> (String, CaseOutcome) {
     let text = text_of(file);
     assert!(text.contains(change), "nothing to change: {change}");
     let text = text.replacen(change, to, 1);

@@ -2,7 +2,7 @@
 //! so a new form without a record fails this test. Also tests the page that shows the trail.
 
 use crate::account::{confirmation, hidden};
-use crate::world::{Answer, PASSWORD, SCRIPT, World, assert_harmless, encoded, form_of, json_of};
+use crate::setup::{Answer, ConsoleSetup, PASSWORD, SCRIPT, assert_harmless, encoded, form_of, json_of};
 use axum::body::Body;
 use axum::http::Request;
 use daybook_console::routes;
@@ -27,7 +27,7 @@ const CHANGES_NOTHING: [&str; 8] = [
 
 /// A console whose forms are submitted.
 struct Tried {
-    world: World,
+    setup: ConsoleSetup,
     routes: BTreeSet<&'static str>,
 }
 
@@ -35,14 +35,14 @@ impl Tried {
     async fn records(&self) -> Vec<Value> {
         let longest = Paging { limit: 200, ..Paging::default() };
         let page =
-            json_of(self.world.service.list_audit_records(&self.world.who, longest, AuditQuery::default()).await);
+            json_of(self.setup.service.list_audit_records(&self.setup.who, longest, AuditQuery::default()).await);
         page["results"].as_array().expect("a list").clone()
     }
 
     /// Submits a form, which must succeed and leave one record.
     async fn sends(&mut self, route: &'static str, action: &str, path: &str, fields: &[(&str, &str)]) -> Answer {
         let before = self.records().await.len();
-        let answer = self.world.post(path, fields).await;
+        let answer = self.setup.post(path, fields).await;
         assert!(matches!(answer.status, 200 | 303), "{route}: {} {}", answer.status, answer.body);
         self.left(route, action, before).await;
         answer
@@ -65,7 +65,7 @@ impl Tried {
 
     /// Submits a form without a session.
     async fn at_the_door(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
-        let page = self.world.send(Request::get(path).body(Body::empty()).expect("a request")).await;
+        let page = self.setup.send(Request::get(path).body(Body::empty()).expect("a request")).await;
         let cookie = page.header("set-cookie").split(';').next().expect("a cookie").to_owned();
         let token = page.body.split("name=\"csrf\" value=\"").nth(1).and_then(|rest| rest.split('"').next());
         let fields = [&[("csrf", token.expect("a token"))], fields].concat();
@@ -74,14 +74,14 @@ impl Tried {
             .header("sec-fetch-site", "same-origin")
             .header("content-type", "application/x-www-form-urlencoded")
             .body(Body::from(encoded(&fields)));
-        self.world.send(request.expect("a request")).await
+        self.setup.send(request.expect("a request")).await
     }
 }
 
 #[tokio::test]
 async fn every_form_that_changes_something_leaves_one_record() {
     let receiver = Receiver::start(Behaviour::status(200));
-    let mut tried = Tried { world: World::sending().await, routes: BTreeSet::new() };
+    let mut tried = Tried { setup: ConsoleSetup::sending().await, routes: BTreeSet::new() };
     let product = [
         ("product_id", "auto-36"),
         ("product_overview.product_name", "Auto 36"),
@@ -93,8 +93,8 @@ async fn every_form_that_changes_something_leaves_one_record() {
     let migration = "/console/products/auto-36/migration";
     tried.sends("/console/products/{product_id}/migration", "set_migration_mode", migration, &[("to", "on")]).await;
     let off = json!({"migration_mode": false});
-    json_of(tried.world.service.set_migration_mode(&tried.world.who, None, "auto-36", form_of(&off)).await);
-    tried.world.settle().await;
+    json_of(tried.setup.service.set_migration_mode(&tried.setup.who, None, "auto-36", form_of(&off)).await);
+    tried.setup.settle().await;
     let account = [
         ("product_id", "auto-36"),
         ("account_id", "a9"),
@@ -103,21 +103,21 @@ async fn every_form_that_changes_something_leaves_one_record() {
     ];
     tried.sends("/console/accounts/new", "create_account", "/console/accounts/new", &account).await;
     let pay = "/console/accounts/a9/do/payment";
-    let page = confirmation(&tried.world, pay, &[("original_amount_cents", "10.00"), ("line_item_id", "p1")]).await;
+    let page = confirmation(&tried.setup, pay, &[("original_amount_cents", "10.00"), ("line_item_id", "p1")]).await;
     tried.sends_page("/console/accounts/{id}/do/{what}", "record_payment", pay, &page).await;
     let roll = "/console/accounts/a9/roll";
-    let page = confirmation(&tried.world, roll, &[("effective_at", "2025-04-20T00:00:00")]).await;
+    let page = confirmation(&tried.setup, roll, &[("effective_at", "2025-04-20T00:00:00")]).await;
     tried.sends_page("/console/accounts/{id}/roll", "roll_account", roll, &page).await;
     let customer = [("customer_id", "bo"), ("name_first", "Bo"), ("customer_type", "person")];
     tried.sends("/console/customers/new", "create_customer", "/console/customers/new", &customer).await;
     let edit = "/console/customers/bo/edit";
-    let page = tried.world.get(edit).await.page();
+    let page = tried.setup.get(edit).await.page();
     let shown = hidden(&page).into_iter().find(|(name, _)| name == "shown").expect("a mark").1;
     let changed = [("shown", &*shown), ("name_first", "Bo"), ("name_last", "Day"), ("customer_type", "person")];
     tried.sends("/console/customers/{customer_id}/edit", "update_customer", edit, &changed).await;
 
     tried.sends("/console/webhooks/test", "send_test_event", "/console/webhooks/test", &[]).await;
-    let uuid = tried.world.subscribe(&receiver.url(), &[]).await;
+    let uuid = tried.setup.subscribe(&receiver.url(), &[]).await;
     let pause = format!("/console/webhooks/subscriptions/{uuid}/pause");
     let resume = format!("/console/webhooks/subscriptions/{uuid}/resume");
     let subscription = |what: &str| match what {
@@ -125,9 +125,9 @@ async fn every_form_that_changes_something_leaves_one_record() {
         _ => "/console/webhooks/subscriptions/{webhook_uuid}/resume",
     };
     tried.sends(subscription("pause"), "unsubscribe", &pause, &[("once", "1")]).await;
-    tried.world.announce("zoe").await;
+    tried.setup.announce("zoe").await;
     tried.sends(subscription("resume"), "resubscribe", &resume, &[("once", "2")]).await;
-    let message = tried.world.message_about("zoe").await;
+    let message = tried.setup.message_about("zoe").await;
     let again = format!("/console/webhooks/messages/{message}/send/{uuid}");
     let route = "/console/webhooks/messages/{event_id}/send/{webhook_uuid}";
     tried.sends(route, "resend_message", &again, &[]).await;
@@ -143,7 +143,7 @@ async fn every_form_that_changes_something_leaves_one_record() {
     let url = [("webhook_url", &*receiver.url())];
     tried.sends("/console/keys/webhook-url", "save_webhook_url", "/console/keys/webhook-url", &url).await;
     let rotate = "/console/keys/hmac/rotate";
-    let page = tried.world.get(rotate).await.page();
+    let page = tried.setup.get(rotate).await.page();
     tried.sends_page(rotate, "rotate_hmac_key", rotate, &page).await;
 
     let invite = "/console/people/invite";
@@ -166,7 +166,7 @@ async fn every_form_that_changes_something_leaves_one_record() {
         .sends("/console/people/{person_id}/{change}", "disable_person", &format!("/console/people/{ben}/disable"), &[])
         .await;
     tried.sends(invite, "invite", invite, &[("role", "READ_ONLY")]).await;
-    let page = tried.world.get("/console/people").await.page();
+    let page = tried.setup.get("/console/people").await.page();
     let link = page.split("name=\"link\" value=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("a link");
     let withdraw = "/console/people/links/withdraw";
     tried.sends(withdraw, "withdraw_invitation", withdraw, &[("link", link)]).await;
@@ -174,11 +174,11 @@ async fn every_form_that_changes_something_leaves_one_record() {
     let password = [("old_password", PASSWORD), ("new_password", new), ("again", new)];
     let own = "/console/people/me/password";
     tried.sends(own, "change_password", own, &password).await;
-    let admin = tried.world.seen_by(Role::Admin).await;
+    let admin = tried.setup.seen_by(Role::Admin).await;
     let before = tried.records().await.len();
     assert_eq!(admin.post("/console/people/me/sessions", &[]).await.status, 303);
     tried.left("/console/people/me/sessions", "end_sessions", before).await;
-    let leaving = tried.world.seen_by(Role::Servicing).await;
+    let leaving = tried.setup.seen_by(Role::Servicing).await;
     let before = tried.records().await.len();
     assert_eq!(leaving.post("/console/sign-out", &[]).await.status, 303);
     tried.left("/console/sign-out", "sign_out", before).await;
@@ -190,24 +190,24 @@ async fn every_form_that_changes_something_leaves_one_record() {
 
 #[tokio::test]
 async fn the_page_shows_who_did_what_and_what_was_refused() {
-    let world = World::filled().await;
-    world.pay("a1", "p1", "2025-03-01T09:00:00-05:00", 1_234).await;
-    let tried = Tried { world: world.clone(), routes: BTreeSet::new() };
+    let setup = ConsoleSetup::filled().await;
+    setup.pay("a1", "p1", "2025-03-01T09:00:00-05:00", 1_234).await;
+    let tried = Tried { setup: setup.clone(), routes: BTreeSet::new() };
     let guess = [("email", SCRIPT), ("password", "a wrong guess")];
     assert_eq!(tried.at_the_door("/console/sign-in", &guess).await.status, 422);
-    let page = world.get("/console/audit").await.page();
+    let page = setup.get("/console/audit").await.page();
     assert_harmless(&page);
-    for words in ["Record payment", "<a href=\"/console/accounts/a1\">a1</a>", "1234", &world.who.client_id, ">Ada</a>"]
+    for words in ["Record payment", "<a href=\"/console/accounts/a1\">a1</a>", "1234", &setup.who.client_id, ">Ada</a>"]
     {
         assert!(page.contains(words), "{words}: {page}");
     }
-    let page = world.get("/console/audit?action=Create+customer&subject_id=mallory").await.page();
+    let page = setup.get("/console/audit?action=Create+customer&subject_id=mallory").await.page();
     assert!(page.contains("mallory") && !page.contains("Record payment"), "{page}");
-    let csv = world.get("/console/audit?format=csv&action=record_payment").await.page();
+    let csv = setup.get("/console/audit?format=csv&action=record_payment").await.page();
     assert_eq!(csv.lines().count(), 2, "{csv}");
-    let wrong = world.get("/console/audit?since=soon").await;
+    let wrong = setup.get("/console/audit?since=soon").await;
     assert!(wrong.status == 422 && wrong.body.contains("since must be a date"), "{}", wrong.body);
-    let reader = world.seen_by(Role::Servicing).await;
+    let reader = setup.seen_by(Role::Servicing).await;
     assert_eq!(reader.get("/console/audit").await.status, 403);
     assert!(!reader.get("/console").await.page().contains("Audit trail"));
 }
@@ -215,28 +215,28 @@ async fn the_page_shows_who_did_what_and_what_was_refused() {
 /// The page says that a search goes on, and leads to what it finds.
 #[tokio::test]
 async fn a_long_search_goes_on_page_by_page() {
-    let world = World::filled().await;
-    world.pay("a1", "p1", "2025-03-01T09:00:00-05:00", 1_234).await;
+    let setup = ConsoleSetup::filled().await;
+    setup.pay("a1", "p1", "2025-03-01T09:00:00-05:00", 1_234).await;
     for number in 0..14 {
-        world.customer(&json!({"customer_id": format!("c{number}"), "name_last": "L"})).await;
+        setup.customer(&json!({"customer_id": format!("c{number}"), "name_last": "L"})).await;
     }
     // Ten searches for a page, of one record each.
-    let service = world.service.clone().examining_audit_records(1);
-    let world = world.over(service);
-    let page = world.get("/console/audit?action=record_payment").await.page();
+    let service = setup.service.clone().examining_audit_records(1);
+    let setup = setup.over(service);
+    let page = setup.get("/console/audit?action=record_payment").await.page();
     assert!(page.contains("No match so far") && !page.contains("1234"), "{page}");
     let next = |page: &str| {
         let link = page.split("rel=\"next\" href=\"").nth(1).and_then(|rest| rest.split('"').next());
         link.map(|link| link.replace("&#38;", "&").replace("&amp;", "&"))
     };
-    let page = world.get(&next(&page).expect("a link")).await.page();
+    let page = setup.get(&next(&page).expect("a link")).await.page();
     assert!(page.contains("Record payment") && page.contains("1234"), "{page}");
     let mut page = page;
     while let Some(link) = next(&page) {
-        page = world.get(&link).await.page();
+        page = setup.get(&link).await.page();
     }
     assert!(page.contains("No records match") && page.contains("The latest"), "{page}");
-    let csv = world.get("/console/audit?format=csv&action=record_payment").await.page();
+    let csv = setup.get("/console/audit?format=csv&action=record_payment").await.page();
     assert_eq!(csv.lines().count(), 2, "{csv}");
 }
 
@@ -244,18 +244,18 @@ async fn a_long_search_goes_on_page_by_page() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_page_uses_the_share_of_its_organization() {
     for address in ["sqlite::memory:".to_owned(), daybook_testkit::postgres::Server::shared().database()] {
-        let world = World::on(&address, "TEST").await;
-        let held = world.service.hold_reads(world.who.org).await.expect("no other call reads");
+        let setup = ConsoleSetup::on(&address, "TEST").await;
+        let held = setup.service.hold_reads(setup.who.org).await.expect("no other call reads");
         let page = tokio::spawn({
-            let world = world.clone();
-            async move { world.get("/console/audit").await }
+            let setup = setup.clone();
+            async move { setup.get("/console/audit").await }
         });
-        while world.service.reads_waiting() == 0 {
+        while setup.service.reads_waiting() == 0 {
             assert!(!page.is_finished(), "the page reads beyond its organization's share");
             tokio::task::yield_now().await;
         }
         let fields = [("customer_id", "bo"), ("name_first", "Bo"), ("customer_type", "person")];
-        assert!(matches!(world.post("/console/customers/new", &fields).await.status, 200 | 303));
+        assert!(matches!(setup.post("/console/customers/new", &fields).await.status, 200 | 303));
         assert!(!page.is_finished());
         drop(held);
         assert_eq!(page.await.expect("it ran").status, 200);

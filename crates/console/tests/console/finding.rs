@@ -1,11 +1,11 @@
 //! Search, on its page and in the palette.
 
-use crate::world::{World, assert_harmless};
+use crate::setup::{ConsoleSetup, assert_harmless};
 use daybook_service::access::Role;
 
 #[tokio::test]
 async fn accounts_customers_products_and_pages_are_found() {
-    let world = World::filled().await;
+    let setup = ConsoleSetup::filled().await;
     for (q, path) in [
         ("ann", "/console/customers/ann"),
         ("ann", "/console/accounts/a1"),
@@ -15,7 +15,7 @@ async fn accounts_customers_products_and_pages_are_found() {
         ("dead", "/console/webhooks/dead-letters"),
         ("new+acc", "/console/accounts/new"),
     ] {
-        let page = world.get(&format!("/console/find?q={q}")).await.page();
+        let page = setup.get(&format!("/console/find?q={q}")).await.page();
         assert!(page.contains(&format!("href=\"{path}\"")), "{q} leads to {path}: {page}");
         assert_harmless(&page);
     }
@@ -23,20 +23,20 @@ async fn accounts_customers_products_and_pages_are_found() {
 
 #[tokio::test]
 async fn the_palette_gets_the_list_alone() {
-    let world = World::filled().await;
-    let piece = world.fragment("/console/find?q=ann", "results").await.page();
+    let setup = ConsoleSetup::filled().await;
+    let piece = setup.fragment("/console/find?q=ann", "results").await.page();
     assert!(piece.trim_start().starts_with("<ul class=\"results\">"), "{piece}");
-    let nothing = world.fragment("/console/find?q=%3Cscript%3Ealert(1)%3C/script%3Enobody", "results").await.page();
+    let nothing = setup.fragment("/console/find?q=%3Cscript%3Ealert(1)%3C/script%3Enobody", "results").await.page();
     assert!(!nothing.contains("<ul") && !nothing.contains("<html"), "{nothing}");
     assert_harmless(&nothing);
-    let rooms = world.fragment("/console/find?q=", "results").await.page();
+    let rooms = setup.fragment("/console/find?q=", "results").await.page();
     assert!(rooms.contains("href=\"/console/accounts\""), "{rooms}");
 }
 
 #[tokio::test]
 async fn nobody_is_led_where_they_may_not_go() {
-    let world = World::new().await;
-    let reader = world.seen_by(Role::ReadOnly).await;
+    let setup = ConsoleSetup::new().await;
+    let reader = setup.seen_by(Role::ReadOnly).await;
     let page = reader.get("/console/find?q=new").await.page();
     assert!(!page.contains("/new\""), "{page}");
     let page = reader.fragment("/console/find?q=people", "results").await.page();

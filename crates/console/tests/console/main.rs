@@ -1,6 +1,6 @@
 //! Integration tests of the console: requests as a browser sends them, and the resulting pages.
 //!
-//! Each test has its own world: a database in memory, a clock set by the test, and a signed-in user.
+//! Each test has its own setup: a database in memory, a clock set by the test, and a signed-in user.
 #![cfg(test)]
 
 mod account;
@@ -14,5 +14,5 @@ mod lists;
 mod muted;
 mod people;
 mod products;
+mod setup;
 mod webhooks;
-mod world;

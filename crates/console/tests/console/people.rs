@@ -1,7 +1,7 @@
 //! Users: invite links that work once, roles, and deactivated users.
 
 use crate::account::{hidden, send, words};
-use crate::world::{PASSWORD, World};
+use crate::setup::{ConsoleSetup, PASSWORD};
 use axum::body::Body;
 use axum::http::Request;
 use daybook_service::access::Role;
@@ -14,8 +14,8 @@ fn link(page: &str) -> String {
 }
 
 /// A user without a session opens a page and submits its form.
-async fn come_in(world: &World, path: &str, email: &str) -> u16 {
-    let open = |request: Request<Body>| async { world.send(request).await };
+async fn come_in(setup: &ConsoleSetup, path: &str, email: &str) -> u16 {
+    let open = |request: Request<Body>| async { setup.send(request).await };
     let page = open(Request::get(path).body(Body::empty()).expect("a request")).await;
     if page.status != 200 {
         return page.status;
@@ -27,34 +27,34 @@ async fn come_in(world: &World, path: &str, email: &str) -> u16 {
     let request = Request::post(path)
         .header("cookie", cookie)
         .header("content-type", "application/x-www-form-urlencoded")
-        .body(Body::from(crate::world::encoded(&fields)));
+        .body(Body::from(crate::setup::encoded(&fields)));
     open(request.expect("a request")).await.status
 }
 
 #[tokio::test]
 async fn a_link_works_once_and_is_shown_once() {
-    let world = World::new().await;
-    let invited = world.post("/console/people/invite", &[("role", "SERVICING")]).await;
+    let setup = ConsoleSetup::new().await;
+    let invited = setup.post("/console/people/invite", &[("role", "SERVICING")]).await;
     assert_eq!(invited.header("set-cookie"), "");
     let path = link(&invited.page());
     let token = path.rsplit('/').next().expect("a token").to_owned();
-    assert!(!world.get("/console/people").await.page().contains(&token));
-    assert!(world.get(&path).await.page().contains("type=\"password\" autocomplete=\"new-password\""));
-    assert_eq!(come_in(&world, &path, "ben@example.com").await, 303);
-    assert_eq!(come_in(&world, &path, "eve@example.com").await, 404, "it works once");
-    let page = world.get("/console/people").await.page();
+    assert!(!setup.get("/console/people").await.page().contains(&token));
+    assert!(setup.get(&path).await.page().contains("type=\"password\" autocomplete=\"new-password\""));
+    assert_eq!(come_in(&setup, &path, "ben@example.com").await, 303);
+    assert_eq!(come_in(&setup, &path, "eve@example.com").await, 404, "it works once");
+    let page = setup.get("/console/people").await.page();
     assert!(page.contains("ben@example.com") && !page.contains("eve@example.com"));
-    let people = world.service.list_people(&world.who).await.expect("a list");
+    let people = setup.service.list_people(&setup.who).await.expect("a list");
     let ben = people.iter().find(|person| person.email == "ben@example.com").expect("he is there");
     assert_eq!(ben.role, Role::Servicing);
-    assert_eq!(world.post("/console/people/invite", &[("role", "KING")]).await.status, 422);
-    assert!(world.get("/console/people?format=csv").await.page().contains("ben@example.com"));
+    assert_eq!(setup.post("/console/people/invite", &[("role", "KING")]).await.status, 422);
+    assert!(setup.get("/console/people?format=csv").await.page().contains("ben@example.com"));
 }
 
 #[tokio::test]
 async fn people_are_changed_kept_out_and_let_in_again() {
-    let world = World::new().await;
-    let ben = world.seen_by(Role::Servicing).await;
+    let setup = ConsoleSetup::new().await;
+    let ben = setup.seen_by(Role::Servicing).await;
     let id = ben.who.client_id.strip_prefix("person:").expect("a person").to_owned();
     let path = |what: &str| format!("/console/people/{id}/{what}");
     assert_eq!(ben.get("/console/webhooks").await.status, 200);
@@ -64,99 +64,99 @@ async fn people_are_changed_kept_out_and_let_in_again() {
         "rooms that are closed"
     );
 
-    let ask = world.get(&path("role?role=READ_ONLY")).await.page();
+    let ask = setup.get(&path("role?role=READ_ONLY")).await.page();
     assert!(ask.contains("view everything and change nothing") && ask.contains("value=\"READ_ONLY\""), "{ask}");
-    assert_eq!(world.post(&path("role"), &[("role", "READ_ONLY")]).await.leads_to(), "/console/people");
+    assert_eq!(setup.post(&path("role"), &[("role", "READ_ONLY")]).await.leads_to(), "/console/people");
     assert_eq!(ben.post("/console/webhooks/test", &[]).await.status, 403);
     assert!(!ben.get("/console/webhooks").await.page().contains("Send a test event"));
 
-    assert!(world.get(&path("disable")).await.page().contains("signed out everywhere"));
-    assert_eq!(world.post(&path("disable"), &[]).await.leads_to(), "/console/people");
+    assert!(setup.get(&path("disable")).await.page().contains("signed out everywhere"));
+    assert_eq!(setup.post(&path("disable"), &[]).await.leads_to(), "/console/people");
     assert!(ben.get("/console/webhooks").await.leads_to().starts_with("/console/sign-in"));
-    assert!(world.service.sign_in("servicing@example.com", PASSWORD, None).await.is_err());
-    assert!(world.get("/console/people").await.page().contains("Deactivated on"));
-    assert_eq!(world.post(&path("enable"), &[]).await.leads_to(), "/console/people");
-    let session = world.service.sign_in("servicing@example.com", PASSWORD, None).await.expect("in again");
-    assert_eq!(world.post(&path("sessions"), &[]).await.leads_to(), "/console/people");
-    assert!(world.service.visit(&session.token).await.expect("it answers").is_none());
-    let ask = world.get(&path("password")).await.page();
+    assert!(setup.service.sign_in("servicing@example.com", PASSWORD, None).await.is_err());
+    assert!(setup.get("/console/people").await.page().contains("Deactivated on"));
+    assert_eq!(setup.post(&path("enable"), &[]).await.leads_to(), "/console/people");
+    let session = setup.service.sign_in("servicing@example.com", PASSWORD, None).await.expect("in again");
+    assert_eq!(setup.post(&path("sessions"), &[]).await.leads_to(), "/console/people");
+    assert!(setup.service.visit(&session.token).await.expect("it answers").is_none());
+    let ask = setup.get(&path("password")).await.page();
     assert!(ask.contains("is signed out everywhere"));
-    let reset = send(&world, &path("password"), &ask).await.page();
+    let reset = send(&setup, &path("password"), &ask).await.page();
     let password = reset.split("data-copy-text>").nth(1).and_then(|rest| rest.split('<').next()).expect("a password");
-    assert!(world.service.sign_in("servicing@example.com", PASSWORD, None).await.is_err());
-    world.service.sign_in("servicing@example.com", password, None).await.expect("in with the new one");
+    assert!(setup.service.sign_in("servicing@example.com", PASSWORD, None).await.is_err());
+    setup.service.sign_in("servicing@example.com", password, None).await.expect("in with the new one");
     for nonsense in [path("party"), "/console/people/nobody/disable".to_owned()] {
-        assert_eq!(world.get(&nonsense).await.status, 404, "{nonsense}");
+        assert_eq!(setup.get(&nonsense).await.status, 404, "{nonsense}");
     }
 }
 
 #[tokio::test]
 async fn a_form_that_is_sent_twice_makes_one_password() {
-    let world = World::new().await;
-    let ben = world.seen_by(Role::Servicing).await;
+    let setup = ConsoleSetup::new().await;
+    let ben = setup.seen_by(Role::Servicing).await;
     let path = format!("/console/people/{}/password", ben.who.client_id.trim_start_matches("person:"));
     let password =
         |page: &str| page.split("data-copy-text>").nth(1).map(|rest| rest.split('<').next().map(str::to_owned));
-    let (ask, other) = (world.get(&path).await.page(), world.get(&path).await.page());
-    let first = send(&world, &path, &ask).await.page();
-    assert_eq!(password(&send(&world, &path, &ask).await.page()), password(&first));
-    let refused = send(&world, &path, &other).await;
+    let (ask, other) = (setup.get(&path).await.page(), setup.get(&path).await.page());
+    let first = send(&setup, &path, &ask).await.page();
+    assert_eq!(password(&send(&setup, &path, &ask).await.page()), password(&first));
+    let refused = send(&setup, &path, &other).await;
     assert!(refused.status == 422 && refused.body.contains("was changed in the meantime"), "{}", refused.body);
     let given = password(&first).flatten().expect("a password");
-    world.service.sign_in("servicing@example.com", &given, None).await.expect("the first one works");
+    setup.service.sign_in("servicing@example.com", &given, None).await.expect("the first one works");
 }
 
 #[tokio::test]
 async fn nobody_gets_around_their_own_password() {
-    let world = World::new().await;
-    let path = format!("/console/people/{}/password", world.who.client_id.trim_start_matches("person:"));
-    assert!(!world.get("/console/people").await.page().contains(&path), "the button is not there");
-    for answer in [world.get(&path).await, world.post(&path, &[("once", "x"), ("password", "y")]).await] {
+    let setup = ConsoleSetup::new().await;
+    let path = format!("/console/people/{}/password", setup.who.client_id.trim_start_matches("person:"));
+    assert!(!setup.get("/console/people").await.page().contains(&path), "the button is not there");
+    for answer in [setup.get(&path).await, setup.post(&path, &[("once", "x"), ("password", "y")]).await] {
         assert_eq!(answer.status, 409);
         assert!(answer.body.contains("where you enter your current one"), "{}", answer.body);
     }
-    world.service.sign_in("ada@example.com", PASSWORD, None).await.expect("it stays");
+    setup.service.sign_in("ada@example.com", PASSWORD, None).await.expect("it stays");
 }
 
 #[tokio::test]
 async fn links_wait_in_a_list_and_are_withdrawn() {
-    let world = World::new().await;
-    let page = world.get("/console/people").await.page();
+    let setup = ConsoleSetup::new().await;
+    let page = setup.get("/console/people").await.page();
     assert!(!page.contains("Pending invites"), "{page}");
     let once = hidden(&page).into_iter().find(|(name, _)| name == "once").expect("a word of its own").1;
     let invite =
-        async |role: &str| link(&world.post("/console/people/invite", &[("role", role), ("once", &once)]).await.page());
+        async |role: &str| link(&setup.post("/console/people/invite", &[("role", role), ("once", &once)]).await.page());
     let path = invite("SERVICING").await;
     assert_eq!(invite("SERVICING").await, path, "sent twice, it makes one link");
-    let page = world.get("/console/people").await.page();
+    let page = setup.get("/console/people").await.page();
     let text = words(&page);
     assert!(text.contains("Servicing Ada 1 Mar 2025 8 Mar 2025, 17:00 UTC Withdraw"), "{text}");
     let ids: Vec<&str> =
         page.split("name=\"link\" value=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
     assert_eq!(ids.len(), 1, "{page}");
-    assert_eq!(world.post("/console/people/links/withdraw", &[("link", ids[0])]).await.leads_to(), "/console/people");
-    assert_eq!(come_in(&world, &path, "ben@example.com").await, 404);
-    assert!(!world.get("/console/people").await.page().contains("Pending invites"));
-    let again = world.post("/console/people/links/withdraw", &[("link", ids[0])]).await;
+    assert_eq!(setup.post("/console/people/links/withdraw", &[("link", ids[0])]).await.leads_to(), "/console/people");
+    assert_eq!(come_in(&setup, &path, "ben@example.com").await, 404);
+    assert!(!setup.get("/console/people").await.page().contains("Pending invites"));
+    let again = setup.post("/console/people/links/withdraw", &[("link", ids[0])]).await;
     assert!(again.header("set-cookie").contains("Not+done"), "{again:?}");
 }
 
 #[tokio::test]
 async fn a_link_does_not_outlive_its_maker() {
-    let world = World::new().await;
-    let boss = world.seen_by(Role::Admin).await;
+    let setup = ConsoleSetup::new().await;
+    let boss = setup.seen_by(Role::Admin).await;
     let path = link(&boss.post("/console/people/invite", &[("role", "ADMIN")]).await.page());
     let id = boss.who.client_id.trim_start_matches("person:");
-    world.post(&format!("/console/people/{id}/disable"), &[]).await.leads_to();
-    assert_eq!(come_in(&world, &path, "eve@example.com").await, 404);
-    let text = words(&world.get("/console/people").await.page());
+    setup.post(&format!("/console/people/{id}/disable"), &[]).await.leads_to();
+    assert_eq!(come_in(&setup, &path, "eve@example.com").await, 404);
+    let text = words(&setup.get("/console/people").await.page());
     assert!(text.contains("Not valid: its creator was deactivated"), "{text}");
 }
 
 #[tokio::test]
 async fn who_guesses_is_told_when_to_come_again() {
-    let world = World::new().await;
-    let page = world.send(Request::get("/console/sign-in").body(Body::empty()).expect("a request")).await;
+    let setup = ConsoleSetup::new().await;
+    let page = setup.send(Request::get("/console/sign-in").body(Body::empty()).expect("a request")).await;
     let cookie = page.header("set-cookie").split(';').next().expect("a cookie").to_owned();
     let token = page.body.split("name=\"csrf\" value=\"").nth(1).and_then(|rest| rest.split('"').next());
     let fields = [("csrf", token.expect("a token")), ("email", "ada@example.com"), ("password", "a wrong guess")];
@@ -165,8 +165,8 @@ async fn who_guesses_is_told_when_to_come_again() {
         let request = Request::post("/console/sign-in")
             .header("cookie", &cookie)
             .header("content-type", "application/x-www-form-urlencoded")
-            .body(Body::from(crate::world::encoded(&fields)));
-        answers.push(world.send(request.expect("a request")).await);
+            .body(Body::from(crate::setup::encoded(&fields)));
+        answers.push(setup.send(request.expect("a request")).await);
     }
     assert_eq!((answers[4].status, answers[4].header("retry-after")), (422, ""));
     assert_eq!((answers[5].status, answers[5].header("retry-after")), (429, "10"));
@@ -175,20 +175,20 @@ async fn who_guesses_is_told_when_to_come_again() {
 
 #[tokio::test]
 async fn the_last_administrator_stays() {
-    let world = World::new().await;
-    let id = world.who.client_id.strip_prefix("person:").expect("a person").to_owned();
+    let setup = ConsoleSetup::new().await;
+    let id = setup.who.client_id.strip_prefix("person:").expect("a person").to_owned();
     for (what, fields) in [("disable", vec![]), ("role", vec![("role", "READ_ONLY")])] {
-        let refused = world.post(&format!("/console/people/{id}/{what}"), &fields).await;
+        let refused = setup.post(&format!("/console/people/{id}/{what}"), &fields).await;
         assert_eq!(refused.status, 422);
         assert!(refused.body.contains("this is the last ADMIN"), "{}", refused.body);
     }
-    assert_eq!(world.get("/console/people").await.status, 200);
+    assert_eq!(setup.get("/console/people").await.status, 200);
 }
 
 #[tokio::test]
 async fn everybody_changes_their_own_password() {
-    let world = World::new().await;
-    let ben = world.seen_by(Role::ReadOnly).await;
+    let setup = ConsoleSetup::new().await;
+    let ben = setup.seen_by(Role::ReadOnly).await;
     let new = "another long sentence";
     let change = |old: &'static str, new: &'static str, again: &'static str| {
         let ben = ben.clone();
@@ -210,9 +210,9 @@ async fn everybody_changes_their_own_password() {
             "a password is sent back"
         );
     }
-    assert!(world.service.sign_in("read_only@example.com", new, None).await.is_err());
+    assert!(setup.service.sign_in("read_only@example.com", new, None).await.is_err());
     assert_eq!(change(PASSWORD, new, new).await.leads_to(), "/console/people/me");
-    assert!(world.service.sign_in("read_only@example.com", new, None).await.is_ok());
+    assert!(setup.service.sign_in("read_only@example.com", new, None).await.is_ok());
     assert_eq!(ben.get("/console/people/me").await.status, 200, "this session stays");
     assert_eq!(ben.post("/console/people/me/sessions", &[]).await.leads_to(), "/console/sign-in");
     assert_eq!(ben.get("/console/people/me").await.status, 303);

@@ -1,15 +1,15 @@
 //! Products: their terms in words, the form with every policy, and a complete migration.
 
-use crate::world::{KeptFromAll, World, assert_harmless, form_of, json_of};
+use crate::setup::{ConsoleSetup, KeptFromAll, assert_harmless, form_of, json_of};
 use daybook_testkit::postgres::Server;
 use serde_json::json;
 
 #[tokio::test]
 async fn terms_are_told_in_words() {
-    let world = World::filled().await;
-    let list = world.get("/console/products").await.page();
+    let setup = ConsoleSetup::filled().await;
+    let list = setup.get("/console/products").await.page();
     assert!(list.contains("Product loan") && list.contains("/console/accounts?product=loan"), "{list}");
-    let page = world.get("/console/products/loan").await.page();
+    let page = setup.get("/console/products/loan").await.page();
     for words in [
         "12 instalments, one every month, at 12 % a year",
         "due at the end of its cycle",
@@ -19,14 +19,14 @@ async fn terms_are_told_in_words() {
     ] {
         assert!(page.contains(words), "{words}: {page}");
     }
-    let csv = world.get("/console/products?format=csv").await.page();
+    let csv = setup.get("/console/products?format=csv").await.page();
     assert!(csv.contains("loan,Product loan,INSTALLMENT,12,12,America/New_York,NORMAL,"), "{csv}");
 }
 
 #[tokio::test]
 async fn a_product_is_made_by_its_form() {
-    let world = World::new().await;
-    let form = world.get("/console/products/new").await.page();
+    let setup = ConsoleSetup::new().await;
+    let form = setup.get("/console/products/new").await.page();
     for group in ["Billing cycle", "Late fees", "Payment allocation", "Backdating", "Migration mode"] {
         assert!(form.contains(group), "{group}");
     }
@@ -50,25 +50,25 @@ async fn a_product_is_made_by_its_form() {
         ("preview_start", "2025-03-15"),
         ("once", "only this form"),
     ];
-    let piece = world.post("/console/products/preview", &typed).await.page();
+    let piece = setup.post("/console/products/preview", &typed).await.page();
     assert!(piece.contains("Schedule: 36 instalments") && !piece.contains("<html"), "{piece}");
     assert!(piece.contains("20 Apr 2025"), "the first instalment is due five days after its cycle: {piece}");
-    assert!(json_of(world.service.list_products(&world.who, Default::default()).await)["results"] == json!([]));
-    assert_eq!(world.post("/console/products/new", &typed).await.leads_to(), "/console/products/auto-36");
-    assert_eq!(world.post("/console/products/new", &typed).await.leads_to(), "/console/products/auto-36", "sent twice");
-    let made = json_of(world.service.get_product(&world.who, "auto-36").await);
+    assert!(json_of(setup.service.list_products(&setup.who, Default::default()).await)["results"] == json!([]));
+    assert_eq!(setup.post("/console/products/new", &typed).await.leads_to(), "/console/products/auto-36");
+    assert_eq!(setup.post("/console/products/new", &typed).await.leads_to(), "/console/products/auto-36", "sent twice");
+    let made = json_of(setup.service.get_product(&setup.who, "auto-36").await);
     let policies = &made["product_lifecycle_policies"];
     assert_eq!(policies["payment_pouring_policies"]["order"], json!(["DUE_PRINCIPAL", "DUE_INTEREST"]));
     assert_eq!(policies["default_attributes"]["default_late_fee_cents"], 2_500);
     assert_eq!(policies["fee_policies"]["late_fee_grace_counts_due_date"], true);
     assert_eq!(made["post_promotional_policies"]["post_promo_default_interest_rate_percent"], 6.25);
-    let page = world.get("/console/products/auto-36").await.page();
+    let page = setup.get("/console/products/auto-36").await.page();
     assert!(page.contains("Auto &#60;36&#62;") && !page.contains("<36>"), "{page}");
 }
 
 #[tokio::test]
 async fn what_is_wrong_with_a_product_is_said_beside_the_field() {
-    let world = World::new().await;
+    let setup = ConsoleSetup::new().await;
     let order = "product_lifecycle_policies.payment_pouring_policies.order";
     for (field, text) in [
         ("product_overview.product_name", ""),
@@ -85,12 +85,12 @@ async fn what_is_wrong_with_a_product_is_said_beside_the_field() {
                 typed.push(usual);
             }
         }
-        let answer = world.post("/console/products/new", &typed).await;
+        let answer = setup.post("/console/products/new", &typed).await;
         assert_eq!(answer.status, 422, "{field}");
         let wrong = format!("id=\"f-{}-wrong\"", field.replace('.', "-"));
         assert!(answer.body.contains(&wrong), "{field}: {}", answer.body);
         assert_harmless(&answer.body);
-        let piece = world.post("/console/products/preview", &typed).await.page();
+        let piece = setup.post("/console/products/preview", &typed).await.page();
         assert!(piece.contains("There is no schedule yet"), "{field}: {piece}");
         assert_harmless(&piece);
     }
@@ -98,54 +98,54 @@ async fn what_is_wrong_with_a_product_is_said_beside_the_field() {
 
 #[tokio::test]
 async fn history_is_held_and_released() {
-    let world = World::new().await;
-    world.product("old", json!({}), false).await;
-    let ask = world.get("/console/products/old/migration?to=on").await.page();
+    let setup = ConsoleSetup::new().await;
+    setup.product("old", json!({}), false).await;
+    let ask = setup.get("/console/products/old/migration?to=on").await.page();
     assert!(ask.contains("recorded but not processed") && ask.contains("migration_mode"), "{ask}");
-    world.post("/console/products/old/migration", &[("to", "on")]).await.leads_to();
-    world.account("a1", "old", "2025-01-15T09:00:00-05:00", json!({})).await;
-    world.pay("a1", "p1", "2025-02-10T09:00:00-05:00", 10_662).await;
-    let page = world.get("/console/products/old").await.page();
+    setup.post("/console/products/old/migration", &[("to", "on")]).await.leads_to();
+    setup.account("a1", "old", "2025-01-15T09:00:00-05:00", json!({})).await;
+    setup.pay("a1", "p1", "2025-02-10T09:00:00-05:00", 10_662).await;
+    let page = setup.get("/console/products/old").await.page();
     assert!(page.contains("Held until the release: 2 events of 1 account."), "{page}");
     assert!(!page.contains("data-progress"), "nothing moves while it holds");
-    let ask = world.get("/console/products/old/migration?to=off&historical_webhooks=SUPPRESS").await.page();
+    let ask = setup.get("/console/products/old/migration?to=off&historical_webhooks=SUPPRESS").await.page();
     assert!(ask.contains("No webhooks are sent") && ask.contains("SUPPRESS"), "{ask}");
     let off = [("to", "off"), ("historical_webhooks", "SUPPRESS"), ("once", "1")];
-    world.post("/console/products/old/migration", &off).await.leads_to();
-    let page = world.get("/console/products/old").await.page();
+    setup.post("/console/products/old/migration", &off).await.leads_to();
+    let page = setup.get("/console/products/old").await.page();
     assert!(page.contains("data-progress=\"/console/products/old/progress\"") && page.contains("Refresh"), "{page}");
-    world.settle().await;
-    let stream = world.get("/console/products/old/progress").await;
+    setup.settle().await;
+    let stream = setup.get("/console/products/old/progress").await;
     assert!(stream.header("content-type").starts_with("text/event-stream"));
     let stream = stream.page();
     assert!(stream.contains("event: done") && stream.contains("1 of 1 account done"), "{stream}");
-    let page = world.get("/console/products/old").await.page();
+    let page = setup.get("/console/products/old").await.page();
     assert!(page.contains("The last release ended") && !page.contains("data-progress"), "{page}");
-    let account = json_of(world.service.get_account(&world.who, "a1", None).await);
+    let account = json_of(setup.service.get_account(&setup.who, "a1", None).await);
     assert_eq!(account["held_events"], 0);
-    assert_eq!(world.get("/console/products/nothing/progress").await.status, 404);
+    assert_eq!(setup.get("/console/products/nothing/progress").await.status, 404);
 }
 
 #[tokio::test]
 async fn the_switch_is_turned_by_on_and_off_alone() {
-    let world = World::new().await;
-    world.product("old", json!({}), true).await;
+    let setup = ConsoleSetup::new().await;
+    setup.product("old", json!({}), true).await;
     let path = "/console/products/old/migration";
     for query in ["", "?to=banana", "?to=ON", "?to="] {
-        assert_eq!(world.get(&format!("{path}{query}")).await.status, 422, "{query}");
+        assert_eq!(setup.get(&format!("{path}{query}")).await.status, 422, "{query}");
     }
     for fields in [vec![], vec![("to", "banana")], vec![("to", "")]] {
-        let refused = world.post(path, &fields).await;
+        let refused = setup.post(path, &fields).await;
         assert_eq!(refused.status, 422, "{fields:?}");
         assert!(refused.body.contains("must be on, to hold events, or off, to release them"), "{}", refused.body);
     }
-    let product = json_of(world.service.get_product(&world.who, "old").await);
+    let product = json_of(setup.service.get_product(&setup.who, "old").await);
     assert_eq!(product["migration_state"], "HOLDING");
 }
 
 #[tokio::test]
 async fn a_flag_that_says_no_means_no() {
-    let world = World::new().await;
+    let setup = ConsoleSetup::new().await;
     let counts = "product_lifecycle_policies.fee_policies.late_fee_grace_counts_due_date";
     for (id, word, holds) in [("p1", "false", false), ("p2", "true", true), ("p3", "on", true)] {
         let typed = [
@@ -155,8 +155,8 @@ async fn a_flag_that_says_no_means_no() {
             ("admin.migration_mode", word),
             (counts, word),
         ];
-        world.post("/console/products/new", &typed).await.leads_to();
-        let made = json_of(world.service.get_product(&world.who, id).await);
+        setup.post("/console/products/new", &typed).await.leads_to();
+        let made = json_of(setup.service.get_product(&setup.who, id).await);
         assert_eq!(made["migration_state"] == "HOLDING", holds, "{word}: {made}");
         let policies = &made["product_lifecycle_policies"]["fee_policies"];
         assert_eq!(policies["late_fee_grace_counts_due_date"], holds, "{word}");
@@ -167,14 +167,14 @@ async fn a_flag_that_says_no_means_no() {
         ("admin.migration_mode", "banana"),
         (counts, "false"),
     ];
-    let refused = world.post("/console/products/new", &typed).await;
+    let refused = setup.post("/console/products/new", &typed).await;
     assert_eq!(refused.status, 422);
     assert!(refused.body.contains("must be true or false") && !refused.body.contains(" checked"), "{}", refused.body);
 }
 
 #[tokio::test]
 async fn a_comma_is_for_thousands() {
-    let world = World::new().await;
+    let setup = ConsoleSetup::new().await;
     let fee = "product_lifecycle_policies.default_attributes.default_late_fee_cents";
     let make = async |id: &str, text: &str| {
         let typed = [
@@ -183,7 +183,7 @@ async fn a_comma_is_for_thousands() {
             ("post_promotional_policies.post_promo_len", "12"),
             (fee, text),
         ];
-        world.post("/console/products/new", &typed).await
+        setup.post("/console/products/new", &typed).await
     };
     for wrong in ["15,00", "1,5", "12,34.56"] {
         let refused = make("p", wrong).await;
@@ -196,7 +196,7 @@ async fn a_comma_is_for_thousands() {
         assert!(refused.body.contains(&format!("value=\"{wrong}\"")), "what was typed stays");
     }
     make("p", "12,345.67").await.leads_to();
-    let made = json_of(world.service.get_product(&world.who, "p").await);
+    let made = json_of(setup.service.get_product(&setup.who, "p").await);
     assert_eq!(made["product_lifecycle_policies"]["default_attributes"]["default_late_fee_cents"], 1_234_567);
     let refused = make("q", "-1").await;
     assert!(refused.body.contains("must be at least $0.00 and at most $100,000,000,000.00"), "{}", refused.body);
@@ -204,14 +204,14 @@ async fn a_comma_is_for_thousands() {
 
 #[tokio::test]
 async fn a_release_tells_how_far_it_is_until_it_is_done() {
-    let world = World::new().await;
-    world.product("old", json!({}), true).await;
-    world.account("a1", "old", "2025-01-15T09:00:00-05:00", json!({})).await;
-    world.post("/console/products/old/migration", &[("to", "off")]).await.leads_to();
+    let setup = ConsoleSetup::new().await;
+    setup.product("old", json!({}), true).await;
+    setup.account("a1", "old", "2025-01-15T09:00:00-05:00", json!({})).await;
+    setup.post("/console/products/old/migration", &[("to", "off")]).await.leads_to();
     // The stream is opened before the release, which then happens in the background.
-    let (stream, ()) = tokio::join!(world.get("/console/products/old/progress"), async {
+    let (stream, ()) = tokio::join!(setup.get("/console/products/old/progress"), async {
         tokio::task::yield_now().await;
-        world.settle().await;
+        setup.settle().await;
     });
     let stream = stream.page();
     assert!(stream.contains("event: done"), "{stream}");
@@ -220,21 +220,21 @@ async fn a_release_tells_how_far_it_is_until_it_is_done() {
 
 #[tokio::test]
 async fn an_account_that_cannot_be_released_is_told_with_its_reason() {
-    let world = World::new().await;
-    world.product("old", json!({}), true).await;
-    world.account("bad", "old", "2025-01-15T09:00:00-05:00", json!({})).await;
-    world.account("good", "old", "2025-01-15T09:00:00-05:00", json!({})).await;
+    let setup = ConsoleSetup::new().await;
+    setup.product("old", json!({}), true).await;
+    setup.account("bad", "old", "2025-01-15T09:00:00-05:00", json!({})).await;
+    setup.account("good", "old", "2025-01-15T09:00:00-05:00", json!({})).await;
     // Waives a fee that does not exist: only the release can detect this.
     let waiver = json!({"line_item_id": "w", "effective_at": "2025-02-10T09:00:00-05:00"});
-    json_of(world.service.waive_fee(&world.who, None, "bad", "dbk_late_fee_1", form_of(&waiver)).await);
-    world.post("/console/products/old/migration", &[("to", "off")]).await.leads_to();
-    world.settle().await;
-    let page = world.get("/console/products/old").await.page();
+    json_of(setup.service.waive_fee(&setup.who, None, "bad", "dbk_late_fee_1", form_of(&waiver)).await);
+    setup.post("/console/products/old/migration", &[("to", "off")]).await.leads_to();
+    setup.settle().await;
+    let page = setup.get("/console/products/old").await.page();
     assert!(page.contains("/console/accounts/bad") && !page.contains("/console/accounts/good"), "{page}");
     assert!(page.contains("Release again"), "{page}");
-    let home = world.get("/console").await.page();
+    let home = setup.get("/console").await.page();
     assert!(home.contains("1 account could not be processed"), "{home}");
-    let list = world.get("/console/products?state=failed").await.page();
+    let list = setup.get("/console/products?state=failed").await.page();
     assert!(list.contains("1 failed"), "{list}");
 }
 
@@ -242,17 +242,17 @@ async fn an_account_that_cannot_be_released_is_told_with_its_reason() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_takes_long_to_count_is_shown_later() {
     let address = Server::shared().database();
-    let world = World::on(&address, "TEST").await;
-    world.product("old", json!({}), true).await;
-    world.account("a1", "old", "2025-02-01T12:00:00-05:00", json!({})).await;
+    let setup = ConsoleSetup::on(&address, "TEST").await;
+    setup.product("old", json!({}), true).await;
+    setup.account("a1", "old", "2025-02-01T12:00:00-05:00", json!({})).await;
     let kept = KeptFromAll::of(&address, "accounts").await;
-    let page = world.get("/console/products/old").await.page();
+    let page = setup.get("/console/products/old").await.page();
     assert!(page.contains("Holding") && page.contains("Daybook is counting") && page.contains("Release…"), "{page}");
-    let ask = world.get("/console/products/old/migration?to=off").await.page();
+    let ask = setup.get("/console/products/old/migration?to=off").await.page();
     assert!(ask.contains("Daybook processes all held events now"), "{ask}");
     kept.give_back().await;
     let counted = loop {
-        let page = world.get("/console/products/old").await.page();
+        let page = setup.get("/console/products/old").await.page();
         if !page.contains("Daybook is counting") {
             break page;
         }
@@ -263,7 +263,7 @@ async fn what_takes_long_to_count_is_shown_later() {
 /// Values that are not numbers and values that break a rule are all reported together, with their count.
 #[tokio::test]
 async fn everything_that_is_wrong_is_told_at_once() {
-    let world = World::filled().await;
+    let setup = ConsoleSetup::filled().await;
     let products = [
         ("product_overview.product_name", "Auto"),
         ("product_id", "my id"),
@@ -271,12 +271,12 @@ async fn everything_that_is_wrong_is_told_at_once() {
         ("post_promotional_policies.post_promo_default_interest_rate_percent", "x"),
         ("product_lifecycle_policies.fee_policies.late_fee_grace", "soon"),
     ];
-    let page = world.post("/console/products/new", &products).await.body;
+    let page = setup.post("/console/products/new", &products).await.body;
     assert!(page.contains("Nothing was saved. Correct 4 fields:"), "{page}");
     let customers = [("customer_id", "my id"), ("name_last", "Li"), ("email", "nowhere"), ("date_of_birth", "then")];
-    let page = world.post("/console/customers/new", &customers).await.body;
+    let page = setup.post("/console/customers/new", &customers).await.body;
     assert!(page.contains("Nothing was saved. Correct 3 fields:"), "{page}");
     let one = [("product_overview.product_name", "Auto"), ("post_promotional_policies.post_promo_len", "0")];
-    let page = world.post("/console/products/new", &one).await.body;
+    let page = setup.post("/console/products/new", &one).await.body;
     assert!(page.contains("Nothing was saved. Correct one field:"), "{page}");
 }

@@ -3,7 +3,7 @@
 use super::table::table;
 use super::{Failure, print, say, settings, variables};
 use crate::cli::ConfigShowArgs;
-use crate::config::Row;
+use crate::config::SettingRow;
 use serde_json::{Value, json};
 
 /// Prints the settings.
@@ -16,13 +16,14 @@ pub fn run(args: &ConfigShowArgs) -> Result<(), Failure> {
     print(&text)
 }
 
-fn as_json(rows: &[Row]) -> String {
-    let object = |row: &Row| json!({ "setting": row.setting, "value": row.value, "source": row.source.to_string() });
+fn as_json(rows: &[SettingRow]) -> String {
+    let object =
+        |row: &SettingRow| json!({ "setting": row.setting, "value": row.value, "source": row.source.to_string() });
     let array: Value = rows.iter().map(object).collect();
     format!("{array:#}\n")
 }
 
-fn as_table(rows: &[Row]) -> String {
+fn as_table(rows: &[SettingRow]) -> String {
     let mut cells = vec![["setting".to_owned(), "value".to_owned(), "source".to_owned()]];
     cells.extend(rows.iter().map(|row| {
         let value = row.value.clone().unwrap_or_else(|| "-".to_owned());

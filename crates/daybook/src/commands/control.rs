@@ -275,7 +275,7 @@ fn read(answer: &[u8]) -> Result<Value, Problem> {
 }
 
 enum Holder {
-    Me(instance::Held),
+    Me(instance::DatabaseLock),
     Server(RunningServer),
 }
 
@@ -301,7 +301,7 @@ fn holder(path: &Path) -> Result<Option<Holder>, Failure> {
 }
 
 #[derive(Clone)]
-struct Door {
+struct ControlState {
     service: Service,
     token: Arc<str>,
     url: Arc<str>,
@@ -309,21 +309,21 @@ struct Door {
 
 /// The control endpoint for commands on the same machine. It is not part of the API.
 pub fn route(service: Service, token: &str, url: &str) -> Router {
-    Router::new().route(PATH, post(answer)).with_state(Door { service, token: token.into(), url: url.into() })
+    Router::new().route(PATH, post(answer)).with_state(ControlState { service, token: token.into(), url: url.into() })
 }
 
-async fn answer(State(door): State<Door>, headers: HeaderMap, body: Bytes) -> Response {
+async fn answer(State(state): State<ControlState>, headers: HeaderMap, body: Bytes) -> Response {
     let given = headers.get(TOKEN_HEADER).map(|token| token.as_bytes()).unwrap_or_default();
-    if !is_same(given, door.token.as_bytes()) {
+    if !is_same(given, state.token.as_bytes()) {
         return refusal(StatusCode::FORBIDDEN, "the control token is not valid for this start of the server");
     }
     let order: Order = match serde_json::from_slice(&body) {
         Ok(order) => order,
         Err(error) => return refusal(StatusCode::BAD_REQUEST, &format!("the control request is invalid: {error}")),
     };
-    let mut done = order.carry_out(&door.service, &door.url).await;
+    let mut done = order.carry_out(&state.service, &state.url).await;
     if done.is_ok() && matches!(order, Order::Mute | Order::Unmute { .. }) {
-        done = door.service.follow_mark().await.and(done);
+        done = state.service.follow_mark().await.and(done);
     }
     match done {
         Ok(answer) => axum::Json(answer).into_response(),

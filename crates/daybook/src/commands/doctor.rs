@@ -23,8 +23,8 @@ use super::{Failure, print, quiet_logging, settings, variables, wait_for};
 use crate::cli::{DoctorArgs, ServeFlags};
 use crate::config::Settings;
 use crate::config::values::host_of;
-use crate::door::certificate::{Certificate, Standing};
 use crate::instance::{self, RunningServer};
+use crate::listener::certificate::{Certificate, CertificateValidity};
 use crate::secrets_file::SecretsKey;
 use daybook_clock::{Clock, System};
 use daybook_engine::time::Time;
@@ -93,7 +93,7 @@ fn tls(settings: &Settings, now: Time) -> Vec<Finding> {
     };
     match certificate {
         Ok(certificate) => {
-            let dates = dates(certificate.standing(now));
+            let dates = dates(certificate.validity_at(now));
             std::iter::once(dates).chain(host_without_certificate(settings, &certificate)).collect()
         }
         Err(sentence) => vec![Finding::warn("tls", sentence)],
@@ -112,11 +112,13 @@ fn server(holder: &RunningServer) -> Finding {
     }
 }
 
-fn dates(standing: Standing) -> Finding {
+fn dates(standing: CertificateValidity) -> Finding {
     match standing {
-        Standing::Valid(_) => Finding::ok("tls", format!("the certificate and its key match; {standing}")),
-        Standing::RenewalDue(_) => Finding::warn("tls", standing.to_string()),
-        Standing::Expired(_) | Standing::NotYetValid(_) => Finding::fail("tls", standing.to_string()),
+        CertificateValidity::Valid(_) => Finding::ok("tls", format!("the certificate and its key match; {standing}")),
+        CertificateValidity::RenewalDue(_) => Finding::warn("tls", standing.to_string()),
+        CertificateValidity::Expired(_) | CertificateValidity::NotYetValid(_) => {
+            Finding::fail("tls", standing.to_string())
+        }
     }
 }
 

@@ -21,7 +21,7 @@ const SUFFIX: &str = "first-start";
 
 /// The destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum SecretDestination {
     Stderr,
     Stdout,
     File,
@@ -32,15 +32,16 @@ enum Way {
 pub struct FirstStartSecrets {
     text: String,
     holds_secret: bool,
-    way: Way,
+    destination: SecretDestination,
     file: PathBuf,
 }
 
 impl FirstStartSecrets {
     /// An empty text.
     pub fn of(settings: &Settings) -> FirstStartSecrets {
-        let way = way(settings.log_format, settings.demo, io::stderr().is_terminal(), io::stdout().is_terminal());
-        FirstStartSecrets { text: String::new(), holds_secret: false, way, file: file_of(settings) }
+        let destination =
+            destination(settings.log_format, settings.demo, io::stderr().is_terminal(), io::stdout().is_terminal());
+        FirstStartSecrets { text: String::new(), holds_secret: false, destination, file: file_of(settings) }
     }
 
     /// Adds a text to be shown later.
@@ -63,14 +64,14 @@ impl FirstStartSecrets {
         if text.is_empty() {
             return;
         }
-        match self.way {
-            Way::Stderr => say(&text),
+        match self.destination {
+            SecretDestination::Stderr => say(&text),
             // A closed terminal does not stop the server.
-            Way::Stdout => drop(io::stdout().lock().write_all(text.as_bytes())),
-            Way::File if !self.holds_secret => {
+            SecretDestination::Stdout => drop(io::stdout().lock().write_all(text.as_bytes())),
+            SecretDestination::File if !self.holds_secret => {
                 tracing::info!("this is the first start; all its secrets were given as settings")
             }
-            Way::File => self.write(&text),
+            SecretDestination::File => self.write(&text),
         }
     }
 
@@ -101,13 +102,18 @@ pub fn left(settings: &Settings) -> Option<PathBuf> {
     Some(file_of(settings)).filter(|file| file.exists())
 }
 
-fn way(format: LogFormat, is_demo: bool, stderr_is_terminal: bool, stdout_is_terminal: bool) -> Way {
+fn destination(
+    format: LogFormat,
+    is_demo: bool,
+    stderr_is_terminal: bool,
+    stdout_is_terminal: bool,
+) -> SecretDestination {
     if format == LogFormat::Text && (is_demo || stderr_is_terminal) {
-        Way::Stderr
+        SecretDestination::Stderr
     } else if stdout_is_terminal {
-        Way::Stdout
+        SecretDestination::Stdout
     } else {
-        Way::File
+        SecretDestination::File
     }
 }
 
@@ -148,18 +154,18 @@ mod tests {
     fn secrets_go_to_a_terminal_or_a_file() {
         use LogFormat::{Json, Text};
         let cases = [
-            ((Text, false, true, true), Way::Stderr),
-            ((Text, false, true, false), Way::Stderr),
-            ((Text, false, false, true), Way::Stdout),
-            ((Text, false, false, false), Way::File),
-            ((Text, true, false, false), Way::Stderr),
-            ((Json, false, true, true), Way::Stdout),
-            ((Json, false, false, true), Way::Stdout),
-            ((Json, true, true, false), Way::File),
-            ((Json, true, false, false), Way::File),
+            ((Text, false, true, true), SecretDestination::Stderr),
+            ((Text, false, true, false), SecretDestination::Stderr),
+            ((Text, false, false, true), SecretDestination::Stdout),
+            ((Text, false, false, false), SecretDestination::File),
+            ((Text, true, false, false), SecretDestination::Stderr),
+            ((Json, false, true, true), SecretDestination::Stdout),
+            ((Json, false, false, true), SecretDestination::Stdout),
+            ((Json, true, true, false), SecretDestination::File),
+            ((Json, true, false, false), SecretDestination::File),
         ];
         for ((format, demo, stderr, stdout), expected) in cases {
-            assert_eq!(way(format, demo, stderr, stdout), expected, "{format:?} demo {demo} {stderr} {stdout}");
+            assert_eq!(destination(format, demo, stderr, stdout), expected, "{format:?} demo {demo} {stderr} {stdout}");
         }
     }
 

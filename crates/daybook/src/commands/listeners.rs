@@ -8,8 +8,8 @@
 
 use super::{Failure, control};
 use crate::config::Settings;
-use crate::door::tls::Tls;
-use crate::door::{self, Door, Site};
+use crate::listener::tls::Tls;
+use crate::listener::{self, HttpServer, Site};
 use axum::Router;
 use axum::extract::Request;
 use axum::http::StatusCode;
@@ -74,18 +74,18 @@ impl Listeners {
     }
 
     /// Serves all listeners until the server closes.
-    pub async fn serve(self, door: Arc<Door>, router: Router, closing: watch::Receiver<bool>) {
+    pub async fn serve(self, http_server: Arc<HttpServer>, router: Router, closing: watch::Receiver<bool>) {
         let keeping_up = self.tls.clone().map(|tls| tokio::spawn(tls.keep_up()));
         let shown = if self.admin.is_some() { without_apart(router.clone()) } else { router.clone() };
         let plain = |router| Site { router, tls: None };
         let mut serving = tokio::task::JoinSet::new();
         if let Some((listener, _)) = self.admin {
-            serving.spawn(door.clone().serve(listener, plain(apart_alone(router.clone())), closing.clone()));
+            serving.spawn(http_server.clone().serve(listener, plain(apart_alone(router.clone())), closing.clone()));
         }
         if let Some((listener, _)) = self.local {
-            serving.spawn(door.clone().serve(listener, plain(router), closing.clone()));
+            serving.spawn(http_server.clone().serve(listener, plain(router), closing.clone()));
         }
-        serving.spawn(door.serve(self.main.0, Site { router: shown, tls: self.tls }, closing));
+        serving.spawn(http_server.serve(self.main.0, Site { router: shown, tls: self.tls }, closing));
         serving.join_all().await;
         if let Some(keeping_up) = keeping_up {
             keeping_up.abort();
@@ -103,7 +103,7 @@ pub fn certificate(settings: &Settings) -> Result<Option<Tls>, Failure> {
 
 /// Takes a port.
 pub fn listen(wanted: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
-    door::listen(wanted).map_err(|error| Failure::Failed(format!("cannot listen on {wanted}: {error}")))
+    listener::listen(wanted).map_err(|error| Failure::Failed(format!("cannot listen on {wanted}: {error}")))
 }
 
 /// The router without the administrative paths.
@@ -123,7 +123,7 @@ fn apart_alone(router: Router) -> Router {
 
 fn no_such_page(request: &Request) -> Response {
     let sentence = format!("there is no page \"{}\" here", request.uri().path());
-    door::refusal(StatusCode::NOT_FOUND, "not_found", &sentence)
+    listener::refusal(StatusCode::NOT_FOUND, "not_found", &sentence)
 }
 
 /// Whether other machines reach the server at an address, and neither TLS nor a trusted proxy protects it.

@@ -56,7 +56,7 @@ pub use failure::Failure;
 
 use crate::cli::{Cli, Command, CommonFlags, ConfigAction, FlagValues};
 use crate::config::sources::Source;
-use crate::config::{self, Given, Loaded, Problems, Settings};
+use crate::config::{self, LoadedSettings, Problems, SettingSources, Settings};
 use crate::logging::{self, Style};
 use crate::time_zones;
 use std::future::Future;
@@ -98,9 +98,9 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
 }
 
 /// Loads the settings of a command from its flags, the environment and the file.
-pub fn settings(config: Option<&Path>, flags: FlagValues) -> Result<Loaded, Problems> {
+pub fn settings(config: Option<&Path>, flags: FlagValues) -> Result<LoadedSettings, Problems> {
     let variable = |name: &str| std::env::var_os(name).map(|text| text.to_string_lossy().into_owned());
-    let given = Given { config, flags, variable: &variable };
+    let given = SettingSources { config, flags, variable: &variable };
     let loaded = config::load(&given).and_then(|loaded| {
         if let Some(folder) = &loaded.settings.time_zones {
             time_zones::use_folder(folder).map_err(|problem| Problems(vec![problem]))?;
@@ -122,7 +122,7 @@ fn prepare(flags: &CommonFlags) -> Result<Settings, Failure> {
 }
 
 /// Logs only warnings and errors, unless the level is set: the command has its own output.
-fn quiet_logging(loaded: &Loaded) -> Result<(), Failure> {
+fn quiet_logging(loaded: &LoadedSettings) -> Result<(), Failure> {
     let mut style = Style::of(&loaded.settings);
     if loaded.rows.iter().any(|row| row.setting == "log-level" && row.source == Source::Default) {
         style.level = format!("warn,{}=info", logging::TALK);

@@ -235,14 +235,15 @@ pub async fn watch_clock(settings: &Settings, store: &dyn Store, is_confirmed: b
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Given, load};
+    use crate::config::{SettingSources, load};
 
     #[tokio::test]
     async fn a_key_that_was_made_while_another_node_was_faster_is_removed() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("daybook.key");
         let flags = vec![("secrets-key-file", vec![file.display().to_string()])];
-        let settings = load(&Given { config: None, flags, variable: &|_| None }).expect("good settings").settings;
+        let settings =
+            load(&SettingSources { config: None, flags, variable: &|_| None }).expect("good settings").settings;
         let store = daybook_store::open("sqlite::memory:").await.expect("a database");
         let found = find_key(&settings, || Ok([7; secrets_file::KEY_BYTES])).expect("a new key");
         assert!(file.exists() && found.1 == Origin::Made);

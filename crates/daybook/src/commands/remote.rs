@@ -19,16 +19,16 @@ use std::time::Duration;
 const LEND_AGAIN: Duration = Duration::from_secs(20);
 
 /// A server, and a key for it.
-pub struct Connection {
+pub struct ServerConnection {
     /// The client.
     pub client: Client,
     /// The key lent to this command, for as long as it runs.
     _lent: Option<LentKey>,
 }
 
-impl Connection {
+impl ServerConnection {
     /// Connects to the server that the arguments name, and obtains a key.
-    pub fn open(args: &RemoteArgs) -> Result<Connection, Failure> {
+    pub fn open(args: &RemoteArgs) -> Result<ServerConnection, Failure> {
         let settings = prepare(&args.flags)?;
         let url = match &args.url {
             Some(url) if url.starts_with("http://") || url.starts_with("https://") => url.clone(),
@@ -38,7 +38,7 @@ impl Connection {
         if let Some(text) = &args.key {
             let rule = "--key: must be CLIENT_ID:CLIENT_SECRET, as `daybook keys create` prints them";
             let key = Key::parse(text).ok_or_else(|| Failure::Failed(rule.to_owned()))?;
-            return Ok(Connection { client: Client::new(&url, key), _lent: None });
+            return Ok(ServerConnection { client: Client::new(&url, key), _lent: None });
         }
         if args.url.is_some() {
             return Err(Failure::Failed(
@@ -47,7 +47,7 @@ impl Connection {
         }
         let (client_id, client_secret) = (mint_id("client"), mint_secret());
         let lent = LentKey::ask_for(settings, args.org.clone(), &client_id, &client_secret)?;
-        Ok(Connection { client: Client::new(&url, Key::new(client_id, client_secret)), _lent: Some(lent) })
+        Ok(ServerConnection { client: Client::new(&url, Key::new(client_id, client_secret)), _lent: Some(lent) })
     }
 }
 

@@ -8,7 +8,8 @@
 //!
 //! It binds its port before it creates anything: if the port is in use, a secret shown only once is not lost. Early
 //! requests wait; the lock file and the ready line announce when they no longer do. What a first start shows only once
-//! ([`super::first_start_secrets`]) is shown last, below the log of the demo data; a start that fails or is stopped shows it too.
+//! ([`super::first_start_secrets`]) is shown last, below the log of the demo data; a start that fails or is stopped
+//! shows it too.
 
 use super::control::{public_url, welcome_link};
 use super::first_start_secrets::FirstStartSecrets;
@@ -18,18 +19,18 @@ use super::{Failure, control, demo, print, say, sending, settings, variables, wa
 use crate::cli::ServeFlags;
 use crate::config::Settings;
 use crate::config::values::{Environment, LogFormat};
-use crate::door::Door;
-use crate::door::front::Front;
-use crate::door::limits::Limits;
-use crate::door::tls::Tls;
-use crate::instance::{self, Held};
+use crate::instance::{self, DatabaseLock};
+use crate::listener::HttpServer;
+use crate::listener::front::Front;
+use crate::listener::limits::Limits;
+use crate::listener::tls::Tls;
 use crate::logging::{self, Style};
 use crate::memory;
 use crate::secrets_file::mint_secret;
 use axum::Router;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use daybook_api::{ApiSettings, MoreFigures};
+use daybook_api::{ApiSettings, ExtraMetrics};
 use daybook_clock::{Clock, System};
 use daybook_console::ConsoleSettings;
 use daybook_metrics::process::Process;
@@ -52,7 +53,7 @@ pub fn run(flags: &ServeFlags) -> Result<(), Failure> {
     wait_for(serve(&settings, flags, held.as_mut()))
 }
 
-async fn serve(settings: &Settings, flags: &ServeFlags, held: Option<&mut Held>) -> Result<(), Failure> {
+async fn serve(settings: &Settings, flags: &ServeFlags, held: Option<&mut DatabaseLock>) -> Result<(), Failure> {
     let listeners = Listeners::open(settings)?;
     let url = public_url(settings, listeners.address());
     let lone_key = KeyWithoutDatabase::look(settings, flags.new_book);
@@ -92,10 +93,10 @@ async fn serve(settings: &Settings, flags: &ServeFlags, held: Option<&mut Held>)
     }
     service.run_webhooks(sending::settings(settings))?;
 
-    let door = Door::new(Limits::of(settings), Front::of(settings));
+    let http_server = HttpServer::new(Limits::of(settings), Front::of(settings));
     let api = ApiSettings {
         rate_limit_per_second: settings.rate_limit,
-        more_figures: Some(figures_of(&door, listeners.tls())),
+        extra_metrics: Some(metrics_of(&http_server, listeners.tls())),
         ..ApiSettings::default()
     };
     let mut router = daybook_api::router(service.clone(), api);
@@ -113,19 +114,19 @@ async fn serve(settings: &Settings, flags: &ServeFlags, held: Option<&mut Held>)
         tracing::info!(url = listeners.url(), "ready");
     }
     print(&format!("daybook ready on {}\n", listeners.url()))?;
-    answer_until_stopped(&door, listeners, router, stop).await?;
+    answer_until_stopped(&http_server, listeners, router, stop).await?;
     service.stop().await;
     tracing::info!("stopped");
     Ok(())
 }
 
 /// The metrics of connections, the certificate, the process, its memory and the log, for `/metrics`.
-fn figures_of(door: &Arc<Door>, tls: Option<Arc<Tls>>) -> MoreFigures {
-    let (door, process) = (door.clone(), Process::default());
-    MoreFigures(Arc::new(move || {
+fn metrics_of(http_server: &Arc<HttpServer>, tls: Option<Arc<Tls>>) -> ExtraMetrics {
+    let (http_server, process) = (http_server.clone(), Process::default());
+    ExtraMetrics(Arc::new(move || {
         let certificate = tls.as_ref().map(|tls| tls.metrics()).unwrap_or_default();
-        let process = [process.families(door.now()), memory::metrics()].concat();
-        [door.metrics(), certificate, process, logging::metrics()].concat()
+        let process = [process.families(http_server.now()), memory::metrics()].concat();
+        [http_server.metrics(), certificate, process, logging::metrics()].concat()
     }))
 }
 
@@ -267,24 +268,24 @@ fn is_hangup_ignored() -> bool {
 /// Serves requests. After a stop signal, accepts no more and finishes those in progress; after a second one, or the
 /// time limit, stops at once.
 async fn answer_until_stopped(
-    door: &Arc<Door>,
+    http_server: &Arc<HttpServer>,
     listeners: Listeners,
     router: Router,
     mut stop: Stop,
 ) -> Result<(), Failure> {
     let (closing, closed) = tokio::sync::watch::channel(false);
-    let mut serving = tokio::spawn(listeners.serve(door.clone(), router, closed));
+    let mut serving = tokio::spawn(listeners.serve(http_server.clone(), router, closed));
     let failed = |error| Failure::Failed(format!("the server failed: {error}"));
     tokio::select! {
         ended = &mut serving => return ended.map_err(failed),
-        () = door.close_overdue() => {}
+        () = http_server.close_overdue() => {}
         () = stop.told() => {}
     }
     tracing::info!("stopping: finishing the requests in flight");
     closing.send_replace(true);
     tokio::select! {
         ended = &mut serving => ended.map_err(failed),
-        () = door.close_overdue() => Ok(()),
+        () = http_server.close_overdue() => Ok(()),
         () = stop.told() => Ok(()),
         () = tokio::time::sleep(FAREWELL) => {
             tracing::warn!("some requests did not finish in time; their connections are closed");

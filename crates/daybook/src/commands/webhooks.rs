@@ -1,7 +1,7 @@
 //! `daybook webhooks …`: messages and URLs of a running server.
 
 use super::org::text;
-use super::remote::Connection;
+use super::remote::ServerConnection;
 use super::table::table;
 use super::{Failure, print, say};
 use crate::cli::{
@@ -31,7 +31,7 @@ fn results(answer: &Value) -> &[Value] {
 }
 
 fn list(args: &WebhooksListArgs) -> Result<(), Failure> {
-    let connection = Connection::open(&args.remote)?;
+    let connection = ServerConnection::open(&args.remote)?;
     let answer = connection.client.get("/organization/subscriptions")?;
     if args.json {
         return print(&format!("{answer:#}\n"));
@@ -48,7 +48,7 @@ fn list(args: &WebhooksListArgs) -> Result<(), Failure> {
 }
 
 fn search(args: &WebhooksSearchArgs) -> Result<(), Failure> {
-    let connection = Connection::open(&args.remote)?;
+    let connection = ServerConnection::open(&args.remote)?;
     let filters = [
         ("event_id", args.event_id.as_deref()),
         ("account_id", args.account.as_deref()),
@@ -99,7 +99,7 @@ fn line(message: &Value) -> [String; 5] {
 }
 
 fn get(args: &WebhooksGetArgs) -> Result<(), Failure> {
-    let connection = Connection::open(&args.remote)?;
+    let connection = ServerConnection::open(&args.remote)?;
     let message = connection.client.get(&format!("/organization/messages/{}", encoded(&args.event_id)))?;
     if args.json {
         return print(&format!("{message:#}\n"));
@@ -138,7 +138,7 @@ fn get(args: &WebhooksGetArgs) -> Result<(), Failure> {
 }
 
 fn resend(args: &WebhooksResendArgs) -> Result<(), Failure> {
-    let connection = Connection::open(&args.remote)?;
+    let connection = ServerConnection::open(&args.remote)?;
     let body = args.webhook.as_ref().map_or_else(|| json!({}), |uuid| json!({ "webhook_uuid": uuid }));
     let path = format!("/organization/messages/{}/resend", encoded(&args.event_id));
     let done = connection.client.post(&path, &body)?;
@@ -155,7 +155,7 @@ fn resend(args: &WebhooksResendArgs) -> Result<(), Failure> {
 }
 
 fn replay(args: &WebhooksReplayArgs) -> Result<(), Failure> {
-    let connection = Connection::open(&args.remote)?;
+    let connection = ServerConnection::open(&args.remote)?;
     let mut body = Map::new();
     if args.delivered {
         body.insert("state".to_owned(), json!("DELIVERED"));

@@ -11,7 +11,7 @@ pub mod values;
 
 use daybook_store::address;
 use definitions::{DEFINITIONS, Definition, Show};
-use sources::{Layer, Source, Written};
+use sources::{Layer, Source, SourcedValue};
 use std::fmt;
 use std::fs;
 use std::net::SocketAddr;
@@ -112,7 +112,7 @@ fn sqlite_path(database: &str) -> Option<&Path> {
 
 /// A setting as shown, with secrets masked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct SettingRow {
     /// The setting's name.
     pub setting: &'static str,
     /// Its value; `None` if it is not set.
@@ -123,11 +123,11 @@ pub struct Row {
 
 /// The settings and their sources.
 #[derive(Clone)]
-pub struct Loaded {
+pub struct LoadedSettings {
     /// The typed values.
     pub settings: Settings,
     /// All settings in order, for showing.
-    pub rows: Vec<Row>,
+    pub rows: Vec<SettingRow>,
 }
 
 /// Something wrong with the configuration, in one sentence.
@@ -148,7 +148,7 @@ impl fmt::Display for Problems {
 impl std::error::Error for Problems {}
 
 /// The inputs of the program: flags, and access to environment variables.
-pub struct Given<'a> {
+pub struct SettingSources<'a> {
     /// The file named by `--config`.
     pub config: Option<&'a Path>,
     /// The values of flags, by setting.
@@ -158,7 +158,7 @@ pub struct Given<'a> {
 }
 
 /// Combines flags, environment, file and defaults.
-pub fn load(given: &Given<'_>) -> Result<Loaded, Problems> {
+pub fn load(given: &SettingSources<'_>) -> Result<LoadedSettings, Problems> {
     let flags: Layer = given.flags.iter().map(|(name, texts)| (*name, from_flag(texts))).collect();
     let environment = sources::from_environment(given.variable);
     let named = (given.variable)("DAYBOOK_CONFIG").filter(|path| !path.is_empty()).map(PathBuf::from);
@@ -170,7 +170,7 @@ pub fn load(given: &Given<'_>) -> Result<Loaded, Problems> {
 }
 
 /// Whether the log should be JSON, as far as this can be determined if other settings are invalid.
-pub fn wants_json(given: &Given<'_>) -> bool {
+pub fn wants_json(given: &SettingSources<'_>) -> bool {
     let name = "log-format";
     let flag = given.flags.iter().find(|(flag, _)| *flag == name).and_then(|(_, texts)| texts.last().cloned());
     let layers = || {
@@ -183,8 +183,8 @@ pub fn wants_json(given: &Given<'_>) -> bool {
     flag.or_else(layers).is_some_and(|text| values::log_format(&text) == Ok(LogFormat::Json))
 }
 
-fn from_flag(texts: &[String]) -> Written {
-    Written { texts: texts.to_vec(), source: Source::Flag }
+fn from_flag(texts: &[String]) -> SourcedValue {
+    SourcedValue { texts: texts.to_vec(), source: Source::Flag }
 }
 
 fn read_file(path: &Path) -> Result<String, Problems> {
@@ -193,17 +193,17 @@ fn read_file(path: &Path) -> Result<String, Problems> {
     })
 }
 
-fn interpret(layers: &[&Layer]) -> Result<Loaded, Problems> {
-    let mut reader = Reader { layers, rows: Vec::new(), problems: Vec::new() };
+fn interpret(layers: &[&Layer]) -> Result<LoadedSettings, Problems> {
+    let mut reader = SettingsReader { layers, rows: Vec::new(), problems: Vec::new() };
     let settings = reader.settings();
-    let Reader { mut rows, mut problems, .. } = reader;
+    let SettingsReader { mut rows, mut problems, .. } = reader;
     // One row per setting, in the order of the definitions instead of the order of reading.
     rows.sort_by_key(|row| DEFINITIONS.iter().position(|definition| definition.name == row.setting));
     if let Some(settings) = &settings {
         problems.extend(across(settings));
     }
     match settings {
-        Some(settings) if problems.is_empty() => Ok(Loaded { settings, rows }),
+        Some(settings) if problems.is_empty() => Ok(LoadedSettings { settings, rows }),
         _ => Err(Problems(problems)),
     }
 }
@@ -225,13 +225,13 @@ fn across(settings: &Settings) -> Vec<Problem> {
 }
 
 /// Reads one setting after the other, and collects rows and problems.
-struct Reader<'a> {
+struct SettingsReader<'a> {
     layers: &'a [&'a Layer],
-    rows: Vec<Row>,
+    rows: Vec<SettingRow>,
     problems: Vec<Problem>,
 }
 
-impl Reader<'_> {
+impl SettingsReader<'_> {
     /// Returns `None` if a setting is invalid. It reads all others anyway, so that all problems are reported at once.
     fn settings(&mut self) -> Option<Settings> {
         let listen = self.required("listen", values::address);
@@ -324,7 +324,7 @@ impl Reader<'_> {
     fn all<T>(&mut self, name: &str, read: impl Fn(&str) -> Read<T>) -> Option<Vec<T>> {
         let definition = definitions::find(name)?;
         let written = sources::winner(definition, self.layers);
-        self.rows.push(Row {
+        self.rows.push(SettingRow {
             setting: definition.name,
             value: shown(definition, &written.texts),
             source: written.source.clone(),

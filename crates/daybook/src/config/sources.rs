@@ -38,7 +38,7 @@ impl fmt::Display for Source {
 
 /// A value as written, and its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct SourcedValue {
     /// The texts: several only if the setting is repeatable, none if it is not set.
     pub texts: Vec<String>,
     /// Its source.
@@ -46,14 +46,14 @@ pub struct Written {
 }
 
 /// Values by the name of their setting.
-pub type Layer = BTreeMap<&'static str, Written>;
+pub type Layer = BTreeMap<&'static str, SourcedValue>;
 
 /// Reads the values in the environment. An empty variable counts as unset: this is how container files unset one.
 pub fn from_environment(variable: &dyn Fn(&str) -> Option<String>) -> Layer {
     let set = |definition: &Definition| {
         let name = definition.variable();
         let text = variable(&name).filter(|text| !text.is_empty())?;
-        Some((definition.name, Written { texts: listed(definition, &text), source: Source::Environment(name) }))
+        Some((definition.name, SourcedValue { texts: listed(definition, &text), source: Source::Environment(name) }))
     };
     DEFINITIONS.iter().filter_map(set).collect()
 }
@@ -111,7 +111,7 @@ impl File<'_> {
         &self,
         key: &Spanned<std::borrow::Cow<'_, str>>,
         value: &Spanned<DeValue<'_>>,
-    ) -> Result<(&'static str, Written), Problems> {
+    ) -> Result<(&'static str, SourcedValue), Problems> {
         let name = key.get_ref().replace('_', "-");
         let definition = find(&name).ok_or_else(|| {
             let names: Vec<&str> = DEFINITIONS.iter().map(|definition| definition.name).collect();
@@ -131,7 +131,7 @@ impl File<'_> {
             }
             value => vec![plain(value).ok_or_else(not_plain)?],
         };
-        Ok((definition.name, Written { texts, source: self.source(&value.span()) }))
+        Ok((definition.name, SourcedValue { texts, source: self.source(&value.span()) }))
     }
 }
 
@@ -145,9 +145,9 @@ fn plain(value: &DeValue<'_>) -> Option<String> {
 }
 
 /// The value of the layer with the highest precedence, or the default.
-pub fn winner(definition: &Definition, layers: &[&Layer]) -> Written {
+pub fn winner(definition: &Definition, layers: &[&Layer]) -> SourcedValue {
     let set = layers.iter().find_map(|layer| layer.get(definition.name));
-    set.cloned().unwrap_or_else(|| Written {
+    set.cloned().unwrap_or_else(|| SourcedValue {
         texts: definition.default.map(str::to_owned).into_iter().collect(),
         source: Source::Default,
     })

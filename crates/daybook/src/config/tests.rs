@@ -5,17 +5,17 @@ fn load_with(
     flags: &[(&'static str, &str)],
     variables: &[(&str, &str)],
     file: Option<&str>,
-) -> Result<Loaded, Problems> {
+) -> Result<LoadedSettings, Problems> {
     let variables: BTreeMap<&str, &str> = variables.iter().copied().collect();
     let variable = |name: &str| variables.get(name).map(|text| (*text).to_owned());
     let folder = tempfile::tempdir().expect("a folder for the file");
     let path = folder.path().join("daybook.toml");
     fs::write(&path, file.unwrap_or_default()).expect("the file can be written");
     let flags = flags.iter().map(|(name, text)| (*name, vec![(*text).to_owned()])).collect();
-    load(&Given { config: file.map(|_| path.as_path()), flags, variable: &variable })
+    load(&SettingSources { config: file.map(|_| path.as_path()), flags, variable: &variable })
 }
 
-fn only_problem(result: Result<Loaded, Problems>) -> String {
+fn only_problem(result: Result<LoadedSettings, Problems>) -> String {
     match result {
         Ok(_) => panic!("the configuration was accepted"),
         Err(Problems(problems)) => {
@@ -27,7 +27,7 @@ fn only_problem(result: Result<Loaded, Problems>) -> String {
 
 #[test]
 fn defaults_are_those_of_the_interface() {
-    let Loaded { settings, rows } = load_with(&[], &[], None).expect("defaults are good");
+    let LoadedSettings { settings, rows } = load_with(&[], &[], None).expect("defaults are good");
     assert_eq!(settings.listen.to_string(), "127.0.0.1:8080");
     assert_eq!(settings.database, "sqlite:daybook.db");
     assert!(!settings.dev && !settings.demo);
@@ -100,7 +100,7 @@ fn a_file_is_read_strictly() {
 
 #[test]
 fn networks_are_listed_in_each_source() {
-    let networks = |loaded: Result<Loaded, Problems>| {
+    let networks = |loaded: Result<LoadedSettings, Problems>| {
         let networks = loaded.expect("good settings").settings.allow_networks;
         networks.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
@@ -113,7 +113,7 @@ fn networks_are_listed_in_each_source() {
 
 #[test]
 fn proxies_are_listed_in_each_source() {
-    let proxies = |loaded: Result<Loaded, Problems>| {
+    let proxies = |loaded: Result<LoadedSettings, Problems>| {
         let proxies = loaded.expect("good settings").settings.trust_proxies;
         proxies.iter().map(ToString::to_string).collect::<Vec<_>>()
     };

@@ -8,7 +8,7 @@
 use crate::accessibility::{Axe, Rules};
 use crate::browser::{Browser, Look};
 use crate::common::chance::setting;
-use crate::common::place::SECRET;
+use crate::common::installation::SECRET;
 use crate::site::{Site, sign_in};
 use daybook_console::routes;
 use daybook_testkit::receiver::{Behaviour, Receiver};

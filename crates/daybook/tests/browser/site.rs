@@ -1,7 +1,7 @@
 //! A server for the browser tests, with one user.
 
 use crate::browser::Browser;
-use crate::common::place::SECRET;
+use crate::common::installation::SECRET;
 use daybook_testkit::server::{Daybook, Server};
 use std::path::Path;
 use tempfile::TempDir;

@@ -2,7 +2,7 @@
 //! missed.
 
 use crate::browser::Browser;
-use crate::common::place::SECRET;
+use crate::common::installation::SECRET;
 use crate::site::{Site, sign_in};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

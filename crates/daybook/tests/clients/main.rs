@@ -14,8 +14,8 @@ mod common;
 
 use common::chance::{Chance, seed};
 use common::dates::{ZONE, at, months_after, opened_months_ago};
+use common::installation::{Installation, SECRET};
 use common::loans::{PRINCIPAL, level, make_product, paid_on_time};
-use common::place::{Place, SECRET};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
@@ -71,9 +71,9 @@ fn python() -> PathBuf {
 
 /// Runs the procedure on its own server, and compares the result with a loan paid on time.
 fn procedure(run: impl Fn(&str) -> Command) {
-    let place = Place::sqlite();
-    let (server, door) = place.open();
-    make_product(&door, "auto", json!({}), json!({}));
+    let installation = Installation::sqlite();
+    let (server, client) = installation.open();
+    make_product(&client, "auto", json!({}), json!({}));
     let opened = opened_months_ago(MONTHS.into());
     let mut months: Vec<i64> = (1..=i64::from(MONTHS)).collect();
     Chance::of_seed(seed()).shuffle(&mut months);
@@ -104,7 +104,7 @@ fn procedure(run: impl Fn(&str) -> Command) {
         "refused": "not_found",
     });
     assert_eq!(outcome, expected);
-    assert_eq!(place.verify(), 1);
+    assert_eq!(installation.verify(), 1);
     server.stop();
 }
 

@@ -3,7 +3,7 @@
 //! The loan is 1,200.00 over twelve months at 12 %, so 1 % a month. A month's interest is a hundredth of the principal,
 //! and the level payment is P q^n / 100 (q^n - 1) with q = 101/100, calculated exactly in integers.
 
-use super::door::{Door, Reply, until};
+use super::api_client::{ApiClient, Reply, until};
 use serde_json::{Value, json};
 
 pub const PRINCIPAL: i64 = 120_000;
@@ -39,7 +39,7 @@ pub fn paid_on_time(months: u32) -> (i64, i64) {
 }
 
 /// Creates the product, with these billing cycle policies and other policies.
-pub fn make_product(door: &Door, product: &str, billing: Value, others: Value) {
+pub fn make_product(client: &ApiClient, product: &str, billing: Value, others: Value) {
     let mut policies = json!({
         "billing_cycle_policies": billing,
         "default_attributes": { "default_late_fee_cents": LATE_FEE },
@@ -53,7 +53,7 @@ pub fn make_product(door: &Door, product: &str, billing: Value, others: Value) {
         "post_promotional_policies":
             { "post_promo_len": INSTALMENTS, "post_promo_default_interest_rate_percent": 12 },
     });
-    door.post("/products", &form).good();
+    client.post("/products", &form).good();
 }
 
 pub fn loan(product: &str, account: &str, effective_at: &str) -> Value {
@@ -78,28 +78,28 @@ pub fn line(path: &str, body: &Value) -> Value {
     json!({ "method": "POST", "path": path, "body": body })
 }
 
-pub fn pay(door: &Door, account: &str, id: &str, cents: i64, effective_at: &str) -> Reply {
-    door.post(&payments_of(account), &payment(id, cents, effective_at))
+pub fn pay(client: &ApiClient, account: &str, id: &str, cents: i64, effective_at: &str) -> Reply {
+    client.post(&payments_of(account), &payment(id, cents, effective_at))
 }
 
-pub fn set_migration_mode(door: &Door, product: &str, on: bool) -> Value {
-    door.put(&format!("/products/{product}/migration_mode"), &json!({ "migration_mode": on })).good()
+pub fn set_migration_mode(client: &ApiClient, product: &str, on: bool) -> Value {
+    client.put(&format!("/products/{product}/migration_mode"), &json!({ "migration_mode": on })).good()
 }
 
-pub fn progress(door: &Door, product: &str) -> Value {
-    door.get(&format!("/products/{product}/migration_mode")).good()
+pub fn progress(client: &ApiClient, product: &str) -> Value {
+    client.get(&format!("/products/{product}/migration_mode")).good()
 }
 
 /// Turns migration mode off, waits until all held events are processed, and returns the last progress.
-pub fn release(door: &Door, product: &str) -> Value {
-    set_migration_mode(door, product, false);
-    wait_for_release(door, product)
+pub fn release(client: &ApiClient, product: &str) -> Value {
+    set_migration_mode(client, product, false);
+    wait_for_release(client, product)
 }
 
 /// Waits until all held events are processed and returns the last progress.
-pub fn wait_for_release(door: &Door, product: &str) -> Value {
+pub fn wait_for_release(client: &ApiClient, product: &str) -> Value {
     let done = until("the end of the release", || {
-        let progress = progress(door, product);
+        let progress = progress(client, product);
         if progress["finished_at"].is_string() { Ok(progress) } else { Err(progress.to_string()) }
     });
     assert_eq!((&done["state"], &done["failed_accounts"]), (&json!("NORMAL"), &json!([])), "{done}");
@@ -107,8 +107,8 @@ pub fn wait_for_release(door: &Door, product: &str) -> Value {
 }
 
 /// The valid line items of a type.
-pub fn items(door: &Door, account: &str, of_type: &str) -> Vec<Value> {
-    door.all(&format!("/accounts/{account}/line_items?line_item_type={of_type}&line_item_status=VALID"))
+pub fn items(client: &ApiClient, account: &str, of_type: &str) -> Vec<Value> {
+    client.all(&format!("/accounts/{account}/line_items?line_item_type={of_type}&line_item_status=VALID"))
 }
 
 /// Principal, interest, fees and surplus.

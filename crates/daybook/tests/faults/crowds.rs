@@ -7,10 +7,10 @@
 //! payments within 50 milliseconds, on an otherwise idle machine: `DAYBOOK_CROWD=5000 cargo test --release --workspace
 //! --test faults crowds -- --ignored --nocapture --test-threads 1`.
 
+use crate::common::api_client::{ApiClient, until};
 use crate::common::chance::setting;
-use crate::common::door::{Door, until};
+use crate::common::installation::Installation;
 use crate::common::loans::payments_of;
-use crate::common::place::Place;
 use crate::load::make_accounts;
 use daybook_clock::Stopwatch;
 use serde_json::json;
@@ -112,18 +112,18 @@ async fn be_slow(mut stream: TcpStream, number: u64) {
 /// Makes payments: over one connection, which must stay open, and each time over a new one too. A new connection that
 /// is closed or answered with 503 before its request began is opened again, as callers do. Returns the time of each
 /// payment.
-fn pay(door: &Door, name: &str) -> (Vec<Duration>, u64) {
+fn pay(client: &ApiClient, name: &str) -> (Vec<Duration>, u64) {
     let (mut took, mut repeated) = (Vec::new(), 0);
     let payments = if std::env::var_os("DAYBOOK_CROWD").is_some() { CAMPAIGN_PAYMENTS } else { PAYMENTS };
     for number in 0..payments {
         let body = |way: &str| json!({ "line_item_id": format!("{name}-{way}-{number}"), "original_amount_cents": 7 });
         let watch = Stopwatch::start();
-        let reply = door.post(&payments_of("loan-0"), &body("kept"));
+        let reply = client.post(&payments_of("loan-0"), &body("kept"));
         took.push(watch.elapsed());
         assert_eq!(reply.status, 200, "{}", reply.text);
         let watch = Stopwatch::start();
         let reply = (0..TRIES).find_map(|_| {
-            let reply = door.another().try_post(&payments_of("loan-0"), &body("new")).ok();
+            let reply = client.another().try_post(&payments_of("loan-0"), &body("new")).ok();
             let reply = reply.filter(|reply| reply.status != 503);
             repeated += u64::from(reply.is_none());
             reply
@@ -135,8 +135,8 @@ fn pay(door: &Door, name: &str) -> (Vec<Duration>, u64) {
     (took, repeated)
 }
 
-fn metric(door: &Door, name: &str) -> u64 {
-    let text = door.get("/metrics").text;
+fn metric(client: &ApiClient, name: &str) -> u64 {
+    let text = client.get("/metrics").text;
     let line = text.lines().find_map(|line| line.strip_prefix(&format!("{name} ")));
     line.unwrap_or_else(|| panic!("{name} in {text}")).parse().expect("a number")
 }
@@ -150,16 +150,16 @@ fn a_crowd_keeps_no_caller_out(from: From) {
     let size = setting("DAYBOOK_CROWD", 300);
     let caps: &[&str] =
         if campaign { &[] } else { &["--max-connections", "128", "--max-connections-per-address", "64"] };
-    let place = Place::sqlite();
-    let server = place.serve_with(caps);
-    let door = Door::to(server.url());
-    make_accounts(&door);
+    let installation = Installation::sqlite();
+    let server = installation.serve_with(caps);
+    let client = ApiClient::to(server.url());
+    make_accounts(&client);
     let crowd = Crowd::gather(size, address_of(server.url()), from);
-    let (took, repeated) = pay(&door, "crowded");
-    let limit = metric(&door, "daybook_connections_limit");
-    assert!(metric(&door, "daybook_connections_open") <= limit);
+    let (took, repeated) = pay(&client, "crowded");
+    let limit = metric(&client, "daybook_connections_limit");
+    assert!(metric(&client, "daybook_connections_open") <= limit);
     let reason = if from == From::One { "address" } else { "full" };
-    let closed = metric(&door, &format!("daybook_connections_closed_total{{reason=\"{reason}\"}}"));
+    let closed = metric(&client, &format!("daybook_connections_closed_total{{reason=\"{reason}\"}}"));
     assert!(closed > 0 || size < limit, "none made room");
     let p99 = took[took.len() * 99 / 100];
     println!(
@@ -195,13 +195,13 @@ fn a_crowd_from_many_addresses_does_not_keep_a_caller_out() {
 #[test]
 #[ignore = "needs a machine that does little else: who makes room depends on who waits longest"]
 fn a_server_with_few_descriptors_serves_beside_a_crowd() {
-    let place = Place::sqlite().with_descriptors(128);
-    let server = place.serve();
-    let door = Door::to(server.url());
-    make_accounts(&door);
-    assert_eq!(metric(&door, "daybook_connections_limit"), 128 - 64 - 16);
+    let installation = Installation::sqlite().with_descriptors(128);
+    let server = installation.serve();
+    let client = ApiClient::to(server.url());
+    make_accounts(&client);
+    assert_eq!(metric(&client, "daybook_connections_limit"), 128 - 64 - 16);
     let crowd = Crowd::gather(200, address_of(server.url()), From::Many);
-    pay(&door, "few");
+    pay(&client, "few");
     drop(crowd);
     let stderr = server.stop();
     assert!(stderr.contains("allows fewer connections than max-connections"), "{stderr}");
@@ -211,7 +211,7 @@ fn a_server_with_few_descriptors_serves_beside_a_crowd() {
 /// clients block it.
 #[test]
 #[ignore = "needs a machine that does little else: who makes room depends on who waits longest"]
-fn a_server_without_such_a_door_is_shut_by_the_same_crowd() {
+fn a_server_without_such_a_listener_is_blocked_by_the_same_crowd() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let at = listener.local_addr().expect("an address");
     let shared = Arc::new(listener);

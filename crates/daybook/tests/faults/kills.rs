@@ -9,14 +9,14 @@
 //! hour: `DAYBOOK_KILLS=1000 cargo test -p daybook --test faults kills -- --nocapture`. `DAYBOOK_RELEASED_ACCOUNTS` is
 //! the number of accounts in the release during which the server is killed; the default is 400.
 
+use crate::common::api_client::{ApiClient, until};
 use crate::common::chance::{Chance, seed, setting};
 use crate::common::dates::{ZONE, at, months_after, opened_months_ago};
-use crate::common::door::{Door, until};
+use crate::common::installation::Installation;
 use crate::common::loans::{
     balances, items, level, line, loan, make_product, paid_on_time, payment, payments_of, progress, set_migration_mode,
     wait_for_release,
 };
-use crate::common::place::Place;
 use crate::load::{Load, assert_all_there_once, make_accounts};
 use daybook_testkit::postgres;
 use serde_json::{Value, json};
@@ -26,35 +26,35 @@ use std::time::Duration;
 
 #[test]
 fn payments_on_sqlite_survive_kills() {
-    payments_survive_kills("SQLite", &Place::sqlite(), setting("DAYBOOK_KILLS", 20));
+    payments_survive_kills("SQLite", &Installation::sqlite(), setting("DAYBOOK_KILLS", 20));
 }
 
 #[test]
 fn payments_on_postgres_survive_kills() {
     let server = postgres::Server::start_durable();
-    payments_survive_kills("PostgreSQL", &Place::with(server.database()), setting("DAYBOOK_KILLS", 5));
+    payments_survive_kills("PostgreSQL", &Installation::with(server.database()), setting("DAYBOOK_KILLS", 5));
 }
 
-fn payments_survive_kills(database: &str, place: &Place, kills: u64) {
+fn payments_survive_kills(database: &str, installation: &Installation, kills: u64) {
     let mut chance = Chance::of_seed(seed());
-    let (mut server, door) = place.open();
-    make_accounts(&door);
-    let load = Load::start(&chance, |_| door.another());
+    let (mut server, client) = installation.open();
+    make_accounts(&client);
+    let load = Load::start(&chance, |_| client.another());
     for _ in 0..kills {
         // Waits until a payment was acknowledged since the last kill, and then up to a third of a second more.
-        let before = load.figures.acknowledged();
-        until("a payment", || if load.figures.acknowledged() > before { Ok(()) } else { Err("none".to_owned()) });
+        let before = load.counts.acknowledged();
+        until("a payment", || if load.counts.acknowledged() > before { Ok(()) } else { Err("none".to_owned()) });
         thread::sleep(Duration::from_millis(chance.below(350)));
         server.kill();
-        server = place.serve();
-        door.lead_to(server.url());
+        server = installation.serve();
+        client.lead_to(server.url());
     }
-    let unanswered = load.figures.unanswered.load(Ordering::SeqCst);
+    let unanswered = load.counts.unanswered.load(Ordering::SeqCst);
     let acknowledged = load.end();
-    assert_all_there_once(&door, &acknowledged);
-    place.verify();
+    assert_all_there_once(&client, &acknowledged);
+    installation.verify();
     server.stop();
-    place.verify();
+    installation.verify();
     println!(
         "kills on {database}: {kills} kills, {} payments acknowledged, {unanswered} calls unanswered and repeated, \
          0 lost, 0 twice, 0 differences, seed {}",
@@ -65,21 +65,21 @@ fn payments_survive_kills(database: &str, place: &Place, kills: u64) {
 
 #[test]
 fn a_release_on_sqlite_goes_on_after_kills() {
-    a_release_goes_on_after_kills("SQLite", &Place::sqlite(), 8);
+    a_release_goes_on_after_kills("SQLite", &Installation::sqlite(), 8);
 }
 
 #[test]
 fn a_release_on_postgres_goes_on_after_kills() {
     let server = postgres::Server::start_durable();
     // The accounts leased by a killed node become free after 30 seconds, so each kill takes that long.
-    a_release_goes_on_after_kills("PostgreSQL", &Place::with(server.database()), 2);
+    a_release_goes_on_after_kills("PostgreSQL", &Installation::with(server.database()), 2);
 }
 
 const MONTHS: u32 = 8;
 
-fn load_history(door: &Door, accounts: u64) {
-    make_product(door, "auto", json!({}), json!({}));
-    set_migration_mode(door, "auto", true);
+fn load_history(client: &ApiClient, accounts: u64) {
+    make_product(client, "auto", json!({}), json!({}));
+    set_migration_mode(client, "auto", true);
     let opened = opened_months_ago(MONTHS.into());
     let mut lines = Vec::new();
     for number in 0..accounts {
@@ -91,14 +91,14 @@ fn load_history(door: &Door, accounts: u64) {
             lines.push(line(&payments_of(&format!("loan-{number}")), &paid));
         }
     }
-    door.bulk(&lines);
+    client.bulk(&lines);
 }
 
 /// Waits until a release has progressed. Returns the number of accounts done, or `None` if all are.
-fn further_than(door: &Door, before: u64) -> Option<u64> {
+fn further_than(client: &ApiClient, before: u64) -> Option<u64> {
     // Without a pause, as the release could end between two checks; for some minutes at least.
     for _ in 0..300_000 {
-        let now = progress(door, "auto");
+        let now = progress(client, "auto");
         let done = now["accounts_done"].as_u64().expect("a number");
         if now["finished_at"].is_string() {
             return None;
@@ -109,29 +109,29 @@ fn further_than(door: &Door, before: u64) -> Option<u64> {
     panic!("the release does not go on after {before} accounts")
 }
 
-fn a_release_goes_on_after_kills(database: &str, place: &Place, kills: usize) {
+fn a_release_goes_on_after_kills(database: &str, installation: &Installation, kills: usize) {
     let accounts = setting("DAYBOOK_RELEASED_ACCOUNTS", 400);
-    let (mut server, door) = place.open();
-    load_history(&door, accounts);
-    set_migration_mode(&door, "auto", false);
+    let (mut server, client) = installation.open();
+    load_history(&client, accounts);
+    set_migration_mode(&client, "auto", false);
     let mut done_at_kills = vec![];
     while done_at_kills.len() < kills
-        && let Some(done) = further_than(&door, done_at_kills.last().copied().unwrap_or(0))
+        && let Some(done) = further_than(&client, done_at_kills.last().copied().unwrap_or(0))
     {
         done_at_kills.push(done);
         server.kill();
-        server = place.serve();
-        door.lead_to(server.url());
+        server = installation.serve();
+        client.lead_to(server.url());
     }
-    let done = wait_for_release(&door, "auto");
+    let done = wait_for_release(&client, "auto");
     assert_eq!((&done["accounts_done"], &done["held_events"]), (&json!(accounts), &json!(0)));
     for number in 0..accounts {
         let account = format!("loan-{number}");
-        assert_eq!(balances(&door.get(&format!("/accounts/{account}")).good()), [paid_on_time(MONTHS).0, 0, 0, 0]);
-        assert_eq!(items(&door, &account, "PAYMENT").len(), MONTHS as usize, "{account}");
-        assert_eq!(items(&door, &account, "LATE_FEE"), Vec::<Value>::new(), "{account}");
+        assert_eq!(balances(&client.get(&format!("/accounts/{account}")).good()), [paid_on_time(MONTHS).0, 0, 0, 0]);
+        assert_eq!(items(&client, &account, "PAYMENT").len(), MONTHS as usize, "{account}");
+        assert_eq!(items(&client, &account, "LATE_FEE"), Vec::<Value>::new(), "{account}");
     }
-    assert_eq!(place.verify(), accounts);
+    assert_eq!(installation.verify(), accounts);
     server.stop();
     assert!(!done_at_kills.is_empty(), "the release was over before it could be interrupted: load more accounts");
     println!(

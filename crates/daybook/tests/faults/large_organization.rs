@@ -8,11 +8,11 @@
 //! idle machine: `DAYBOOK_LARGE=1000,200 cargo test --release --workspace --test faults large_organization --
 //! --nocapture --test-threads 1`.
 
-use crate::common::door::{Door, until};
+use crate::common::api_client::{ApiClient, until};
+use crate::common::installation::Installation;
 use crate::common::loans::{line, loan, make_product, payments_of};
-use crate::common::place::Place;
 use daybook_clock::Stopwatch;
-use daybook_testkit::server::{Answer, Server};
+use daybook_testkit::server::{Server, ServerResponse};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
@@ -32,12 +32,12 @@ const MOST_BETWEEN: usize = MONTHLY / 2;
 
 #[test]
 fn a_large_organization_does_not_crowd_out_others_on_sqlite() {
-    check("SQLite", &Place::sqlite());
+    check("SQLite", &Installation::sqlite());
 }
 
 #[test]
 fn a_large_organization_does_not_crowd_out_others_on_postgres() {
-    check("PostgreSQL", &Place::postgres());
+    check("PostgreSQL", &Installation::postgres());
 }
 
 /// The sizes of a campaign: monthly loans, daily loans.
@@ -47,15 +47,15 @@ fn asked() -> Option<(usize, usize)> {
     Some((monthly.parse().expect("a number"), daily.parse().expect("a number")))
 }
 
-fn check(database: &str, place: &Place) {
+fn check(database: &str, installation: &Installation) {
     let (monthly, daily) = asked().unwrap_or((MONTHLY, DAILY));
-    let (server, door) = place.open();
-    make_product(&door, "auto", json!({}), json!({}));
+    let (server, client) = installation.open();
+    make_product(&client, "auto", json!({}), json!({}));
     let mut paid = loan("auto", "paid", "");
     paid.as_object_mut().expect("an object").remove("effective_at");
     paid["summary"]["initial_principal_cents"] = json!(1_000_000_000_000_i64);
-    door.post("/accounts", &paid).good();
-    let made = place.json_of(&["org", "create", "large", "--json"]);
+    client.post("/accounts", &paid).good();
+    let made = installation.json_of(&["org", "create", "large", "--json"]);
     let secret = made["client_secret"].as_str().expect("a secret").to_owned();
     let large = Large { server: &server, secret, is_over: AtomicBool::new(false) };
     for (product, cycle) in
@@ -63,18 +63,19 @@ fn check(database: &str, place: &Place) {
     {
         large.make_product(product, cycle);
     }
-    let mut payer = Payer { door: &door, large: &large, number: 0 };
-    let figures = payer.pay_while("months opened", || large.open("monthly", "m", monthly, "1996-11-17T12:00:00-05:00"));
-    figures.print(database);
+    let mut payer = Payer { client: &client, large: &large, number: 0 };
+    let measured =
+        payer.pay_while("months opened", || large.open("monthly", "m", monthly, "1996-11-17T12:00:00-05:00"));
+    measured.print(database);
     if asked().is_none() {
-        assert!(figures.between <= MOST_BETWEEN, "{} accounts were done between two payments", figures.between);
+        assert!(measured.between <= MOST_BETWEEN, "{} accounts were done between two payments", measured.between);
     }
     payer.pay_while("days opened", || large.open("daily", "d", daily, "1950-11-17T12:00:00-05:00")).print(database);
     large.release(&mut payer, database, "held-monthly", "hm", monthly, "1996-11-17T12:00:00-05:00");
     large.release(&mut payer, database, "held-daily", "hd", daily, "1950-11-17T12:00:00-05:00");
     server.stop();
     if asked().is_none() {
-        place.verify();
+        installation.verify();
     }
 }
 
@@ -107,7 +108,7 @@ impl Large<'_> {
     fn open(&self, product: &str, name: &str, count: usize, from: &str) {
         let lines = (0..count).map(|number| line("/accounts", &loan(product, &format!("{name}-{number}"), from)));
         let body: String = lines.map(|line| format!("{line}\n")).collect();
-        let answer: Answer = self.server.post_lines("/bulk", &self.secret, &body);
+        let answer: ServerResponse = self.server.post_lines("/bulk", &self.secret, &body);
         assert!([200, 503].contains(&answer.status), "{}", answer.text);
         if !product.starts_with("held") {
             self.wait_for(product);
@@ -137,24 +138,24 @@ impl Large<'_> {
     fn release(&self, payer: &mut Payer<'_>, database: &str, product: &str, name: &str, count: usize, from: &str) {
         self.open(product, name, count, from);
         let what = format!("{product} released");
-        let figures = payer.pay_while(&what, || {
+        let measured = payer.pay_while(&what, || {
             let form = json!({ "migration_mode": false });
             self.server.put(&format!("/products/{product}/migration_mode"), &self.secret, &form).good();
             self.wait_for(product);
         });
-        figures.print(database);
+        measured.print(database);
     }
 }
 
 /// The other organization, which makes payments.
 struct Payer<'a> {
-    door: &'a Door,
+    client: &'a ApiClient,
     large: &'a Large<'a>,
     number: u64,
 }
 
 /// The results of a payer.
-struct Figures {
+struct Measured {
     what: String,
     took: Vec<Duration>,
     most_kib: u64,
@@ -163,7 +164,7 @@ struct Figures {
 
 impl Payer<'_> {
     /// Makes payments repeatedly while some work runs.
-    fn pay_while(&mut self, what: &str, work: impl FnOnce() + Send) -> Figures {
+    fn pay_while(&mut self, what: &str, work: impl FnOnce() + Send) -> Measured {
         let (mut took, mut most_kib, mut between, mut before) = (Vec::new(), 0, 0, 0);
         let part = Stopwatch::start();
         self.large.is_over.store(false, Relaxed);
@@ -176,7 +177,7 @@ impl Payer<'_> {
                 self.number += 1;
                 let body = json!({ "line_item_id": format!("p{}", self.number), "original_amount_cents": 1 });
                 let stopwatch = Stopwatch::start();
-                self.door.post(&payments_of("paid"), &body).good();
+                self.client.post(&payments_of("paid"), &body).good();
                 took.push(stopwatch.elapsed());
                 most_kib = most_kib.max(self.large.server.resident_kib());
                 if asked().is_none() && what == "months opened" {
@@ -189,11 +190,11 @@ impl Payer<'_> {
             working.join().expect("the large organization's calls work");
         });
         took.sort();
-        Figures { what: what.to_owned(), took, most_kib, between }
+        Measured { what: what.to_owned(), took, most_kib, between }
     }
 }
 
-impl Figures {
+impl Measured {
     fn print(&self, database: &str) {
         let percentile = |percent: usize| self.took[(self.took.len() * percent / 100).min(self.took.len() - 1)];
         println!(

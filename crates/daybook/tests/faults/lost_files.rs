@@ -11,9 +11,9 @@
 
 mod damage;
 
-use crate::common::door::{Door, until};
+use crate::common::api_client::{ApiClient, until};
+use crate::common::installation::SECRET;
 use crate::common::loans::{loan, make_product, payments_of};
-use crate::common::place::SECRET;
 use daybook_testkit::server::{Daybook, Server};
 use rusqlite::Connection;
 use serde_json::json;
@@ -38,7 +38,7 @@ struct Trial {
     folder: PathBuf,
     daybook: Daybook,
     server: Option<Server>,
-    door: Door,
+    client: ApiClient,
     _temporary: tempfile::TempDir,
 }
 
@@ -59,10 +59,10 @@ impl Trial {
             .with("DAYBOOK_LOG_LEVEL", "off")
             .with("DAYBOOK_DATABASE", &format!("sqlite:{database}"));
         let server = daybook.serve(&[]);
-        let door = Door::to(server.url());
-        make_product(&door, "auto", json!({}), json!({}));
-        door.post("/accounts", &loan("auto", ACCOUNT, "2026-01-15T09:00:00-05:00")).good();
-        Trial { folder, daybook, server: Some(server), door, _temporary: temporary }
+        let client = ApiClient::to(server.url());
+        make_product(&client, "auto", json!({}), json!({}));
+        client.post("/accounts", &loan("auto", ACCOUNT, "2026-01-15T09:00:00-05:00")).good();
+        Trial { folder, daybook, server: Some(server), client, _temporary: temporary }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -78,7 +78,7 @@ impl Trial {
     }
 
     fn pay(&self, id: &str) -> u16 {
-        pay(&self.door, id)
+        pay(&self.client, id)
     }
 
     fn kill(&mut self) {
@@ -90,9 +90,9 @@ impl Trial {
     }
 }
 
-fn pay(door: &Door, id: &str) -> u16 {
+fn pay(client: &ApiClient, id: &str) -> u16 {
     let body = json!({ "line_item_id": id, "original_amount_cents": 1, "line_item_status": "VALID" });
-    door.post(&payments_of(ACCOUNT), &body).status
+    client.post(&payments_of(ACCOUNT), &body).status
 }
 
 /// A caller that makes payments continuously.
@@ -103,9 +103,9 @@ struct Caller {
 
 impl Caller {
     /// Starts the payments and returns when some are acknowledged.
-    fn start(door: &Door) -> Caller {
+    fn start(client: &ApiClient) -> Caller {
         let (is_over, is_going) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-        let (over, going, door) = (is_over.clone(), is_going.clone(), door.another());
+        let (over, going, client) = (is_over.clone(), is_going.clone(), client.another());
         let thread = thread::spawn(move || {
             let mut acknowledged = Vec::new();
             for number in 0.. {
@@ -113,7 +113,7 @@ impl Caller {
                     break;
                 }
                 let id = format!("before-{number}");
-                match pay(&door, &id) {
+                match pay(&client, &id) {
                     200 => acknowledged.push(id),
                     503 => thread::yield_now(),
                     other => panic!("a payment was answered with {other}"),
@@ -144,13 +144,13 @@ fn payments_in(database: &Path) -> BTreeSet<String> {
 /// payments.
 #[track_caller]
 fn lose(trial: &Trial, lose: impl FnOnce(&Trial)) -> Vec<String> {
-    let caller = Caller::start(&trial.door);
+    let caller = Caller::start(&trial.client);
     lose(trial);
     let refused = (0..AFTER).map(|number| trial.pay(&format!("after-{number}"))).collect::<Vec<_>>();
     assert_eq!(refused, [503; AFTER], "nothing is acknowledged once the file is lost");
-    let read = trial.door.get(&format!("/accounts/{ACCOUNT}"));
+    let read = trial.client.get(&format!("/accounts/{ACCOUNT}"));
     assert_eq!(read.status, 503, "nothing is read out of it either: {}", read.text);
-    let ready = trial.door.get("/readyz");
+    let ready = trial.client.get("/readyz");
     assert_eq!(ready.status, 503, "{}", ready.text);
     assert!(ready.text.contains("daybook.db"), "{}", ready.text);
     caller.end()
@@ -205,7 +205,7 @@ fn moved_and_put_back_while_the_server_runs() {
     let away = trial.folder.join("away.db");
     let acknowledged = lose(&trial, |trial| fs::rename(trial.path("daybook.db"), &away).expect("it can be moved"));
     fs::rename(&away, trial.path("daybook.db")).expect("it can be put back");
-    assert_eq!((trial.pay("again"), trial.door.get("/readyz").status), (200, 200), "work goes on by itself");
+    assert_eq!((trial.pay("again"), trial.client.get("/readyz").status), (200, 200), "work goes on by itself");
     trial.kill();
     all_are_in(&trial.path("daybook.db"), &acknowledged);
     assert!(payments_in(&trial.path("daybook.db")).contains("again"));
@@ -385,7 +385,7 @@ fn on_a_full_disk_and_with_room_again() {
     file.set_len(file.metadata().expect("its length").len() - 24 * 1_024).expect("it can be made shorter");
     // An open file keeps its space after it is removed.
     drop(file);
-    let ready = trial.door.get("/readyz");
+    let ready = trial.client.get("/readyz");
     assert_eq!(ready.status, 503, "{}", ready.text);
     assert!(ready.text.contains("full"), "{}", ready.text);
     fs::remove_file(&hog).expect("it can be removed");
@@ -394,7 +394,7 @@ fn on_a_full_disk_and_with_room_again() {
         other => Err(format!("status {other}")),
     });
     acknowledged.push("room-again".to_owned());
-    assert_eq!(trial.door.get("/readyz").status, 200);
+    assert_eq!(trial.client.get("/readyz").status, 200);
     trial.kill();
     all_are_in(&trial.path("daybook.db"), &acknowledged);
     drop(disk);

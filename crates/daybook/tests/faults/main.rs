@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`clocks`] | clocks that differ, or are changed while servers run, by libfaketime |
 //! | [`crowds`] | thousands of slow and idle connections |
-//! | [`door`] | slow heads, bodies and readers, one at a time |
+//! | [`listener`] | slow heads, bodies and readers, one at a time |
 //! | [`hung`] | PostgreSQL hangs and resumes |
 //! | [`kills`] | `kill -9` under load, and during a release |
 //! | [`large_organization`] | an organization with a lot of work, while another one makes payments |
@@ -30,10 +30,10 @@ mod common;
 
 mod clocks;
 mod crowds;
-mod door;
 mod hung;
 mod kills;
 mod large_organization;
+mod listener;
 mod load;
 mod lost_files;
 mod nodes;
@@ -41,10 +41,10 @@ mod outages;
 mod silent_names;
 mod soak;
 mod stop;
+mod webhooks_installation;
 mod webhooks_killed;
 mod webhooks_leases;
 mod webhooks_limits;
-mod webhooks_office;
 mod webhooks_restored;
 mod webhooks_stopped;
 mod webhooks_zoo;

@@ -5,8 +5,8 @@
 //! idle machine: `DAYBOOK_SILENT_NAMES=130 cargo test --release --workspace --test faults silent_names -- --nocapture
 //! --test-threads 1`.
 
-use crate::common::door::Door;
-use crate::common::place::Place;
+use crate::common::api_client::ApiClient;
+use crate::common::installation::Installation;
 use daybook_clock::Stopwatch;
 use daybook_testkit::names::NameServer;
 use serde_json::json;
@@ -25,20 +25,20 @@ const LIMIT: Duration = Duration::from_millis(100);
 
 #[test]
 fn silent_name_servers_hold_up_no_other_organization_on_sqlite() {
-    check("SQLite", &Place::sqlite());
+    check("SQLite", &Installation::sqlite());
 }
 
 #[test]
 fn silent_name_servers_hold_up_no_other_organization_on_postgres() {
-    check("PostgreSQL", &Place::postgres());
+    check("PostgreSQL", &Installation::postgres());
 }
 
-fn check(database: &str, place: &Place) {
+fn check(database: &str, installation: &Installation) {
     let asked: Option<usize> = std::env::var("DAYBOOK_SILENT_NAMES").ok().map(|text| text.parse().expect("a number"));
     let names = NameServer::silent();
-    let server = place.serve_with(&["--name-server", &names.address().to_string()]);
-    let other = Door::to(server.url());
-    let made = place.json_of(&["org", "create", "noisy", "--json"]);
+    let server = installation.serve_with(&["--name-server", &names.address().to_string()]);
+    let other = ApiClient::to(server.url());
+    let made = installation.json_of(&["org", "create", "noisy", "--json"]);
     let noisy = made["client_secret"].as_str().expect("a secret").to_owned();
     let is_over = AtomicBool::new(false);
     let (mut took, most_threads) = thread::scope(|scope| {

@@ -6,10 +6,10 @@
 //! A short run checks only the limit. A campaign of an hour also checks that memory does not grow in the second half:
 //! `DAYBOOK_SOAK_SECONDS=3600 cargo test --release --workspace --test faults soak -- --nocapture --test-threads 1`.
 
+use crate::common::api_client::ApiClient;
 use crate::common::chance::{Chance, seed, setting};
-use crate::common::door::Door;
 use crate::common::loans::{line, loan, make_product, payments_of};
-use crate::webhooks_office::{AT_ONCE, Office, subscribe};
+use crate::webhooks_installation::{AT_ONCE, WebhooksInstallation, subscribe};
 use daybook_clock::Stopwatch;
 use daybook_testkit::postgres;
 use daybook_testkit::receiver::Receiver;
@@ -33,37 +33,37 @@ const SAMPLES: u64 = 60;
 
 #[test]
 fn memory_is_bounded_under_mixed_load_on_sqlite() {
-    memory_is_bounded("SQLite", &Office::sqlite());
+    memory_is_bounded("SQLite", &WebhooksInstallation::sqlite());
 }
 
 #[test]
 fn memory_is_bounded_under_mixed_load_on_postgres() {
     let server = postgres::Server::start_durable();
-    memory_is_bounded("PostgreSQL", &Office::postgres(&server.database()));
+    memory_is_bounded("PostgreSQL", &WebhooksInstallation::postgres(&server.database()));
 }
 
-fn memory_is_bounded(database: &str, office: &Office) {
+fn memory_is_bounded(database: &str, installation: &WebhooksInstallation) {
     let seconds = setting("DAYBOOK_SOAK_SECONDS", SECONDS);
-    let server = office.serve(&AT_ONCE);
-    let door = Door::to(server.url());
-    make_product(&door, "auto", json!({}), json!({}));
+    let server = installation.serve(&AT_ONCE);
+    let client = ApiClient::to(server.url());
+    make_product(&client, "auto", json!({}), json!({}));
     let accounts: Vec<Value> = (0..ACCOUNTS).map(|number| line("/accounts", &today(&account(number)))).collect();
-    door.bulk(&accounts);
+    client.bulk(&accounts);
     let receivers = [Receiver::counting(), Receiver::counting()];
     for receiver in &receivers {
-        subscribe(&door, &receiver.url(), None);
+        subscribe(&client, &receiver.url(), None);
     }
     let (is_over, calls) = (AtomicBool::new(false), AtomicU64::new(0));
     let (mut resident, mut allocated) = (Vec::new(), Vec::new());
     thread::scope(|scope| {
         for caller in 0..CALLERS {
-            let (door, is_over, calls) = (door.another(), &is_over, &calls);
+            let (client, is_over, calls) = (client.another(), &is_over, &calls);
             scope.spawn(move || {
                 let mut chance = Chance::of_seed(seed()).for_one(caller);
                 let mut number = 0;
                 while !is_over.load(Ordering::Relaxed) {
                     number += 1;
-                    call(&door, &mut chance, &format!("c{caller}-{number}"));
+                    call(&client, &mut chance, &format!("c{caller}-{number}"));
                     calls.fetch_add(1, Ordering::Relaxed);
                     thread::sleep(BETWEEN_CALLS);
                 }
@@ -74,7 +74,7 @@ fn memory_is_bounded(database: &str, office: &Office) {
             let due = Duration::from_secs(seconds).mul_f64(sample as f64 / SAMPLES as f64);
             thread::sleep(due.saturating_sub(watch.elapsed()));
             resident.push(server.resident_kib() >> 10);
-            allocated.push(allocated_bytes(&door) >> 20);
+            allocated.push(allocated_bytes(&client) >> 20);
         }
         is_over.store(true, Ordering::Relaxed);
     });
@@ -109,8 +109,8 @@ fn median(samples: &[u64]) -> u64 {
 }
 
 /// The memory that the server's allocator has handed out.
-fn allocated_bytes(door: &Door) -> u64 {
-    let metrics = door.get("/metrics").text;
+fn allocated_bytes(client: &ApiClient) -> u64 {
+    let metrics = client.get("/metrics").text;
     let line = metrics.lines().find_map(|line| line.strip_prefix("daybook_memory_allocated_bytes "));
     line.and_then(|value| value.parse::<f64>().ok()).map_or(0, |bytes| bytes as u64)
 }
@@ -128,24 +128,24 @@ fn today(account: &str) -> Value {
 }
 
 /// One call of the mix.
-fn call(door: &Door, chance: &mut Chance, id: &str) {
+fn call(client: &ApiClient, chance: &mut Chance, id: &str) {
     let some = account(chance.below(ACCOUNTS));
     let payment = |id: &str| json!({ "line_item_id": id, "original_amount_cents": 7 });
     let reply = match chance.below(100) {
-        0..50 => door.post(&payments_of(&some), &payment(id)),
-        50..62 => door.get(&format!("/accounts/{some}")),
-        62..70 => door.get(&format!("/accounts/{some}?effective_as_of=2031-01-01T12:00:00Z")),
-        70..78 => door.get(&format!("/accounts/{some}/events?limit=50")),
-        78..85 => door.get(&format!("/accounts/{some}/line_items?limit=200")),
-        85..90 => door.get("/accounts?limit=100&product_id=auto"),
-        90..95 => door.post("/accounts", &loan("auto", id, "2024-01-05T12:00:00-05:00")),
-        95..97 => door.get("/metrics"),
+        0..50 => client.post(&payments_of(&some), &payment(id)),
+        50..62 => client.get(&format!("/accounts/{some}")),
+        62..70 => client.get(&format!("/accounts/{some}?effective_as_of=2031-01-01T12:00:00Z")),
+        70..78 => client.get(&format!("/accounts/{some}/events?limit=50")),
+        78..85 => client.get(&format!("/accounts/{some}/line_items?limit=200")),
+        85..90 => client.get("/accounts?limit=100&product_id=auto"),
+        90..95 => client.post("/accounts", &loan("auto", id, "2024-01-05T12:00:00-05:00")),
+        95..97 => client.get("/metrics"),
         _ => {
             let lines = (0..200).map(|number| {
                 let account = account(chance.below(ACCOUNTS));
                 line(&payments_of(&account), &payment(&format!("{id}-{number}")))
             });
-            return drop(door.bulk(&lines.collect::<Vec<_>>()));
+            return drop(client.bulk(&lines.collect::<Vec<_>>()));
         }
     };
     assert_eq!(reply.status, 200, "{}", reply.text);

@@ -6,10 +6,10 @@
 //! `DAYBOOK_STOPS` is the number of stops; the default is 3. A campaign: `DAYBOOK_STOPS=200 cargo test -p daybook
 //! --test faults stop -- --nocapture`.
 
+use crate::common::api_client::until;
 use crate::common::chance::{Chance, seed, setting};
-use crate::common::door::until;
+use crate::common::installation::{Installation, SECRET};
 use crate::common::loans::payments_of;
-use crate::common::place::{Place, SECRET};
 use crate::load::{Load, assert_all_there_once, make_accounts};
 use serde_json::json;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -17,12 +17,12 @@ use std::net::TcpStream;
 
 #[test]
 fn calls_in_flight_on_sqlite_are_answered_at_a_stop() {
-    calls_in_flight_are_answered_at_a_stop("SQLite", &Place::sqlite());
+    calls_in_flight_are_answered_at_a_stop("SQLite", &Installation::sqlite());
 }
 
 #[test]
 fn calls_in_flight_on_postgres_are_answered_at_a_stop() {
-    calls_in_flight_are_answered_at_a_stop("PostgreSQL", &Place::postgres());
+    calls_in_flight_are_answered_at_a_stop("PostgreSQL", &Installation::postgres());
 }
 
 const IN_FLIGHT: u64 = 20;
@@ -61,20 +61,20 @@ impl InFlight {
     }
 }
 
-fn calls_in_flight_are_answered_at_a_stop(database: &str, place: &Place) {
+fn calls_in_flight_are_answered_at_a_stop(database: &str, installation: &Installation) {
     let stops = setting("DAYBOOK_STOPS", 3);
-    let (mut server, door) = place.open();
-    make_accounts(&door);
-    let load = Load::start(&Chance::of_seed(seed()), |_| door.another());
+    let (mut server, client) = installation.open();
+    make_accounts(&client);
+    let load = Load::start(&Chance::of_seed(seed()), |_| client.another());
     let mut ids = Vec::new();
     for stop in 0..stops {
-        let before = load.figures.acknowledged();
-        until("load", || if load.figures.acknowledged() > before + 20 { Ok(()) } else { Err("none".to_owned()) });
+        let before = load.counts.acknowledged();
+        until("load", || if load.counts.acknowledged() > before + 20 { Ok(()) } else { Err("none".to_owned()) });
         let address = server.url().trim_start_matches("http://").to_owned();
         let begun: Vec<InFlight> =
             (0..IN_FLIGHT).map(|number| InFlight::begin(&address, format!("in-flight-{stop}-{number}"))).collect();
         server.signal_stop();
-        until("a closed door", || match TcpStream::connect(&address) {
+        until("a closed port", || match TcpStream::connect(&address) {
             Ok(_) => Err("it is open".to_owned()),
             Err(_) => Ok(()),
         });
@@ -82,14 +82,14 @@ fn calls_in_flight_are_answered_at_a_stop(database: &str, place: &Place) {
         begun.into_iter().for_each(InFlight::end);
         let (status, _, stderr) = server.wait();
         assert_eq!(status.code(), Some(0), "{stderr}");
-        server = place.serve();
-        door.lead_to(server.url());
+        server = installation.serve();
+        client.lead_to(server.url());
     }
     let mut acknowledged = load.end();
     let paid = acknowledged.len();
     acknowledged.extend(ids.into_iter().map(|id| (("loan-0".to_owned(), id), 7)));
-    assert_all_there_once(&door, &acknowledged);
-    place.verify();
+    assert_all_there_once(&client, &acknowledged);
+    installation.verify();
     server.stop();
     println!(
         "stops on {database}: {stops} stops, {} calls in flight answered, {paid} payments acknowledged beside them, \

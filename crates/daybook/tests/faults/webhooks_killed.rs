@@ -15,13 +15,14 @@
 //! waits until the lease of the dead one, 15 seconds, expires. A campaign:
 //! `DAYBOOK_WEBHOOK_KILLS=50 cargo test -p daybook --test faults webhooks_killed -- --nocapture`.
 
+use crate::common::api_client::ApiClient;
 use crate::common::chance::{Chance, seed, setting};
-use crate::common::door::Door;
-use crate::webhooks_office::{
-    AT_ONCE, LATER, Office, announced, announcements, compare, log_of, prepare, subscribe, wait_until_sent,
+use crate::webhooks_installation::{
+    AT_ONCE, LATER, WebhooksInstallation, announced, announcements, compare, log_of, prepare, subscribe,
+    wait_until_sent,
 };
 use daybook_testkit::postgres;
-use daybook_testkit::receiver::{Answer, Behaviour, Receiver};
+use daybook_testkit::receiver::{Behaviour, PreparedResponse, Receiver};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -38,14 +39,14 @@ const SENDING: [&str; 4] = [AT_ONCE[0], AT_ONCE[1], "--webhook-timeout", "10m"];
 
 #[test]
 fn messages_on_sqlite_survive_kills() {
-    messages_survive_kills("SQLite", &Office::sqlite(), setting("DAYBOOK_WEBHOOK_KILLS", 6));
+    messages_survive_kills("SQLite", &WebhooksInstallation::sqlite(), setting("DAYBOOK_WEBHOOK_KILLS", 6));
 }
 
 #[test]
 fn messages_on_postgres_survive_kills() {
     let server = postgres::Server::start_durable();
-    let office = Office::postgres(&server.database());
-    messages_survive_kills("PostgreSQL", &office, setting("DAYBOOK_WEBHOOK_KILLS", 2));
+    let installation = WebhooksInstallation::postgres(&server.database());
+    messages_survive_kills("PostgreSQL", &installation, setting("DAYBOOK_WEBHOOK_KILLS", 2));
 }
 
 /// Lets requests through up to a number; later ones wait for their response.
@@ -59,7 +60,7 @@ impl Gate {
             while number >= gate.0.load(Ordering::SeqCst) {
                 thread::sleep(Duration::from_millis(1));
             }
-            Answer::status(status)
+            PreparedResponse::status(status)
         })
     }
 
@@ -81,32 +82,32 @@ impl Drop for OpenedInTheEnd {
     }
 }
 
-fn messages_survive_kills(database: &str, office: &Office, kills: u64) {
+fn messages_survive_kills(database: &str, installation: &WebhooksInstallation, kills: u64) {
     println!("seed {}", seed());
     let mut chance = Chance::of_seed(seed());
     let gate = Gate::default();
     let receiver = Receiver::start(gate.before(200));
     let _opened = OpenedInTheEnd(gate.clone());
-    let mut server = office.serve(&LATER);
-    let door = Door::to(server.url());
-    prepare(&door);
-    subscribe(&door, &receiver.url(), None);
-    door.bulk(&announcements("first", BACKLOG));
+    let mut server = installation.serve(&LATER);
+    let client = ApiClient::to(server.url());
+    prepare(&client);
+    subscribe(&client, &receiver.url(), None);
+    client.bulk(&announcements("first", BACKLOG));
     server.stop();
     assert_eq!(receiver.counts().requests, 0, "nothing is sent before its time");
 
     let mut customers = BACKLOG;
     let mut at_the_gate = 0;
-    server = office.serve(&SENDING);
+    server = installation.serve(&SENDING);
     for kill in 0..kills {
-        door.lead_to(server.url());
+        client.lead_to(server.url());
         if kill % 4 == 3 {
             // Soon after the start, at any point of the server's work.
             gate.open();
             thread::sleep(Duration::from_millis(chance.below(300)));
         } else {
             gate.let_through(receiver.counts().requests);
-            door.bulk(&announcements(&format!("round-{kill}"), MORE));
+            client.bulk(&announcements(&format!("round-{kill}"), MORE));
             customers += MORE;
             let last = receiver.counts().requests + chance.below(MORE) as usize;
             gate.let_through(last);
@@ -116,15 +117,15 @@ fn messages_survive_kills(database: &str, office: &Office, kills: u64) {
             at_the_gate += 1;
         }
         server.kill();
-        server = office.serve(&SENDING);
+        server = installation.serve(&SENDING);
     }
     gate.open();
-    door.lead_to(server.url());
-    wait_until_sent(&door, &[receiver.url()], || {});
+    client.lead_to(server.url());
+    wait_until_sent(&client, &[receiver.url()], || {});
     server.stop();
 
     let requests = receiver.requests();
-    let log = log_of(&office.database);
+    let log = log_of(&installation.database);
     let arrived = compare(&requests, log.iter());
     println!(
         "webhooks on {database}: {kills} kills, {} messages, {} duplicates, {} lost, seed {}",

@@ -2,9 +2,9 @@
 //! messages. A campaign runs more rounds:
 //! `DAYBOOK_LEASE_ROUNDS=12 cargo test -p daybook --test faults webhooks_leases`.
 
+use crate::common::api_client::ApiClient;
 use crate::common::chance::setting;
-use crate::common::door::Door;
-use crate::webhooks_office::{AT_ONCE, Office, announcements, prepare, subscribe, wait_until_sent};
+use crate::webhooks_installation::{AT_ONCE, WebhooksInstallation, announcements, prepare, subscribe, wait_until_sent};
 use daybook_testkit::postgres;
 use daybook_testkit::receiver::{Behaviour, Receiver};
 use serde_json::json;
@@ -14,18 +14,18 @@ const MESSAGES: u64 = 1_000;
 #[test]
 fn no_message_of_a_healthy_url_is_buried_on_postgres() {
     let rounds = setting("DAYBOOK_LEASE_ROUNDS", 2);
-    let office = Office::postgres(&postgres::Server::shared().database());
+    let installation = WebhooksInstallation::postgres(&postgres::Server::shared().database());
     let receivers: Vec<Receiver> = (0..10).map(|_| Receiver::start(Behaviour::status(200))).collect();
     let urls: Vec<String> = receivers.iter().map(Receiver::url).collect();
     let spare = Receiver::start(Behaviour::status(200));
-    let server = office.serve(&AT_ONCE);
-    let door = Door::to(server.url());
-    prepare(&door);
-    urls.iter().for_each(|url| drop(subscribe(&door, url, None)));
+    let server = installation.serve(&AT_ONCE);
+    let client = ApiClient::to(server.url());
+    prepare(&client);
+    urls.iter().for_each(|url| drop(subscribe(&client, url, None)));
     for round in 0..rounds {
-        let other = door.another();
+        let other = client.another();
         std::thread::scope(|scope| {
-            let bulk = scope.spawn(|| door.bulk(&announcements(&format!("r{round}"), MESSAGES)));
+            let bulk = scope.spawn(|| client.bulk(&announcements(&format!("r{round}"), MESSAGES)));
             let mut turn = 0;
             while !bulk.is_finished() {
                 turn += 1;
@@ -34,9 +34,9 @@ fn no_message_of_a_healthy_url_is_buried_on_postgres() {
                 other.put("/organization/subscribe", &json!({ "webhook_url": spare.url(), "filter_events": [events] }));
             }
         });
-        let dead = door.get("/organization/dead_letters?limit=2").good();
+        let dead = client.get("/organization/dead_letters?limit=2").good();
         assert_eq!(dead["results"], json!([]), "round {round}");
     }
-    wait_until_sent(&door, &urls, || {});
+    wait_until_sent(&client, &urls, || {});
     println!("{rounds} rounds of {MESSAGES} messages to ten URLs, none buried");
 }

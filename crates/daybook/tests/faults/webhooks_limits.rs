@@ -4,13 +4,13 @@
 //! number of messages for each receiver; the default is 3,000. The policy itself is tested with a simulated clock in
 //! `pace`.
 
+use crate::common::api_client::ApiClient;
 use crate::common::chance::setting;
-use crate::common::door::Door;
 use crate::common::loans::line;
-use crate::webhooks_office::{AT_ONCE, LATER, Office, subscribe};
+use crate::webhooks_installation::{AT_ONCE, LATER, WebhooksInstallation, subscribe};
 use daybook_clock::Stopwatch;
 use daybook_testkit::postgres;
-use daybook_testkit::receiver::{Answer, Behaviour, Receiver};
+use daybook_testkit::receiver::{Behaviour, PreparedResponse, Receiver};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -55,7 +55,7 @@ fn limited(limit: Limit, answer_ms: u64, says: bool, seen: &Arc<Mutex<Seen>>) ->
             };
             if is_full {
                 seen.refused += 1;
-                let answer = Answer::status(429);
+                let answer = PreparedResponse::status(429);
                 return if says { answer.with("retry-after", "1") } else { answer };
             }
             seen.taken.push(now);
@@ -63,41 +63,41 @@ fn limited(limit: Limit, answer_ms: u64, says: bool, seen: &Arc<Mutex<Seen>>) ->
         }
         thread::sleep(Duration::from_millis(answer_ms));
         seen.lock().expect("no answer panics").busy -= 1;
-        Answer::status(200)
+        PreparedResponse::status(200)
     }))
 }
 
 #[test]
 #[ignore = "takes minutes of real time"]
 fn limited_receivers_on_sqlite_get_what_they_take() {
-    limited_receivers_get_what_they_take("SQLite", &Office::sqlite());
+    limited_receivers_get_what_they_take("SQLite", &WebhooksInstallation::sqlite());
 }
 
 #[test]
 #[ignore = "takes minutes of real time"]
 fn limited_receivers_on_postgres_get_what_they_take() {
     let server = postgres::Server::start_durable();
-    limited_receivers_get_what_they_take("PostgreSQL", &Office::postgres(&server.database()));
+    limited_receivers_get_what_they_take("PostgreSQL", &WebhooksInstallation::postgres(&server.database()));
 }
 
-fn limited_receivers_get_what_they_take(database: &str, office: &Office) {
+fn limited_receivers_get_what_they_take(database: &str, installation: &WebhooksInstallation) {
     let messages = setting("DAYBOOK_LIMITED_MESSAGES", 3_000) as usize;
     let seen: Vec<Arc<Mutex<Seen>>> = RECEIVERS.iter().map(|_| Arc::default()).collect();
     let receivers: Vec<Receiver> =
         RECEIVERS.iter().zip(&seen).map(|((limit, ms, says), seen)| limited(*limit, *ms, *says, seen)).collect();
-    let server = office.serve(&LATER);
-    let door = Door::to(server.url());
+    let server = installation.serve(&LATER);
+    let client = ApiClient::to(server.url());
     for receiver in &receivers {
-        subscribe(&door, &receiver.url(), Some(&["customer_create"]));
+        subscribe(&client, &receiver.url(), Some(&["customer_create"]));
     }
     let customer = |number| line("/customers", &json!({ "customer_id": format!("c{number}"), "name_last": "Zoë" }));
-    door.bulk(&(0..messages).map(customer).collect::<Vec<_>>());
+    client.bulk(&(0..messages).map(customer).collect::<Vec<_>>());
     server.stop();
-    let server = office.serve(&AT_ONCE);
-    door.lead_to(server.url());
+    let server = installation.serve(&AT_ONCE);
+    client.lead_to(server.url());
     // The slowest accepts ten per second: five minutes, and at least a minute for retries.
     loop {
-        let all = door.get("/organization/subscriptions").good();
+        let all = client.get("/organization/subscriptions").good();
         let all: Vec<Value> = all["results"].as_array().expect("a list").clone();
         for one in &all {
             assert_eq!((&one["status"], &one["dead_letters"]), (&json!("ACTIVE"), &json!(0)), "{one}");

@@ -4,9 +4,10 @@
 //! The copy is made while the server runs, with the usual tools: `daybook backup` for SQLite, `pg_dump` and
 //! `pg_restore` for PostgreSQL.
 
-use crate::common::door::Door;
-use crate::webhooks_office::{
-    AT_ONCE, Arrived, LATER, Office, announcements, compare, log_of, prepare, subscribe, text, wait_until_sent,
+use crate::common::api_client::ApiClient;
+use crate::webhooks_installation::{
+    AT_ONCE, Arrived, LATER, WebhooksInstallation, announcements, compare, log_of, prepare, subscribe, text,
+    wait_until_sent,
 };
 use daybook_testkit::postgres;
 use daybook_testkit::receiver::{Behaviour, Receiver};
@@ -16,11 +17,11 @@ const CUSTOMERS: u64 = 400;
 
 #[test]
 fn a_restored_backup_sends_what_was_not_sent_when_it_is_unmuted() {
-    let office = Office::sqlite();
-    a_copy_sends_what_was_not_sent("SQLite", &office, || {
-        let copy = office.daybook.folder().join("copy.db");
+    let installation = WebhooksInstallation::sqlite();
+    a_copy_sends_what_was_not_sent("SQLite", &installation, || {
+        let copy = installation.daybook.folder().join("copy.db");
         let to = copy.to_str().expect("a path is text");
-        office.daybook.stdout_of(&["backup", "--database", &office.database, "--to", to]);
+        installation.daybook.stdout_of(&["backup", "--database", &installation.database, "--to", to]);
         format!("sqlite:{to}")
     });
 }
@@ -28,19 +29,19 @@ fn a_restored_backup_sends_what_was_not_sent_when_it_is_unmuted() {
 #[test]
 fn a_restored_dump_sends_what_was_not_sent_when_it_is_unmuted() {
     let server = postgres::Server::shared();
-    let office = Office::postgres(&server.database());
-    a_copy_sends_what_was_not_sent("PostgreSQL", &office, || server.copy(&office.database));
+    let installation = WebhooksInstallation::postgres(&server.database());
+    a_copy_sends_what_was_not_sent("PostgreSQL", &installation, || server.copy(&installation.database));
 }
 
-fn a_copy_sends_what_was_not_sent(database: &str, office: &Office, copy: impl FnOnce() -> String) {
+fn a_copy_sends_what_was_not_sent(database: &str, installation: &WebhooksInstallation, copy: impl FnOnce() -> String) {
     let (all, some) = (Receiver::start(Behaviour::status(200)), Receiver::start(Behaviour::status(200)));
     let urls = [all.url(), some.url()];
-    let server = office.serve(&LATER);
-    let door = Door::to(server.url());
-    prepare(&door);
-    subscribe(&door, &urls[0], None);
-    subscribe(&door, &urls[1], Some(&["account_create"]));
-    door.bulk(&announcements("kept", CUSTOMERS));
+    let server = installation.serve(&LATER);
+    let client = ApiClient::to(server.url());
+    prepare(&client);
+    subscribe(&client, &urls[0], None);
+    subscribe(&client, &urls[1], Some(&["account_create"]));
+    client.bulk(&announcements("kept", CUSTOMERS));
     let copy = copy();
     server.kill();
     let log = log_of(&copy);
@@ -50,13 +51,13 @@ fn a_copy_sends_what_was_not_sent(database: &str, office: &Office, copy: impl Fn
 
     let unmute = ["unmute", "--json", "--database", &copy];
     for start in ["first", "second"] {
-        let server = office.serve_on(&copy, &AT_ONCE);
-        door.lead_to(server.url());
-        assert_eq!(door.get("/readyz").status, 200);
-        assert!(door.get("/metrics").text.contains("\ndaybook_muted 1\n"));
+        let server = installation.serve_on(&copy, &AT_ONCE);
+        client.lead_to(server.url());
+        assert_eq!(client.get("/readyz").status, 200);
+        assert!(client.get("/metrics").text.contains("\ndaybook_muted 1\n"));
         // What would be sent at once: a test event, and in the second round all pending messages again.
-        door.get("/organization/subscribe/test").good();
-        let would = office.daybook.json_of(&[&unmute[..], &["--dry-run"]].concat());
+        client.get("/organization/subscribe/test").good();
+        let would = installation.daybook.json_of(&[&unmute[..], &["--dry-run"]].concat());
         let waiting = &would["waiting"];
         assert_eq!(waiting["urls"], 2, "{would}");
         assert!(waiting["messages"].as_u64().is_some_and(|count| count > (wanted_by_all + wanted_by_some) as u64));
@@ -66,18 +67,18 @@ fn a_copy_sends_what_was_not_sent(database: &str, office: &Office, copy: impl Fn
     }
     let (wanted_by_all, wanted_by_some) = (wanted_by_all + 2, wanted_by_some + 2);
 
-    let server = office.serve_on(&copy, &AT_ONCE);
-    door.lead_to(server.url());
-    let waited = office.daybook.json_of(&unmute);
+    let server = installation.serve_on(&copy, &AT_ONCE);
+    client.lead_to(server.url());
+    let waited = installation.daybook.json_of(&unmute);
     assert_eq!(waited["waiting"]["messages"], wanted_by_all + wanted_by_some, "{waited}");
-    wait_until_sent(&door, &urls, || {});
-    assert!(door.get("/metrics").text.contains("\ndaybook_muted 0\n"));
+    wait_until_sent(&client, &urls, || {});
+    assert!(client.get("/metrics").text.contains("\ndaybook_muted 0\n"));
     server.stop();
     // After a restart only new messages arrive: a test event, sent to both.
-    let server = office.serve_on(&copy, &AT_ONCE);
-    door.lead_to(server.url());
-    let test: Value = door.get("/organization/subscribe/test").good();
-    wait_until_sent(&door, &urls, || {});
+    let server = installation.serve_on(&copy, &AT_ONCE);
+    client.lead_to(server.url());
+    let test: Value = client.get("/organization/subscribe/test").good();
+    wait_until_sent(&client, &urls, || {});
     server.stop();
 
     let log = log_of(&copy);

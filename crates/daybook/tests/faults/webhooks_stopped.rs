@@ -4,14 +4,14 @@
 //! `DAYBOOK_WEBHOOK_STOPS` is the number of stops; the default is 3. A campaign: `DAYBOOK_WEBHOOK_STOPS=20 cargo test
 //! -p daybook --test faults webhooks_stopped -- --nocapture`.
 
+use crate::common::api_client::ApiClient;
 use crate::common::chance::{Chance, seed, setting};
-use crate::common::door::Door;
-use crate::webhooks_office::{
-    AT_ONCE, LATER, Office, announcements, compare, log_of, prepare, subscribe, wait_until_sent,
+use crate::webhooks_installation::{
+    AT_ONCE, LATER, WebhooksInstallation, announcements, compare, log_of, prepare, subscribe, wait_until_sent,
 };
 use daybook_clock::Stopwatch;
 use daybook_testkit::postgres;
-use daybook_testkit::receiver::{Answer, Behaviour, Receiver};
+use daybook_testkit::receiver::{Behaviour, PreparedResponse, Receiver};
 use std::thread;
 use std::time::Duration;
 
@@ -25,13 +25,13 @@ const LONGEST_STOP: Duration = Duration::from_secs(9);
 
 #[test]
 fn a_stop_on_sqlite_sends_nothing_twice() {
-    a_stop_sends_nothing_twice("SQLite", &Office::sqlite());
+    a_stop_sends_nothing_twice("SQLite", &WebhooksInstallation::sqlite());
 }
 
 #[test]
 fn a_stop_on_postgres_sends_nothing_twice() {
     let server = postgres::Server::start_durable();
-    a_stop_sends_nothing_twice("PostgreSQL", &Office::postgres(&server.database()));
+    a_stop_sends_nothing_twice("PostgreSQL", &WebhooksInstallation::postgres(&server.database()));
 }
 
 /// Responds after a time that differs between messages.
@@ -39,37 +39,37 @@ fn within(most_ms: u64) -> Receiver {
     Receiver::start(Behaviour::slowly(move |number, _| {
         let wait = Chance::of_seed(number as u64 ^ most_ms).below(most_ms);
         thread::sleep(Duration::from_millis(wait));
-        Answer::status(200)
+        PreparedResponse::status(200)
     }))
 }
 
-fn a_stop_sends_nothing_twice(database: &str, office: &Office) {
+fn a_stop_sends_nothing_twice(database: &str, installation: &WebhooksInstallation) {
     let stops = setting("DAYBOOK_WEBHOOK_STOPS", 3);
     let mut chance = Chance::of_seed(seed());
     let receivers = ANSWERS_WITHIN_MS.map(within);
     let urls: Vec<String> = receivers.iter().map(Receiver::url).collect();
-    let mut server = office.serve(&LATER);
-    let door = Door::to(server.url());
-    prepare(&door);
+    let mut server = installation.serve(&LATER);
+    let client = ApiClient::to(server.url());
+    prepare(&client);
     for url in &urls {
-        subscribe(&door, url, None);
+        subscribe(&client, url, None);
     }
-    door.bulk(&announcements("first", BACKLOG));
+    client.bulk(&announcements("first", BACKLOG));
     server.stop();
-    server = office.serve(&AT_ONCE);
+    server = installation.serve(&AT_ONCE);
     for stop in 0..stops {
-        door.lead_to(server.url());
+        client.lead_to(server.url());
         let before = receivers[0].counts().requests;
-        door.bulk(&announcements(&format!("round-{stop}"), MORE));
+        client.bulk(&announcements(&format!("round-{stop}"), MORE));
         receivers[0].wait_until(|counts| counts.requests > before);
         thread::sleep(Duration::from_millis(chance.below(500)));
         server.stop();
-        server = office.serve(&AT_ONCE);
+        server = installation.serve(&AT_ONCE);
     }
-    door.lead_to(server.url());
-    wait_until_sent(&door, &urls, || {});
+    client.lead_to(server.url());
+    wait_until_sent(&client, &urls, || {});
     server.stop();
-    let log = log_of(&office.database);
+    let log = log_of(&installation.database);
     for (receiver, within_ms) in receivers.iter().zip(ANSWERS_WITHIN_MS) {
         let arrived = compare(&receiver.requests(), log.iter());
         println!(
@@ -85,13 +85,13 @@ fn a_stop_sends_nothing_twice(database: &str, office: &Office) {
 
 #[test]
 fn a_url_that_hangs_does_not_hold_up_a_stop() {
-    let office = Office::sqlite();
+    let installation = WebhooksInstallation::sqlite();
     let hanging = Receiver::start(Behaviour::Silent);
-    let server = office.serve(&[AT_ONCE[0], AT_ONCE[1], "--webhook-timeout", "1m"]);
-    let door = Door::to(server.url());
-    prepare(&door);
-    subscribe(&door, &hanging.url(), None);
-    door.bulk(&announcements("first", 3));
+    let server = installation.serve(&[AT_ONCE[0], AT_ONCE[1], "--webhook-timeout", "1m"]);
+    let client = ApiClient::to(server.url());
+    prepare(&client);
+    subscribe(&client, &hanging.url(), None);
+    client.bulk(&announcements("first", 3));
     hanging.wait_until(|counts| counts.requests > 0);
     let stopwatch = Stopwatch::start();
     server.stop();

@@ -9,8 +9,10 @@
 //! The server's memory and sockets are read from `/proc` during the test. The memory is compared with its value after
 //! the same work for the healthy receivers alone, because a newly started server has yet to fill its caches.
 
-use crate::common::door::{Door, until};
-use crate::webhooks_office::{LATER, Office, announcements, compare, log_of, prepare, subscribe, wait_until_sent};
+use crate::common::api_client::{ApiClient, until};
+use crate::webhooks_installation::{
+    LATER, WebhooksInstallation, announcements, compare, log_of, prepare, subscribe, wait_until_sent,
+};
 use daybook_store::records::MessageRow;
 use daybook_testkit::postgres;
 use daybook_testkit::receiver::{Behaviour, Receiver};
@@ -34,13 +36,13 @@ const MOST_SOCKETS_WHERE_IT_HANGS: usize = 2;
 
 #[test]
 fn receivers_that_hang_harm_nobody_on_sqlite() {
-    receivers_that_hang_harm_nobody("SQLite", &Office::sqlite());
+    receivers_that_hang_harm_nobody("SQLite", &WebhooksInstallation::sqlite());
 }
 
 #[test]
 fn receivers_that_hang_harm_nobody_on_postgres() {
-    let office = Office::postgres(&postgres::Server::shared().database());
-    receivers_that_hang_harm_nobody("PostgreSQL", &office);
+    let installation = WebhooksInstallation::postgres(&postgres::Server::shared().database());
+    receivers_that_hang_harm_nobody("PostgreSQL", &installation);
 }
 
 /// The peak resource use of a process.
@@ -107,14 +109,14 @@ fn sockets_by_port(pid: u32) -> BTreeMap<u16, usize> {
 }
 
 /// Creates messages and then sends all of them at once: a test event also sends the messages before it.
-fn announce(door: &Door, name: &str) {
-    door.bulk(&announcements(name, CUSTOMERS));
-    door.get("/organization/subscribe/test").good();
+fn announce(client: &ApiClient, name: &str) {
+    client.bulk(&announcements(name, CUSTOMERS));
+    client.get("/organization/subscribe/test").good();
 }
 
 /// The attempts for a subscription so far.
-fn attempts_for(door: &Door, webhook_uuid: &str) -> Vec<Value> {
-    door.all(&format!("/organization/deliveries?webhook_uuid={webhook_uuid}"))
+fn attempts_for(client: &ApiClient, webhook_uuid: &str) -> Vec<Value> {
+    client.all(&format!("/organization/deliveries?webhook_uuid={webhook_uuid}"))
 }
 
 /// Checks that every message arrived, and that a message arrived twice only if an attempt is recorded without a status
@@ -131,35 +133,35 @@ fn assert_all_arrived(receiver: &Receiver, log: &[MessageRow], attempts: &[Value
     }
 }
 
-fn receivers_that_hang_harm_nobody(database: &str, office: &Office) {
+fn receivers_that_hang_harm_nobody(database: &str, installation: &WebhooksInstallation) {
     let healthy: Vec<Receiver> = (0..HEALTHY).map(|_| Receiver::start(Behaviour::status(200))).collect();
     let hanging = [Receiver::start(Behaviour::Silent), Receiver::start(Behaviour::SlowHead)];
     let endless = Receiver::start(Behaviour::EndlessBody(200));
     let urls: Vec<String> = healthy.iter().map(Receiver::url).collect();
     let never_paused = ["--webhook-timeout", TIMEOUT, "--webhook-pause-after", "1000"];
-    let server = office.serve(&[&LATER[..], &never_paused].concat());
-    let door = Door::to(server.url());
+    let server = installation.serve(&[&LATER[..], &never_paused].concat());
+    let client = ApiClient::to(server.url());
     let at_start_kib = resident_kib(server.pid());
-    prepare(&door);
-    let healthy_uuids: Vec<String> = urls.iter().map(|url| subscribe(&door, url, None)).collect();
-    announce(&door, "before");
-    wait_until_sent(&door, &urls, || {});
+    prepare(&client);
+    let healthy_uuids: Vec<String> = urls.iter().map(|url| subscribe(&client, url, None)).collect();
+    announce(&client, "before");
+    wait_until_sent(&client, &urls, || {});
 
     let mut watch = Watch::start(server.pid());
-    let hanging_uuids = hanging.each_ref().map(|receiver| subscribe(&door, &receiver.url(), None));
-    let endless_uuid = subscribe(&door, &endless.url(), None);
-    announce(&door, "since");
-    wait_until_sent(&door, &urls, || watch.look());
+    let hanging_uuids = hanging.each_ref().map(|receiver| subscribe(&client, &receiver.url(), None));
+    let endless_uuid = subscribe(&client, &endless.url(), None);
+    announce(&client, "since");
+    wait_until_sent(&client, &urls, || watch.look());
     let attempts = hanging_uuids.map(|uuid| {
         until("some attempts where it hangs", || {
             watch.look();
-            let attempts = attempts_for(&door, &uuid);
+            let attempts = attempts_for(&client, &uuid);
             if attempts.len() >= ATTEMPTS { Ok(attempts) } else { Err(format!("{} attempts", attempts.len())) }
         })
     });
-    wait_until_sent(&door, &[endless.url()], || watch.look());
-    let of_endless = attempts_for(&door, &endless_uuid);
-    let of_healthy: Vec<Vec<Value>> = healthy_uuids.iter().map(|uuid| attempts_for(&door, uuid)).collect();
+    wait_until_sent(&client, &[endless.url()], || watch.look());
+    let of_endless = attempts_for(&client, &endless_uuid);
+    let of_healthy: Vec<Vec<Value>> = healthy_uuids.iter().map(|uuid| attempts_for(&client, uuid)).collect();
     server.stop();
 
     for attempt in attempts.iter().flatten().chain(&of_endless) {
@@ -168,7 +170,7 @@ fn receivers_that_hang_harm_nobody(database: &str, office: &Office) {
     for attempt in attempts.iter().flatten() {
         assert_eq!((&attempt["outcome"], &attempt["response_status"]), (&"FAILED".into(), &Value::Null), "{attempt}");
     }
-    let log = log_of(&office.database);
+    let log = log_of(&installation.database);
     for (receiver, attempts) in healthy.iter().zip(&of_healthy) {
         assert_all_arrived(receiver, &log, attempts);
     }

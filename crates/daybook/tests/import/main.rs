@@ -18,10 +18,10 @@ mod common;
 macro_rules! on_both {
     ($($name:ident),* $(,)?) => {
         mod on_sqlite {
-            $(#[test] fn $name() { super::$name(&crate::common::place::Place::sqlite()) })*
+            $(#[test] fn $name() { super::$name(&crate::common::installation::Installation::sqlite()) })*
         }
         mod on_postgres {
-            $(#[test] fn $name() { super::$name(&crate::common::place::Place::postgres()) })*
+            $(#[test] fn $name() { super::$name(&crate::common::installation::Installation::postgres()) })*
         }
     };
 }

@@ -1,8 +1,8 @@
 //! Imports that are refused: errors are reported by row and column, and nothing is loaded.
 
-use crate::common::door::Door;
+use crate::common::api_client::ApiClient;
+use crate::common::installation::Installation;
 use crate::common::loans::progress;
-use crate::common::place::Place;
 use crate::support::{PRODUCT, counts, import, lines, make_portfolio, make_product, rows, write_portfolio};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -26,38 +26,38 @@ fn named(report: &Value) -> BTreeSet<String> {
     shown.iter().map(name).collect()
 }
 
-fn nothing_is_loaded(door: &Door, before: &Value) {
-    assert_eq!(counts(door), [0, 0, 0]);
-    assert_eq!(&progress(door, PRODUCT), before);
+fn nothing_is_loaded(client: &ApiClient, before: &Value) {
+    assert_eq!(counts(client), [0, 0, 0]);
+    assert_eq!(&progress(client, PRODUCT), before);
 }
 
-fn broken_rows_are_all_named_and_nothing_is_loaded(place: &Place) {
-    let (server, door) = place.open();
-    make_portfolio(place, &["--broken", "10"]);
-    make_product(place, &door);
-    let before = progress(&door, PRODUCT);
-    let ended = import(place, server.url(), &["--product", PRODUCT, "--report", "report.csv"]);
+fn broken_rows_are_all_named_and_nothing_is_loaded(installation: &Installation) {
+    let (server, client) = installation.open();
+    make_portfolio(installation, &["--broken", "10"]);
+    make_product(installation, &client);
+    let before = progress(&client, PRODUCT);
+    let ended = import(installation, server.url(), &["--product", PRODUCT, "--report", "report.csv"]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.stderr.ends_with("daybook: 10 values are invalid: nothing was loaded\n"), "{}", ended.stderr);
-    let broken = lines(place, "p/broken.txt");
+    let broken = lines(installation, "p/broken.txt");
     assert_eq!(broken.len(), 10);
     assert_eq!(named(&ended.json()), broken);
-    let reported = rows(place, "report.csv");
+    let reported = rows(installation, "report.csv");
     let reported: BTreeSet<String> =
         reported.iter().map(|row| format!("{},{},{}", row[0].trim_start_matches("p/"), row[1], row[2])).collect();
     assert_eq!(reported, broken);
-    nothing_is_loaded(&door, &before);
+    nothing_is_loaded(&client, &before);
     server.stop();
 }
 
-fn every_rule_is_told_with_its_line_and_column(place: &Place) {
-    let (server, door) = place.open();
-    make_portfolio(place, &[]);
-    make_product(place, &door);
-    let before = progress(&door, PRODUCT);
+fn every_rule_is_told_with_its_line_and_column(installation: &Installation) {
+    let (server, client) = installation.open();
+    make_portfolio(installation, &[]);
+    make_product(installation, &client);
+    let before = progress(&client, PRODUCT);
     let try_it = |loans: &str, payments: &str| -> Vec<String> {
-        write_portfolio(place, loans, payments);
-        let ended = import(place, server.url(), &["--product", PRODUCT, "--allow-no-payments"]);
+        write_portfolio(installation, loans, payments);
+        let ended = import(installation, server.url(), &["--product", PRODUCT, "--allow-no-payments"]);
         assert_eq!(ended.code, Some(1), "{ended:?}");
         let report = ended.json();
         let told = |broken: &Value| {
@@ -141,44 +141,44 @@ fn every_rule_is_told_with_its_line_and_column(place: &Place) {
     let told = try_it(loans, "account_id,effective_at,original_amount_cents\n");
     let rule = "is not a customer on the server, and the row has no name to create one";
     assert_eq!(told, [format!("p/loans.csv:2 customer_id: {rule}")]);
-    nothing_is_loaded(&door, &before);
+    nothing_is_loaded(&client, &before);
     server.stop();
 }
 
-fn ids_of_other_loans_are_told_before_anything_is_loaded(place: &Place) {
-    let (server, door) = place.open();
-    make_portfolio(place, &[]);
-    make_product(place, &door);
+fn ids_of_other_loans_are_told_before_anything_is_loaded(installation: &Installation) {
+    let (server, client) = installation.open();
+    make_portfolio(installation, &[]);
+    make_product(installation, &client);
     let other = json!({
         "product_id": "other",
         "product_overview": { "product_name": "Other", "product_type": "INSTALLMENT" },
         "post_promotional_policies": { "post_promo_len": 12, "post_promo_default_interest_rate_percent": 12 },
     });
-    door.post("/products", &other).good();
+    client.post("/products", &other).good();
     for (product, account) in [("other", "loan-0000003"), (PRODUCT, "loan-0000007")] {
         let loan = json!({
             "product_id": product, "account_id": account, "effective_at": "2020-01-15T00:00:00-05:00",
             "summary": { "initial_principal_cents": 100 },
         });
-        door.post("/accounts", &loan).good();
+        client.post("/accounts", &loan).good();
     }
-    let before = progress(&door, PRODUCT);
-    let ended = import(place, server.url(), &["--product", PRODUCT]);
+    let before = progress(&client, PRODUCT);
+    let ended = import(installation, server.url(), &["--product", PRODUCT]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
     let taken = ["loans.csv,5,account_id", "loans.csv,9,account_id"].map(str::to_owned);
     assert_eq!(named(&ended.json()), BTreeSet::from(taken));
-    assert_eq!(counts(&door), [2, 0, 0]);
-    assert_eq!(progress(&door, PRODUCT), before);
+    assert_eq!(counts(&client), [2, 0, 0]);
+    assert_eq!(progress(&client, PRODUCT), before);
     server.stop();
 }
 
-fn a_file_that_is_read_is_not_written_over(place: &Place) {
-    let (server, door) = place.open();
-    make_portfolio(place, &[]);
-    make_product(place, &door);
-    let before = lines(place, "p/loans.csv");
+fn a_file_that_is_read_is_not_written_over(installation: &Installation) {
+    let (server, client) = installation.open();
+    make_portfolio(installation, &[]);
+    make_product(installation, &client);
+    let before = lines(installation, "p/loans.csv");
     for flag in ["--differences", "--report"] {
-        let ended = import(place, server.url(), &["--product", PRODUCT, flag, "p/../p/loans.csv"]);
+        let ended = import(installation, server.url(), &["--product", PRODUCT, flag, "p/../p/loans.csv"]);
         assert_eq!(ended.code, Some(1), "{ended:?}");
         assert!(
             ended.stderr.contains(&format!("{flag}: p/../p/loans.csv is an input file and must not be overwritten")),
@@ -186,17 +186,17 @@ fn a_file_that_is_read_is_not_written_over(place: &Place) {
             ended.stderr
         );
     }
-    let ended = import(place, server.url(), &["--product", PRODUCT, "--differences", "no/such/folder.csv"]);
+    let ended = import(installation, server.url(), &["--product", PRODUCT, "--differences", "no/such/folder.csv"]);
     assert!(ended.stderr.contains("--differences: no/such/folder.csv cannot be written"), "{}", ended.stderr);
-    assert_eq!(lines(place, "p/loans.csv"), before);
-    assert_eq!(counts(&door), [0, 0, 0]);
+    assert_eq!(lines(installation, "p/loans.csv"), before);
+    assert_eq!(counts(&client), [0, 0, 0]);
     server.stop();
 }
 
 /// The errors of an import of these files, one line each.
-fn told(place: &Place, url: &str, loans: &str, payments: &str) -> Vec<String> {
-    write_portfolio(place, loans, payments);
-    let ended = import(place, url, &["--product", PRODUCT]);
+fn told(installation: &Installation, url: &str, loans: &str, payments: &str) -> Vec<String> {
+    write_portfolio(installation, loans, payments);
+    let ended = import(installation, url, &["--product", PRODUCT]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
     let report = ended.json();
     let told = |broken: &Value| {
@@ -206,20 +206,20 @@ fn told(place: &Place, url: &str, loans: &str, payments: &str) -> Vec<String> {
     report["shown"].as_array().expect("a list").iter().map(told).collect()
 }
 
-fn a_loan_needs_a_borrower_and_a_file_needs_rows(place: &Place) {
-    let (server, door) = place.open();
-    make_portfolio(place, &[]);
-    make_product(place, &door);
-    let before = progress(&door, PRODUCT);
+fn a_loan_needs_a_borrower_and_a_file_needs_rows(installation: &Installation) {
+    let (server, client) = installation.open();
+    make_portfolio(installation, &[]);
+    make_product(installation, &client);
+    let before = progress(&client, PRODUCT);
     let heads = "account_id,effective_at,initial_principal_cents,name_last,customer_id\n";
     let (loan, unnamed) = ("a,2025-01-15,100000,Li,\n", "b,2025-01-15,100000,,\n");
     let (payment_heads, payment) = ("account_id,effective_at,original_amount_cents\n", "a,2025-02-15,100\n");
     let rule = "is empty, and so is customer_id: a loan needs a borrower. --allow-no-customer loads loans without one";
     let paid = format!("{payment_heads}{payment}");
-    let found = told(place, server.url(), &format!("{heads}{loan}{unnamed}"), &paid);
+    let found = told(installation, server.url(), &format!("{heads}{loan}{unnamed}"), &paid);
     assert_eq!(found, [format!("p/loans.csv:3 name_last: {rule}")]);
     let bare = "account_id,effective_at,initial_principal_cents\na,2025-01-15,100000\n";
-    assert_eq!(told(place, server.url(), bare, &paid), [format!("p/loans.csv:2 name_last: {rule}")]);
+    assert_eq!(told(installation, server.url(), bare, &paid), [format!("p/loans.csv:2 name_last: {rule}")]);
     for (loans, payments, sentence) in [
         (heads.to_owned(), paid.clone(), "p/loans.csv has no rows below its header: nothing was loaded\n"),
         (heads.to_owned(), payment_heads.to_owned(), "p/loans.csv has no rows below its header: nothing was loaded\n"),
@@ -230,25 +230,25 @@ fn a_loan_needs_a_borrower_and_a_file_needs_rows(place: &Place) {
              --allow-no-payments\n",
         ),
     ] {
-        write_portfolio(place, &loans, &payments);
-        let ended = import(place, server.url(), &["--product", PRODUCT]);
+        write_portfolio(installation, &loans, &payments);
+        let ended = import(installation, server.url(), &["--product", PRODUCT]);
         assert_eq!(ended.code, Some(1), "{ended:?}");
         assert!(ended.stderr.ends_with(sentence), "{sentence}: {ended:?}");
         assert!(!ended.stdout.contains("is not a loan in"), "{ended:?}");
     }
-    nothing_is_loaded(&door, &before);
-    write_portfolio(place, &format!("{heads}{loan}{unnamed}"), payment_heads);
+    nothing_is_loaded(&client, &before);
+    write_portfolio(installation, &format!("{heads}{loan}{unnamed}"), payment_heads);
     let flags = ["--product", PRODUCT, "--allow-no-payments", "--allow-no-customer"];
-    assert_eq!(import(place, server.url(), &flags).good()["loans"], 2);
-    assert_eq!(counts(&door), [2, 1, 0]);
+    assert_eq!(import(installation, server.url(), &flags).good()["loans"], 2);
+    assert_eq!(counts(&client), [2, 1, 0]);
     server.stop();
 }
 
-fn quotes_are_as_the_format_has_them(place: &Place) {
-    let (server, door) = place.open();
-    make_portfolio(place, &[]);
-    make_product(place, &door);
-    let before = progress(&door, PRODUCT);
+fn quotes_are_as_the_format_has_them(installation: &Installation) {
+    let (server, client) = installation.open();
+    make_portfolio(installation, &[]);
+    make_product(installation, &client);
+    let before = progress(&client, PRODUCT);
     let loans = "account_id,effective_at,initial_principal_cents,name_last,address_line_one\n\
                  a,2025-01-15,100000,\"Li, the \"\"elder\"\"\",x\n\
                  b,2025-01-15,100000,Li \"Bo\" Ho,x\n\
@@ -264,7 +264,7 @@ fn quotes_are_as_the_format_has_them(place: &Place) {
         format!("p/loans.csv:5 address_line_one: {inside}"),
         format!("p/payments.csv:2 external_fields.note: {inside}"),
     ];
-    assert_eq!(told(place, server.url(), loans, payments), expected);
-    nothing_is_loaded(&door, &before);
+    assert_eq!(told(installation, server.url(), loans, payments), expected);
+    nothing_is_loaded(&client, &before);
     server.stop();
 }

@@ -1,7 +1,7 @@
 //! A portfolio in a folder, and the command that imports it.
 
-use crate::common::door::Door;
-use crate::common::place::{Place, SECRET};
+use crate::common::api_client::ApiClient;
+use crate::common::installation::{Installation, SECRET};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -34,9 +34,9 @@ impl Ended {
     }
 }
 
-fn command(place: &Place, args: &[&str]) -> Command {
+fn command(installation: &Installation, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_daybook"));
-    command.env_clear().current_dir(place.folder()).args(args);
+    command.env_clear().current_dir(installation.folder()).args(args);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -61,8 +61,8 @@ pub fn first_line_with(child: &mut Child, words: &str) -> String {
 }
 
 /// Runs a command to its end.
-pub fn run(place: &Place, args: &[&str]) -> Ended {
-    let output = command(place, args).output().expect("the command starts");
+pub fn run(installation: &Installation, args: &[&str]) -> Ended {
+    let output = command(installation, args).output().expect("the command starts");
     let text = |bytes| String::from_utf8(bytes).expect("what is said is text");
     Ended { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
 }
@@ -75,57 +75,57 @@ fn import_args<'a>(url: &'a str, key: &'a str, more: &[&'a str]) -> Vec<&'a str>
 }
 
 /// Imports the portfolio.
-pub fn import(place: &Place, url: &str, more: &[&str]) -> Ended {
-    run(place, &import_args(url, &format!("tests:{SECRET}"), more))
+pub fn import(installation: &Installation, url: &str, more: &[&str]) -> Ended {
+    run(installation, &import_args(url, &format!("tests:{SECRET}"), more))
 }
 
 /// Starts an import of the portfolio.
-pub fn start_import(place: &Place, url: &str, more: &[&str]) -> Child {
-    command(place, &import_args(url, &format!("tests:{SECRET}"), more)).spawn().expect("the command starts")
+pub fn start_import(installation: &Installation, url: &str, more: &[&str]) -> Child {
+    command(installation, &import_args(url, &format!("tests:{SECRET}"), more)).spawn().expect("the command starts")
 }
 
 /// Generates a portfolio in the folder `p`.
-pub fn make_portfolio(place: &Place, more: &[&str]) {
+pub fn make_portfolio(installation: &Installation, more: &[&str]) {
     let (loans, months) = (LOANS.to_string(), MONTHS.to_string());
     let always = ["demo-data", "--loans", &loans, "--payments", &months, "--as-of", "2026-01-31", "--to", "p"];
     let args: Vec<&str> = always.into_iter().chain(more.iter().copied()).collect();
-    let made = run(place, &args);
+    let made = run(installation, &args);
     assert_eq!(made.code, Some(0), "{made:?}");
 }
 
 /// Writes a small portfolio.
-pub fn write_portfolio(place: &Place, loans: &str, payments: &str) {
-    let folder = place.folder().join("p");
+pub fn write_portfolio(installation: &Installation, loans: &str, payments: &str) {
+    let folder = installation.folder().join("p");
     fs::create_dir_all(&folder).expect("a folder");
     fs::write(folder.join("loans.csv"), loans).expect("a file");
     fs::write(folder.join("payments.csv"), payments).expect("a file");
 }
 
 /// Creates the product of the portfolio.
-pub fn make_product(place: &Place, door: &Door) {
-    let body = fs::read_to_string(place.folder().join("p/product.json")).expect("the product is there");
-    door.post("/products", &serde_json::from_str(&body).expect("the product is JSON")).good();
+pub fn make_product(installation: &Installation, client: &ApiClient) {
+    let body = fs::read_to_string(installation.folder().join("p/product.json")).expect("the product is there");
+    client.post("/products", &serde_json::from_str(&body).expect("the product is JSON")).good();
 }
 
 /// The rows of a file, without its header.
-pub fn rows(place: &Place, file: &str) -> Vec<Vec<String>> {
-    let mut reader = csv::Reader::from_path(place.folder().join(file)).expect("the file is there");
+pub fn rows(installation: &Installation, file: &str) -> Vec<Vec<String>> {
+    let mut reader = csv::Reader::from_path(installation.folder().join(file)).expect("the file is there");
     let row = |record: csv::StringRecord| record.iter().map(str::to_owned).collect();
     reader.records().map(|record| row(record.expect("a row"))).collect()
 }
 
 /// The lines of a file.
-pub fn lines(place: &Place, file: &str) -> BTreeSet<String> {
-    let text = fs::read_to_string(place.folder().join(file)).expect("the file is there");
+pub fn lines(installation: &Installation, file: &str) -> BTreeSet<String> {
+    let text = fs::read_to_string(installation.folder().join(file)).expect("the file is there");
     text.lines().map(str::to_owned).collect()
 }
 
 /// The numbers of accounts, customers and payments on the server.
-pub fn counts(door: &Door) -> [usize; 3] {
-    let accounts = door.all("/accounts");
+pub fn counts(client: &ApiClient) -> [usize; 3] {
+    let accounts = client.all("/accounts");
     let payments = accounts.iter().map(|account| {
         let id = account["account_id"].as_str().expect("an id");
-        door.all(&format!("/accounts/{id}/line_items?line_item_type=PAYMENT")).len()
+        client.all(&format!("/accounts/{id}/line_items?line_item_type=PAYMENT")).len()
     });
-    [accounts.len(), door.all("/customers").len(), payments.sum()]
+    [accounts.len(), client.all("/customers").len(), payments.sum()]
 }

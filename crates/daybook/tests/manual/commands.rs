@@ -4,7 +4,7 @@
 //! creates a role and a database.
 
 use crate::page::{Block, blocks, pages};
-use crate::terminal::{Desk, Done, POSTGRES_PORT};
+use crate::terminal::{Done, POSTGRES_PORT, TerminalSession};
 use daybook_testkit::postgres;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -34,8 +34,8 @@ impl Postgres {
         Postgres { programs: PathBuf::from(programs.trim_end()), port: port.to_owned(), _server: server }
     }
 
-    fn desk(&self) -> Desk {
-        Desk::new(&self.programs, &self.port)
+    fn session(&self) -> TerminalSession {
+        TerminalSession::new(&self.programs, &self.port)
     }
 
     /// Removes the databases and roles created by pages.
@@ -59,7 +59,7 @@ fn follow(postgres: &Postgres, name: &str, text: &str, first: &Block) -> Result<
         wanted.insert(0, first.clone());
     }
     postgres.clear();
-    let done = postgres.desk().follow(&wanted)?;
+    let done = postgres.session().follow(&wanted)?;
     Ok(Done { run: done.run - usize::from(needs_postgres), ..done })
 }
 
@@ -85,14 +85,14 @@ fn every_command_of_the_manual_works() {
     assert!(broken.is_empty(), "{}", broken.join("\n\n"));
 }
 
-/// A desk without a PostgreSQL server.
-fn desk() -> Desk {
-    Desk::new(Path::new("/usr/bin"), "1")
+/// A session without a PostgreSQL server.
+fn session() -> TerminalSession {
+    TerminalSession::new(Path::new("/usr/bin"), "1")
 }
 
 #[test]
 fn a_page_that_does_not_work_is_found() {
-    let told = |text: &str| desk().follow(&blocks(text).expect("a good page")).expect_err(text);
+    let told = |text: &str| session().follow(&blocks(text).expect("a good page")).expect_err(text);
     let failing = told("```sh\necho before\nfalse\necho after\n```\n");
     assert!(failing.starts_with("line 1: the block ended with exit status: 1\nbefore\n"), "{failing}");
     let misspelt = told("text\n```sh\ndaybook config shw\n```\n");
@@ -110,6 +110,6 @@ fn what_is_exported_stays_and_a_server_serves() {
     let text = "```sh\nexport ANSWER=42\nmkdir sub\n```\n```sh server\ntest -z \"$ANSWER\"\ndaybook serve\n```\n\
                 ```sh\ntest \"$ANSWER\" = 42 && test -d sub\ndaybook keys list\n```\n\
                 ```sh no-run: needs something else\nfalse\n```\n";
-    let done = desk().follow(&blocks(text).expect("a good page")).expect("it works");
+    let done = session().follow(&blocks(text).expect("a good page")).expect("it works");
     assert_eq!(done, Done { run: 3, not_run: 1 });
 }

@@ -28,7 +28,7 @@ pub struct Done {
 
 /// A folder, ports, and exported variables.
 #[derive(Debug)]
-pub struct Desk {
+pub struct TerminalSession {
     folder: TempDir,
     /// The variables exported at the end of each block.
     exports: TempDir,
@@ -37,9 +37,9 @@ pub struct Desk {
     servers: Vec<Serving>,
 }
 
-impl Desk {
+impl TerminalSession {
     /// An empty folder, with PostgreSQL's programs in a folder and its server at a port.
-    pub fn new(postgres_programs: &Path, postgres_port: &str) -> Desk {
+    pub fn new(postgres_programs: &Path, postgres_port: &str) -> TerminalSession {
         // All bound at the same time, so that they differ.
         let listeners = PORTS.map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port"));
         let port_of = |listener: &TcpListener| listener.local_addr().expect("an address").port().to_string();
@@ -47,7 +47,7 @@ impl Desk {
             PORTS.iter().copied().zip(listeners.iter().map(port_of)).collect();
         ports.insert(POSTGRES_PORT, postgres_port.to_owned());
         let [folder, exports] = [tempfile::tempdir(), tempfile::tempdir()].map(|made| made.expect("a folder"));
-        Desk { folder, exports, ports, programs: postgres_programs.to_owned(), servers: Vec::new() }
+        TerminalSession { folder, exports, ports, programs: postgres_programs.to_owned(), servers: Vec::new() }
     }
 
     /// Runs the blocks of a page in order, or returns which one failed, with its output.
@@ -107,7 +107,7 @@ impl Desk {
         command
     }
 
-    /// A script with the ports of this desk.
+    /// A script with the ports of this session.
     fn here(&self, script: &str) -> String {
         self.ports.iter().fold(script.to_owned(), |script, (port, here)| {
             let pieces: Vec<&str> = script.split(&format!(":{port}")).collect();

@@ -1,7 +1,7 @@
 //! Organizations, keys and rolls, with a running server and without one.
 
 use crate::support::{fresh, lend};
-use daybook_testkit::server::Answer;
+use daybook_testkit::server::ServerResponse;
 use serde_json::{Value, json};
 
 fn text<'a>(value: &'a Value, field: &str) -> &'a str {
@@ -74,7 +74,7 @@ fn organizations_do_not_see_each_other() {
 }
 
 /// One year after the time up to which an account is processed.
-fn a_year_later(account: &Answer) -> String {
+fn a_year_later(account: &ServerResponse) -> String {
     let account = account.good();
     let (year, rest) = text(&account, "processed_through").split_at(4);
     // Any offset will do, and every year has this date.
@@ -103,7 +103,7 @@ fn an_account_is_rolled_with_a_server_and_without() {
 }
 
 #[test]
-fn the_door_opens_for_the_token_only() {
+fn control_is_for_the_token_only() {
     let (folder, daybook) = fresh();
     let server = daybook.serve(&[]);
     let secret = server.first_secret();

@@ -4,7 +4,7 @@
 use crate::support::{fresh, lend};
 use daybook_testkit::old_database::OldDatabase;
 use daybook_testkit::postgres;
-use daybook_testkit::server::{Answer, Server};
+use daybook_testkit::server::{Server, ServerResponse};
 use serde_json::json;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const NEWER: i64 = 999;
 const LOOKS: usize = 600;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
-fn pay(node: &Server, secret: &str, name: &str) -> Answer {
+fn pay(node: &Server, secret: &str, name: &str) -> ServerResponse {
     let payment = json!({ "line_item_id": name, "original_amount_cents": 100 });
     node.post("/accounts/loan-1/line_items/payments/payment_record", secret, &payment)
 }

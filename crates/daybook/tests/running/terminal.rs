@@ -19,7 +19,7 @@ const READY: &str = "daybook ready on ";
 
 /// Where secrets appear after a first start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum SecretDestination {
     Terminal,
     File,
 }
@@ -81,21 +81,21 @@ fn first_start(flags: &str, redirected: &str) -> Written {
     Written { terminal, stdout: read("out"), stderr: read("log"), file: read("daybook.db.first-start") }
 }
 
-fn check(flags: &str, redirected: &str, place: Place) {
+fn check(flags: &str, redirected: &str, place: SecretDestination) {
     let case = format!("{flags} {redirected}");
     let written = first_start(flags, redirected);
     let (kept, others) = match place {
-        Place::Terminal => (&written.terminal, [&written.stdout, &written.stderr, &written.file]),
-        Place::File => (&written.file, [&written.stdout, &written.stderr, &written.terminal]),
+        SecretDestination::Terminal => (&written.terminal, [&written.stdout, &written.stderr, &written.file]),
+        SecretDestination::File => (&written.file, [&written.stdout, &written.stderr, &written.terminal]),
     };
     for head in ["Client secret", "/console/welcome/"] {
         let secret = after(head, kept).unwrap_or_else(|| panic!("{case}: {head} in {written:?}"));
         assert!(secret.len() >= 20, "{case}: {secret}");
         assert!(!others.iter().any(|text| text.contains(&secret)), "{case}: {written:?}");
     }
-    assert_eq!(written.file.is_empty(), place == Place::Terminal, "{case}: {written:?}");
+    assert_eq!(written.file.is_empty(), place == SecretDestination::Terminal, "{case}: {written:?}");
     let log = if redirected.contains("2>log") { &written.stderr } else { &written.terminal };
-    let shows_more_than_log = place == Place::Terminal && !redirected.contains("2>log");
+    let shows_more_than_log = place == SecretDestination::Terminal && !redirected.contains("2>log");
     if flags.contains("json") && !shows_more_than_log {
         assert!(log.contains("\"ready\""), "{case}: {written:?}");
         for line in log.lines().filter(|line| !line.starts_with("ended with ")) {
@@ -107,38 +107,38 @@ fn check(flags: &str, redirected: &str, place: Place) {
 
 #[test]
 fn with_a_terminal_secrets_go_there_and_into_no_file() {
-    check("", "", Place::Terminal);
-    check("", "2>log", Place::Terminal);
-    check("", " >out", Place::Terminal);
-    check("--log-format json", "", Place::Terminal);
-    check("--log-format json --log-level trace", "2>log", Place::Terminal);
+    check("", "", SecretDestination::Terminal);
+    check("", "2>log", SecretDestination::Terminal);
+    check("", " >out", SecretDestination::Terminal);
+    check("--log-format json", "", SecretDestination::Terminal);
+    check("--log-format json --log-level trace", "2>log", SecretDestination::Terminal);
 }
 
 #[test]
 fn without_a_terminal_no_secret_goes_into_a_log() {
-    check("", " >out 2>log", Place::File);
-    check("--log-level trace", " >out 2>log", Place::File);
-    check("--log-format json", " >out 2>log", Place::File);
+    check("", " >out 2>log", SecretDestination::File);
+    check("--log-level trace", " >out 2>log", SecretDestination::File);
+    check("--log-format json", " >out 2>log", SecretDestination::File);
     // Its log goes to the terminal and contains only JSON.
-    check("--log-format json", " >out", Place::File);
+    check("--log-format json", " >out", SecretDestination::File);
 }
 
 #[test]
 fn a_developers_first_start_is_no_exception() {
-    check("--dev", "", Place::Terminal);
-    check("--dev", " >out 2>log", Place::File);
+    check("--dev", "", SecretDestination::Terminal);
+    check("--dev", " >out 2>log", SecretDestination::File);
 }
 
 /// As `./start` does. It prints the key to any destination, because the data are made up.
 #[test]
 fn a_demo_prints_its_secrets_unless_its_log_is_json() {
-    check("--dev --demo", "", Place::Terminal);
+    check("--dev --demo", "", SecretDestination::Terminal);
     let written = first_start("--dev --demo", " >out 2>log");
     for head in ["Client secret", "/console/welcome/"] {
         assert!(after(head, &written.stderr).is_some_and(|secret| secret.len() >= 20), "{head}: {written:?}");
     }
     assert_eq!(written.file, "");
-    check("--dev --demo --log-format json", " >out 2>log", Place::File);
+    check("--dev --demo --log-format json", " >out 2>log", SecretDestination::File);
     let started =
         fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../start")).expect("./start is there");
     assert!(started.contains(" serve --dev --demo \"$@\""), "{started}");

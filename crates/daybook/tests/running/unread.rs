@@ -5,10 +5,10 @@ use crate::caller::{Caller, SITE};
 use axum::Router;
 use axum::body::Bytes;
 use axum::routing::{get, post};
-use daybook::door::front::Front;
-use daybook::door::limits::{BODY_BYTES, Limits, RESPONSE_BYTES};
-use daybook::door::tls::Tls;
-use daybook::door::{Door, Site, listen};
+use daybook::listener::front::Front;
+use daybook::listener::limits::{BODY_BYTES, Limits, RESPONSE_BYTES};
+use daybook::listener::tls::Tls;
+use daybook::listener::{HttpServer, Site, listen};
 use daybook_api::budget::Most;
 use daybook_testkit::authority::Authority;
 use hyper::Response;
@@ -42,8 +42,8 @@ fn limits() -> Limits {
 }
 
 /// A listener in plain HTTP and one with TLS.
-struct House {
-    door: Arc<Door>,
+struct TestServer {
+    http_server: Arc<HttpServer>,
     plain: SocketAddr,
     encrypted: SocketAddr,
     authority: Vec<u8>,
@@ -56,7 +56,7 @@ struct House {
     _tasks: JoinSet<()>,
 }
 
-fn open(limits: Limits) -> House {
+fn open(limits: Limits) -> TestServer {
     let folder = tempfile::tempdir().expect("a folder");
     let [cert, key] = ["cert.pem", "key.pem"].map(|name| folder.path().join(name));
     let authority = Authority::named("authority");
@@ -73,41 +73,41 @@ fn open(limits: Limits) -> House {
         .route("/page", get(async || vec![b'x'; PAGE_BYTES]))
         .route("/change", post(async |_: Bytes| vec![b'x'; PAGE_BYTES]))
         .route("/work", get(working));
-    let door = Door::new(limits, Front::default());
+    let http_server = HttpServer::new(limits, Front::default());
     let (closing, closed) = watch::channel(false);
     let mut tasks = JoinSet::new();
     let tls = Arc::new(Tls::load(&cert, &key).expect("a certificate"));
     let [plain, encrypted] = [None, Some(tls)].map(|tls| {
         let (listener, address) = listen("127.0.0.1:0".parse().expect("an address")).expect("a free port");
-        tasks.spawn(door.clone().serve(listener, Site { router: router.clone(), tls }, closed.clone()));
+        tasks.spawn(http_server.clone().serve(listener, Site { router: router.clone(), tls }, closed.clone()));
         address
     });
-    let looked_through = door.clone();
+    let looked_through = http_server.clone();
     tasks.spawn(async move { looked_through.close_overdue().await });
     let authority = authority.der();
-    House { door, plain, encrypted, authority, begun, work, _closing: closing, _tasks: tasks }
+    TestServer { http_server, plain, encrypted, authority, begun, work, _closing: closing, _tasks: tasks }
 }
 
-impl House {
+impl TestServer {
     fn metric(&self, name: &str) -> u64 {
-        let text = daybook_metrics::text(&self.door.metrics());
+        let text = daybook_metrics::text(&self.http_server.metrics());
         let line = text.lines().find_map(|line| line.strip_prefix(&format!("{name} ")));
         line.unwrap_or_else(|| panic!("{name} in {text}")).parse().expect("a number")
     }
 
-    async fn until(&self, what: &str, is_so: impl Fn(&House) -> bool) {
+    async fn until(&self, what: &str, is_so: impl Fn(&TestServer) -> bool) {
         for _ in 0..2_000 {
             if is_so(self) {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        panic!("it has not come about: {what}: {}", daybook_metrics::text(&self.door.metrics()));
+        panic!("it has not come about: {what}: {}", daybook_metrics::text(&self.http_server.metrics()));
     }
 
     async fn until_unread(&self, count: u64) {
         let name = "daybook_connections_closed_total{reason=\"unread\"}";
-        self.until("an unread response is closed", |house| house.metric(name) == count).await;
+        self.until("an unread response is closed", |server| server.metric(name) == count).await;
     }
 
     fn caller(&self, from: Ipv4Addr) -> Caller {
@@ -115,7 +115,7 @@ impl House {
     }
 
     async fn send(&self, text: &str) -> TcpStream {
-        let mut stream = TcpStream::connect(self.plain).await.expect("the door is there");
+        let mut stream = TcpStream::connect(self.plain).await.expect("the server listens");
         stream.write_all(text.as_bytes()).await.expect("it is sent");
         stream
     }
@@ -132,33 +132,33 @@ async fn ask(caller: &Caller, window: u32, method: &str, path: &str) -> (Respons
 /// The client's window is closed from the start, or after one byte. It pings the server meanwhile.
 #[tokio::test]
 async fn a_response_whose_window_stays_closed_is_closed_and_a_call_at_work_is_not() {
-    let house = open(Limits { write_timeout: Duration::from_millis(200), ..limits() });
-    let caller = house.caller(READER);
+    let server = open(Limits { write_timeout: Duration::from_millis(200), ..limits() });
+    let caller = server.caller(READER);
     let mut busy = caller.with_window(65_535).await;
     let working = tokio::spawn(busy.send_request(caller.request("GET", "/work", &[], "")));
-    house.until("the call", |house| house.begun.load(Ordering::SeqCst) == 1).await;
+    server.until("the call", |server| server.begun.load(Ordering::SeqCst) == 1).await;
     for (window, closed) in [(0, 1), (1, 2)] {
         let (response, _connection) = ask(&caller, window, "GET", "/page").await;
         assert_eq!(response.status(), 200);
-        house.until_unread(closed).await;
+        server.until_unread(closed).await;
     }
-    house.work.add_permits(1);
+    server.work.add_permits(1);
     let worked = working.await.expect("no panic").expect("a response");
     assert_eq!(worked.status(), 200, "a call at work is not overdue");
-    house.until_unread(2).await;
+    server.until_unread(2).await;
 }
 
 #[tokio::test]
 async fn unread_responses_of_an_address_are_limited_and_reported_changes_are_not_dropped() {
     let most = Most { address: 100_000, ..RESPONSE_BYTES };
-    let house = open(Limits { response_bytes: most, ..limits() });
-    let (caller, other) = (house.caller(READER), house.caller(OTHER));
+    let server = open(Limits { response_bytes: most, ..limits() });
+    let (caller, other) = (server.caller(READER), server.caller(OTHER));
     let first = ask(&caller, 0, "GET", "/page").await;
     assert_eq!(first.0.status(), 200);
     let refused = ask(&caller, 0, "GET", "/page").await.0;
     assert_eq!(refused.status(), 503);
     assert_eq!(refused.headers()["retry-after"], "1");
-    assert_eq!(house.metric("daybook_connections_refused_total{reason=\"responses\"}"), 1);
+    assert_eq!(server.metric("daybook_connections_refused_total{reason=\"responses\"}"), 1);
     let changed = ask(&caller, 0, "POST", "/change").await;
     assert_eq!(changed.0.status(), 200, "a change is done and reported");
     assert_eq!(ask(&caller, 0, "POST", "/change").await.0.status(), 503, "the share is used up: nothing is done");
@@ -179,11 +179,11 @@ const WORK: &str = "GET /work HTTP/1.1\r\nhost: x\r\n\r\n";
 
 #[tokio::test]
 async fn a_client_that_closes_its_sending_side_gets_its_response() {
-    let house = open(limits());
-    let mut stream = house.send(WORK).await;
+    let server = open(limits());
+    let mut stream = server.send(WORK).await;
     stream.shutdown().await.expect("one side is closed");
-    house.until("the call", |house| house.begun.load(Ordering::SeqCst) == 1).await;
-    house.work.add_permits(1);
+    server.until("the call", |server| server.begun.load(Ordering::SeqCst) == 1).await;
+    server.work.add_permits(1);
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.expect("a response and the end");
     assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("worked"), "{answer}");
@@ -191,23 +191,23 @@ async fn a_client_that_closes_its_sending_side_gets_its_response() {
 
 #[tokio::test]
 async fn a_client_that_closes_both_sides_leaves_no_connection() {
-    let house = open(limits());
+    let server = open(limits());
     let are_gone = |accepted: u64| {
-        move |house: &House| {
-            let open = house.metric("daybook_connections_open");
-            (house.metric("daybook_connections_accepted_total"), open) == (accepted, 0)
+        move |server: &TestServer| {
+            let open = server.metric("daybook_connections_open");
+            (server.metric("daybook_connections_accepted_total"), open) == (accepted, 0)
         }
     };
-    drop(house.send(WORK).await);
-    house.until("the call", |house| house.begun.load(Ordering::SeqCst) == 1).await;
-    house.work.add_permits(1);
-    house.until("its call is done", are_gone(1)).await;
-    drop(house.send("GET /page HTTP/1.1\r\nhost: x\r\n").await);
-    house.until("in the middle of a head", are_gone(2)).await;
-    drop(house.send("POST /change HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\nslow").await);
-    house.until("in the middle of a body", are_gone(3)).await;
-    let mut idle = house.send("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    drop(server.send(WORK).await);
+    server.until("the call", |server| server.begun.load(Ordering::SeqCst) == 1).await;
+    server.work.add_permits(1);
+    server.until("its call is done", are_gone(1)).await;
+    drop(server.send("GET /page HTTP/1.1\r\nhost: x\r\n").await);
+    server.until("in the middle of a head", are_gone(2)).await;
+    drop(server.send("POST /change HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\nslow").await);
+    server.until("in the middle of a body", are_gone(3)).await;
+    let mut idle = server.send("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await;
     idle.readable().await.expect("its response arrives");
     idle.shutdown().await.expect("one side is closed");
-    house.until("between two requests", are_gone(4)).await;
+    server.until("between two requests", are_gone(4)).await;
 }

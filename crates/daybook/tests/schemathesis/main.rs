@@ -15,10 +15,10 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+use common::api_client::ApiClient;
 use common::chance::{seed, setting};
-use common::door::Door;
+use common::installation::{Installation, SECRET};
 use common::loans::{loan, make_product, pay};
-use common::place::{Place, SECRET};
 use serde_json::json;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -29,11 +29,11 @@ const EDGES: u64 = 3_500;
 const FOR_ONE_EXAMPLE: u64 = 34;
 
 /// Creates the records named in the description's examples, so that calls get further than "not found".
-fn make_examples(door: &Door) {
-    make_product(door, "auto-36", json!({}), json!({}));
-    door.post("/customers", &json!({ "customer_id": "auto-36", "name_last": "Torres" })).good();
-    door.post("/accounts", &loan("auto-36", "auto-36", "2025-01-15T09:00:00-05:00")).good();
-    pay(door, "auto-36", "auto-36", 5_000, "2025-02-15T09:00:00-05:00").good();
+fn make_examples(client: &ApiClient) {
+    make_product(client, "auto-36", json!({}), json!({}));
+    client.post("/customers", &json!({ "customer_id": "auto-36", "name_last": "Torres" })).good();
+    client.post("/accounts", &loan("auto-36", "auto-36", "2025-01-15T09:00:00-05:00")).good();
+    pay(client, "auto-36", "auto-36", 5_000, "2025-02-15T09:00:00-05:00").good();
 }
 
 fn schemathesis(url: &str, examples: u64) -> Output {
@@ -59,25 +59,25 @@ fn calls_made(said: &str) -> Option<u64> {
 
 #[test]
 fn every_answer_is_as_described_on_sqlite() {
-    every_answer_is_as_described(&Place::sqlite(), "SQLite");
+    every_answer_is_as_described(&Installation::sqlite(), "SQLite");
 }
 
 #[test]
 fn every_answer_is_as_described_on_postgres() {
-    every_answer_is_as_described(&Place::postgres(), "PostgreSQL");
+    every_answer_is_as_described(&Installation::postgres(), "PostgreSQL");
 }
 
-fn every_answer_is_as_described(place: &Place, database: &str) {
+fn every_answer_is_as_described(installation: &Installation, database: &str) {
     let requests = setting("DAYBOOK_SCHEMATHESIS_REQUESTS", 2_000);
-    let server = place.serve_demo();
-    make_examples(&Door::to(server.url()));
+    let server = installation.serve_demo();
+    make_examples(&ApiClient::to(server.url()));
     let output = schemathesis(server.url(), 1.max(requests.saturating_sub(EDGES) / FOR_ONE_EXAMPLE));
     let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
     let generated = calls_made(&said).unwrap_or_else(|| panic!("no count: {said}"));
     assert!(generated >= EDGES / 2, "only {generated} calls were made: {said}");
 
-    let accounts = place.verify();
+    let accounts = installation.verify();
     let stderr = server.stop();
     assert!(!stderr.contains("panicked"), "{stderr}");
     println!(

@@ -1,17 +1,17 @@
 //! `daybook listen`.
 
-use crate::common::door::until;
-use crate::common::place::SECRET;
-use crate::support::Desk;
+use crate::common::api_client::until;
+use crate::common::installation::SECRET;
+use crate::support::DevServer;
 use daybook_testkit::receiver::{Behaviour, Receiver};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 #[test]
 fn a_failed_message_comes_again_with_the_same_signature() {
-    let desk = Desk::open();
-    let listening = desk.listen(&["--answer", "500,200", "--events", "customer_create"]);
-    desk.make_customer("ana");
+    let dev_server = DevServer::open();
+    let listening = dev_server.listen(&["--answer", "500,200", "--events", "customer_create"]);
+    dev_server.make_customer("ana");
     let lines = listening.wait_for_lines(2);
     let words: Vec<Vec<&str>> = lines.iter().map(|line| line.split("  ").collect()).collect();
     assert_eq!(words[0][1..], ["customer_create", "-", "signature ok", "attempt 1", "answered 500"], "{lines:?}");
@@ -19,23 +19,23 @@ fn a_failed_message_comes_again_with_the_same_signature() {
     assert_eq!(words[1][1..], again, "{lines:?}");
     assert_eq!(words[0][0], words[1][0], "the message says the same time");
     // Each message starts the list from its beginning.
-    desk.make_customer("ben");
+    dev_server.make_customer("ben");
     let lines = listening.wait_for_lines(4);
     assert!(lines[2].ends_with("attempt 1  answered 500"), "{lines:?}");
 }
 
 #[test]
 fn told_to_stop_it_leaves_nothing_behind() {
-    let desk = Desk::open();
-    let keys = desk.working_keys();
+    let dev_server = DevServer::open();
+    let keys = dev_server.working_keys();
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
-        let mut listening = desk.listen(&[]);
-        assert_eq!(desk.subscriptions().len(), 1);
-        assert_eq!(desk.working_keys(), keys, "its key is lent, and not written anywhere");
+        let mut listening = dev_server.listen(&[]);
+        assert_eq!(dev_server.subscriptions().len(), 1);
+        assert_eq!(dev_server.working_keys(), keys, "its key is lent, and not written anywhere");
         listening.signal(signal);
         assert_eq!(listening.end(), Some(0));
-        assert_eq!(desk.subscriptions(), [] as [Value; 0]);
-        assert_eq!(desk.working_keys(), keys);
+        assert_eq!(dev_server.subscriptions(), [] as [Value; 0]);
+        assert_eq!(dev_server.working_keys(), keys);
     }
 }
 
@@ -43,53 +43,53 @@ fn told_to_stop_it_leaves_nothing_behind() {
 /// next run removes its subscription.
 #[test]
 fn killed_it_leaves_no_key_behind_and_its_subscription_goes_with_the_next() {
-    let desk = Desk::open();
-    let keys = desk.working_keys();
+    let dev_server = DevServer::open();
+    let keys = dev_server.working_keys();
     let other = Receiver::start(Behaviour::status(200));
     let form = json!({ "webhook_url": format!("http://{}/daybook-listen", other.address()) });
-    let living = desk.door.put("/organization/subscribe", &form).json()["webhook_url"].clone();
-    let mut killed = desk.listen(&[]);
-    let url = desk.subscriptions()[1]["webhook_url"].clone();
+    let living = dev_server.client.put("/organization/subscribe", &form).json()["webhook_url"].clone();
+    let mut killed = dev_server.listen(&[]);
+    let url = dev_server.subscriptions()[1]["webhook_url"].clone();
     killed.signal(Signal::KILL);
     assert_eq!(killed.end(), None);
-    assert_eq!(desk.working_keys(), keys);
-    assert_eq!(desk.subscriptions().len(), 2);
-    let mut next = desk.listen(&[]);
+    assert_eq!(dev_server.working_keys(), keys);
+    assert_eq!(dev_server.subscriptions().len(), 2);
+    let mut next = dev_server.listen(&[]);
     next.wait_for_talk("The subscription of 127.0.0.1:");
-    let urls: Vec<Value> = desk.subscriptions().iter().map(|one| one["webhook_url"].clone()).collect();
+    let urls: Vec<Value> = dev_server.subscriptions().iter().map(|one| one["webhook_url"].clone()).collect();
     assert_eq!(urls.len(), 2, "{urls:?}");
     assert!(!urls.contains(&url) && urls.contains(&living), "one that is listened to stays: {urls:?}");
     next.signal(Signal::TERM);
     assert_eq!(next.end(), Some(0));
-    assert_eq!(desk.subscriptions().len(), 1);
+    assert_eq!(dev_server.subscriptions().len(), 1);
 }
 
 #[test]
 fn neither_key_is_in_what_it_says() {
-    let desk = Desk::open();
-    let mut listening = desk.listen(&["--count", "1"]);
-    desk.make_customer("ana");
+    let dev_server = DevServer::open();
+    let mut listening = dev_server.listen(&["--count", "1"]);
+    dev_server.make_customer("ana");
     assert_eq!(listening.end(), Some(0));
     listening.wait_for_lines(1);
     listening.wait_for_talk("The subscription is removed.");
     let said = [listening.lines(), listening.talk()].concat().join("\n");
     assert!(said.contains("customer_create") && said.contains("Listening on "), "{said}");
-    let signing = desk.door.get("/organization/hmac_key").json()["hmac_secret_key"].clone();
+    let signing = dev_server.client.get("/organization/hmac_key").json()["hmac_secret_key"].clone();
     let signing = signing.as_str().filter(|key| key.len() >= 16).expect("a key");
     assert!(!said.contains(signing) && !said.contains("dbk_"), "{said}");
 }
 
 #[test]
 fn it_ends_when_enough_has_come() {
-    let desk = Desk::open();
+    let dev_server = DevServer::open();
     let key = format!("tests:{SECRET}");
-    let url = desk.server.url().to_owned();
+    let url = dev_server.server.url().to_owned();
     let args = ["--url", &url, "--key", &key, "--answer", "500,202", "--count", "2", "--json"];
-    let mut listening = desk.listen(&args);
-    desk.make_customer("ana");
-    desk.make_customer("ben");
+    let mut listening = dev_server.listen(&args);
+    dev_server.make_customer("ana");
+    dev_server.make_customer("ben");
     assert_eq!(listening.end(), Some(0));
-    assert_eq!(desk.subscriptions(), [] as [Value; 0]);
+    assert_eq!(dev_server.subscriptions(), [] as [Value; 0]);
     let lines: Vec<Value> =
         listening.wait_for_lines(4).iter().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert_eq!(lines.len(), 4, "two messages, each twice: {lines:?}");
@@ -107,10 +107,10 @@ fn it_ends_when_enough_has_come() {
 
 #[test]
 fn what_is_passed_on_can_be_verified_there_and_its_status_is_the_answer() {
-    let desk = Desk::open();
+    let dev_server = DevServer::open();
     let other = Receiver::start(Behaviour::statuses(&[503, 200]));
-    let listening = desk.listen(&["--forward-to", &other.url(), "--json"]);
-    desk.make_customer("ana");
+    let listening = dev_server.listen(&["--forward-to", &other.url(), "--json"]);
+    dev_server.make_customer("ana");
     let lines = listening.wait_for_lines(2);
     let line = |place: usize| serde_json::from_str::<Value>(&lines[place]).expect("JSON");
     assert_eq!((&line(0)["answered"], &line(1)["answered"]), (&json!(503), &json!(200)));
@@ -118,7 +118,8 @@ fn what_is_passed_on_can_be_verified_there_and_its_status_is_the_answer() {
 
     let requests = other.requests();
     assert_eq!(requests.len(), 2);
-    let key = desk.door.get("/organization/hmac_key").good()["hmac_secret_key"].as_str().expect("a text").to_owned();
+    let key =
+        dev_server.client.get("/organization/hmac_key").good()["hmac_secret_key"].as_str().expect("a text").to_owned();
     let library = standardwebhooks::Webhook::new(&key).expect("a key");
     for request in &requests {
         let mut headers = ureq::http::HeaderMap::new();
@@ -133,9 +134,9 @@ fn what_is_passed_on_can_be_verified_there_and_its_status_is_the_answer() {
 
 #[test]
 fn nobody_to_pass_on_to_is_told_and_counts_as_a_failure() {
-    let desk = Desk::open();
-    let listening = desk.listen(&["--forward-to", "http://127.0.0.1:1/", "--json"]);
-    desk.make_customer("ana");
+    let dev_server = DevServer::open();
+    let listening = dev_server.listen(&["--forward-to", "http://127.0.0.1:1/", "--json"]);
+    dev_server.make_customer("ana");
     let line: Value = serde_json::from_str(&listening.wait_for_lines(1)[0]).expect("JSON");
     assert_eq!(line["answered"], 502);
     let why = line["forward_trouble"].as_str().expect("a sentence");
@@ -144,10 +145,10 @@ fn nobody_to_pass_on_to_is_told_and_counts_as_a_failure() {
 
 #[test]
 fn another_key_is_learned_on_the_way() {
-    let desk = Desk::open();
-    let listening = desk.listen(&[]);
-    desk.door.post("/organization/hmac_key/rotate", &json!({})).good();
-    desk.make_customer("ana");
+    let dev_server = DevServer::open();
+    let listening = dev_server.listen(&[]);
+    dev_server.client.post("/organization/hmac_key/rotate", &json!({})).good();
+    dev_server.make_customer("ana");
     let lines = listening.wait_for_lines(1);
     assert!(lines[0].contains("  signature ok  "), "{lines:?}");
 }
@@ -155,8 +156,8 @@ fn another_key_is_learned_on_the_way() {
 /// Messages from another sender that are not signed with the organization's key.
 #[test]
 fn a_forged_message_is_told() {
-    let desk = Desk::open();
-    let mut listening = desk.listen(&["--count", "1"]);
+    let dev_server = DevServer::open();
+    let mut listening = dev_server.listen(&["--count", "1"]);
     let said = listening.wait_for_talk("Listening on ");
     let url = said.split([' ', ',']).nth(2).expect("a URL").to_owned();
     let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();
@@ -174,17 +175,17 @@ fn a_forged_message_is_told() {
 
 #[test]
 fn a_server_that_sends_nothing_to_itself_says_what_to_do() {
-    let desk = Desk::with(&[]);
-    let (code, stderr) = desk.daybook.failure_of(&["listen"]);
+    let dev_server = DevServer::with(&[]);
+    let (code, stderr) = dev_server.daybook.failure_of(&["listen"]);
     assert_eq!(code, 1);
     assert!(stderr.contains("webhook_url"), "{stderr}");
     assert!(stderr.contains("Start it with `daybook serve --dev`"), "{stderr}");
-    assert_eq!(desk.working_keys(), ["tests"]);
+    assert_eq!(dev_server.working_keys(), ["tests"]);
 }
 
 #[test]
 fn what_makes_no_sense_is_refused() {
-    let desk = Desk::open();
+    let dev_server = DevServer::open();
     let cases: [(&[&str], &str); 4] = [
         (&["--answer", "99"], "99 is not in 200..=599"),
         (&["--answer", "500", "--forward-to", "http://127.0.0.1:1/"], "cannot be used with"),
@@ -192,32 +193,32 @@ fn what_makes_no_sense_is_refused() {
         (&["--count", "0"], "0 is not in 1.."),
     ];
     for (args, expected) in cases {
-        let (code, stderr) = desk.daybook.failure_of(&[&["listen"], args].concat());
+        let (code, stderr) = dev_server.daybook.failure_of(&[&["listen"], args].concat());
         assert_eq!(code, 2, "{stderr}");
         assert!(stderr.contains(expected), "{stderr}");
     }
-    let (code, stderr) = desk.daybook.failure_of(&["listen", "--events", "no_such_event"]);
+    let (code, stderr) = dev_server.daybook.failure_of(&["listen", "--events", "no_such_event"]);
     assert_eq!(code, 1, "{stderr}");
     assert!(stderr.contains("payment_missed"), "the known events are named: {stderr}");
 }
 
 #[test]
 fn a_port_that_was_paused_receives_again() {
-    let desk = Desk::open();
+    let dev_server = DevServer::open();
     // A port that was in use before.
     let port = {
         let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         free.local_addr().expect("an address").port().to_string()
     };
     let form = json!({ "webhook_url": format!("http://127.0.0.1:{port}/daybook-listen") });
-    let reply = desk.door.put("/organization/subscribe", &form);
+    let reply = dev_server.client.put("/organization/subscribe", &form);
     let id = reply.json()["webhook_uuid"].as_str().expect("a text").to_owned();
-    desk.door.put(&format!("/organization/subscriptions/{id}/unsubscribe"), &json!({})).good();
-    let listening = desk.listen(&["--port", &port]);
-    desk.make_customer("ana");
+    dev_server.client.put(&format!("/organization/subscriptions/{id}/unsubscribe"), &json!({})).good();
+    let listening = dev_server.listen(&["--port", &port]);
+    dev_server.make_customer("ana");
     listening.wait_for_lines(1);
     until("that it is active", || {
-        let all = desk.subscriptions();
+        let all = dev_server.subscriptions();
         if all.len() == 1 && all[0]["status"] == "ACTIVE" { Ok(()) } else { Err(format!("{all:?}")) }
     });
 }

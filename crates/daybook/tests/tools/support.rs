@@ -1,7 +1,7 @@
 //! A server that sends at once, and a command that runs until it is stopped.
 
-use crate::common::door::{Door, until};
-use crate::common::place::SECRET;
+use crate::common::api_client::{ApiClient, until};
+use crate::common::installation::SECRET;
 use daybook_testkit::server::{Daybook, Server};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -17,35 +17,35 @@ const AT_ONCE: [&str; 4] = ["--webhook-batch-interval", "0s", "--webhook-retry-f
 
 /// A folder, a server in it, and the command.
 #[derive(Debug)]
-pub struct Desk {
+pub struct DevServer {
     pub daybook: Daybook,
-    pub door: Door,
+    pub client: ApiClient,
     pub server: Server,
     /// Dropped last.
     folder: TempDir,
 }
 
-impl Desk {
+impl DevServer {
     /// With a server in `--dev` mode.
-    pub fn open() -> Desk {
-        Desk::with(&["--dev"])
+    pub fn open() -> DevServer {
+        DevServer::with(&["--dev"])
     }
 
     /// With a server that sends at once, with these flags.
-    pub fn with(flags: &[&str]) -> Desk {
+    pub fn with(flags: &[&str]) -> DevServer {
         let all: Vec<&str> = AT_ONCE.iter().chain(flags).copied().collect();
-        Desk::serving(&all)
+        DevServer::serving(&all)
     }
 
     /// With a server with these flags and no others.
-    pub fn serving(flags: &[&str]) -> Desk {
+    pub fn serving(flags: &[&str]) -> DevServer {
         let folder = tempfile::tempdir().expect("a folder");
         let daybook = Daybook::new(env!("CARGO_BIN_EXE_daybook"), folder.path())
             .with("DAYBOOK_BOOTSTRAP_CLIENT_ID", "tests")
             .with("DAYBOOK_BOOTSTRAP_CLIENT_SECRET", SECRET)
             .with("DAYBOOK_LOG_LEVEL", "warn");
         let server = daybook.serve(flags);
-        Desk { daybook, door: Door::to(server.url()), server, folder }
+        DevServer { daybook, client: ApiClient::to(server.url()), server, folder }
     }
 
     /// Starts a command that keeps running.
@@ -62,12 +62,12 @@ impl Desk {
 
     /// All subscriptions.
     pub fn subscriptions(&self) -> Vec<Value> {
-        self.door.get("/organization/subscriptions").good()["results"].as_array().expect("a list").clone()
+        self.client.get("/organization/subscriptions").good()["results"].as_array().expect("a list").clone()
     }
 
     /// Creates a customer, which causes one message.
     pub fn make_customer(&self, id: &str) {
-        self.door.post("/customers", &json!({ "customer_id": id, "name_last": "Torres" })).good();
+        self.client.post("/customers", &json!({ "customer_id": id, "name_last": "Torres" })).good();
     }
 
     /// The active keys.

@@ -6,7 +6,7 @@
 //! | [`signatures`] | thousands of messages with unusual texts are verified in four languages and with three libraries
 //! |
 //! | [`verifiers`] | the verifiers: Rust, Python, Node |
-//! | [`office`] | a server that sends at once |
+//! | [`webhook_server`] | a server that sends at once |
 //! | [`oddities`] | texts that are hard to encode in JSON, and events that contain them |
 #![cfg(test)]
 
@@ -14,7 +14,7 @@
 mod common;
 
 mod oddities;
-mod office;
 mod receivers;
 mod signatures;
 mod verifiers;
+mod webhook_server;

@@ -1,8 +1,8 @@
 //! Texts that are difficult for JSON, for UTF-8, or for a receiver that cuts a message by searching, and events with
 //! them.
 
+use crate::common::api_client::ApiClient;
 use crate::common::chance::Chance;
-use crate::common::door::Door;
 use crate::common::loans::{PRINCIPAL, line, loan, payment, payments_of};
 use serde_json::{Value, json};
 
@@ -97,7 +97,7 @@ pub fn customer(chance: &mut Chance) -> Value {
 }
 
 /// Creates products with unusual names and percentages. Returns their ids.
-pub fn make_products(door: &Door, chance: &mut Chance) -> Vec<String> {
+pub fn make_products(client: &ApiClient, chance: &mut Chance) -> Vec<String> {
     let make = |(number, percent): (usize, &f64)| {
         let product = format!("odd-{number}");
         let name: String = format!("P{}", text(chance)).chars().take(200).collect();
@@ -107,14 +107,14 @@ pub fn make_products(door: &Door, chance: &mut Chance) -> Vec<String> {
             "product_lifecycle_policies": { "default_attributes": { "default_late_fee_cents": 1_500 } },
             "post_promotional_policies": { "post_promo_len": 12, "post_promo_default_interest_rate_percent": percent },
         });
-        door.post("/products", &form).good();
+        client.post("/products", &form).good();
         product
     };
     PERCENTS.iter().enumerate().map(make).collect()
 }
 
 /// Causes events: customers, and backdated accounts with a payment each.
-pub fn make_events(door: &Door, products: &[String], chance: &mut Chance, customers: usize, accounts: usize) {
+pub fn make_events(client: &ApiClient, products: &[String], chance: &mut Chance, customers: usize, accounts: usize) {
     let mut lines: Vec<Value> = (0..customers).map(|_| line("/customers", &customer(chance))).collect();
     for _ in 0..accounts {
         let number = chance.below(u64::MAX);
@@ -126,13 +126,13 @@ pub fn make_events(door: &Door, products: &[String], chance: &mut Chance, custom
         let paid = payment(&format!("{account}-paid"), PRINCIPAL / 7, "2025-06-20T12:00:00-04:00");
         lines.push(line(&payments_of(&account), &paid));
     }
-    door.bulk(&lines);
+    client.bulk(&lines);
 }
 
 /// Creates a customer by a call whose JSON has unnecessary escapes, in lower and upper case.
-pub fn make_escaped_customer(door: &Door) {
+pub fn make_escaped_customer(client: &ApiClient) {
     let body = r#"{ "name_last" : "\u005A\u006fe\u0301 \/ \ud83d\ude00 \uD834\uDD1E \u2028 \u001F \u007f \u00e9" }"#;
-    let reply = door.try_call("POST", "/customers", "application/json", body.to_owned()).expect("an answer");
+    let reply = client.try_call("POST", "/customers", "application/json", body.to_owned()).expect("an answer");
     let name = reply.good()["name_last"].clone();
     assert_eq!(name, "Zoe\u{301} / \u{1F600} \u{1D11E} \u{2028} \u{1F} \u{7F} \u{E9}");
 }

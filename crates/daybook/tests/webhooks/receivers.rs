@@ -7,10 +7,10 @@
 //!
 //! A language that is not installed is skipped, with a message.
 
+use crate::common::api_client::until;
 use crate::common::chance::{Chance, seed};
-use crate::common::door::until;
 use crate::oddities;
-use crate::office::Office;
+use crate::webhook_server::WebhookServer;
 use daybook_testkit::receiver::{Behaviour, Receiver, Request};
 use daybook_webhooks::signature::Key;
 use std::collections::BTreeSet;
@@ -110,20 +110,20 @@ fn sign_header(request: &mut Request, key: &Key) {
 
 /// Starts a receiver, sends messages to it, and then changed ones.
 fn check(language: &str, mut command: Command) {
-    let office = Office::sqlite();
-    let key = office.key();
+    let webhook_server = WebhookServer::sqlite();
+    let key = webhook_server.key();
     let Some(program) = Program::start(&mut command, &key) else { return };
     let beside = Receiver::start(Behaviour::status(200));
-    office.subscribe(&program.url);
-    office.subscribe(&beside.url());
+    webhook_server.subscribe(&program.url);
+    webhook_server.subscribe(&beside.url());
     let mut chance = Chance::of_seed(seed());
-    let products = oddities::make_products(&office.door, &mut chance);
-    oddities::make_escaped_customer(&office.door);
-    oddities::make_events(&office.door, &products, &mut chance, 100, products.len());
-    office.send_test();
-    office.wait_until_sent();
+    let products = oddities::make_products(&webhook_server.client, &mut chance);
+    oddities::make_escaped_customer(&webhook_server.client);
+    oddities::make_events(&webhook_server.client, &products, &mut chance, 100, products.len());
+    webhook_server.send_test();
+    webhook_server.wait_until_sent();
 
-    let taken = office.taken_by(&program.url);
+    let taken = webhook_server.taken_by(&program.url);
     assert!(taken.len() > 150, "only {} messages", taken.len());
     let lines = program.wait_for(taken.len());
     assert_eq!(lines.len(), taken.len());
@@ -135,7 +135,7 @@ fn check(language: &str, mut command: Command) {
     }
 
     let refusals = refuses_what_was_changed(&program, &beside.requests(), &key, &mut chance);
-    office.close();
+    webhook_server.close();
     println!("{language}: {} messages verified, {refusals} changed ones refused, seed {}", taken.len(), seed());
 }
 

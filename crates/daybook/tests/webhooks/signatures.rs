@@ -12,9 +12,9 @@
 
 use crate::common::chance::{Chance, seed, setting};
 use crate::oddities;
-use crate::office::Office;
 use crate::verifiers::{Evidence, verify_elsewhere};
-use daybook_testkit::receiver::{Answer, Behaviour, Receiver, Request};
+use crate::webhook_server::WebhookServer;
+use daybook_testkit::receiver::{Behaviour, PreparedResponse, Receiver, Request};
 use serde_json::json;
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
@@ -26,33 +26,33 @@ const ACCOUNTS: usize = 20;
 
 #[test]
 fn every_message_is_verified_on_sqlite() {
-    every_message_is_verified(Office::sqlite(), "SQLite");
+    every_message_is_verified(WebhookServer::sqlite(), "SQLite");
 }
 
 #[test]
 fn every_message_is_verified_on_postgres() {
-    every_message_is_verified(Office::postgres(), "PostgreSQL");
+    every_message_is_verified(WebhookServer::postgres(), "PostgreSQL");
 }
 
-fn every_message_is_verified(office: Office, database: &str) {
+fn every_message_is_verified(webhook_server: WebhookServer, database: &str) {
     let wanted = setting("DAYBOOK_SIGNATURES", 2_000) as usize;
     let receiver = Receiver::start(Behaviour::status(200));
-    office.subscribe(&receiver.url());
-    let key = office.key();
+    webhook_server.subscribe(&receiver.url());
+    let key = webhook_server.key();
     let mut chance = Chance::of_seed(seed());
-    let products = oddities::make_products(&office.door, &mut chance);
-    oddities::make_escaped_customer(&office.door);
+    let products = oddities::make_products(&webhook_server.client, &mut chance);
+    oddities::make_escaped_customer(&webhook_server.client);
     let (mut verified, mut by) = (0, Vec::new());
     while verified < wanted {
-        oddities::make_events(&office.door, &products, &mut chance, CUSTOMERS, ACCOUNTS);
-        office.wait_until_sent();
+        oddities::make_events(&webhook_server.client, &products, &mut chance, CUSTOMERS, ACCOUNTS);
+        webhook_server.wait_until_sent();
         let requests = receiver.requests();
         let new = requests[verified..].iter().map(|request| Evidence::new(request, &key, &[&key], &mut chance));
         by = verify_elsewhere(&new.collect::<Vec<_>>());
         verified = requests.len();
     }
     let events = no_two_events_share_a_signature(&receiver.requests());
-    office.close();
+    webhook_server.close();
     println!("{database}: {verified} messages of {events} events verified by {by:?}, seed {}", seed());
 }
 
@@ -77,30 +77,30 @@ fn hesitant() -> Receiver {
     let seen = Mutex::new(HashSet::new());
     Receiver::start(Behaviour::answers(move |_, body| {
         let is_new = seen.lock().expect("no answer panicked").insert(body.to_vec());
-        Answer::status(if is_new { 500 } else { 200 })
+        PreparedResponse::status(if is_new { 500 } else { 200 })
     }))
 }
 
 #[test]
 fn a_repeat_is_the_same_to_the_byte_on_sqlite() {
-    a_repeat_is_the_same_to_the_byte(Office::sqlite());
+    a_repeat_is_the_same_to_the_byte(WebhookServer::sqlite());
 }
 
 #[test]
 fn a_repeat_is_the_same_to_the_byte_on_postgres() {
-    a_repeat_is_the_same_to_the_byte(Office::postgres());
+    a_repeat_is_the_same_to_the_byte(WebhookServer::postgres());
 }
 
-fn a_repeat_is_the_same_to_the_byte(office: Office) {
+fn a_repeat_is_the_same_to_the_byte(webhook_server: WebhookServer) {
     const MESSAGES: usize = 5;
     let receiver = hesitant();
-    office.subscribe(&receiver.url());
+    webhook_server.subscribe(&receiver.url());
     let mut chance = Chance::of_seed(seed());
     for _ in 0..MESSAGES {
-        office.door.post("/customers", &oddities::customer(&mut chance)).good();
+        webhook_server.client.post("/customers", &oddities::customer(&mut chance)).good();
     }
     let requests = receiver.wait_for(2 * MESSAGES);
-    office.wait_until_sent();
+    webhook_server.wait_until_sent();
     let mut bodies: HashMap<&str, Vec<&[u8]>> = HashMap::new();
     for request in &requests {
         let id = request.header("webhook-id").expect("a message has an id");
@@ -111,43 +111,43 @@ fn a_repeat_is_the_same_to_the_byte(office: Office) {
         assert_eq!(bodies.len(), 2, "{id} comes once more");
         assert_eq!(bodies[0], bodies[1], "{id} comes as it was");
     }
-    let key = office.key();
+    let key = webhook_server.key();
     let all: Vec<Evidence> = requests.iter().map(|one| Evidence::new(one, &key, &[&key], &mut chance)).collect();
     verify_elsewhere(&all);
     assert_eq!(no_two_events_share_a_signature(&requests), MESSAGES);
-    office.close();
+    webhook_server.close();
 }
 
 #[test]
 fn while_keys_change_both_are_good_on_sqlite() {
-    while_keys_change_both_are_good(Office::sqlite());
+    while_keys_change_both_are_good(WebhookServer::sqlite());
 }
 
 #[test]
 fn while_keys_change_both_are_good_on_postgres() {
-    while_keys_change_both_are_good(Office::postgres());
+    while_keys_change_both_are_good(WebhookServer::postgres());
 }
 
-fn while_keys_change_both_are_good(office: Office) {
+fn while_keys_change_both_are_good(webhook_server: WebhookServer) {
     let receiver = Receiver::start(Behaviour::status(500));
-    office.subscribe(&receiver.url());
+    webhook_server.subscribe(&receiver.url());
     let mut chance = Chance::of_seed(seed());
-    office.door.post("/customers", &json!({ "name_last": "before \u{1F511}" })).good();
+    webhook_server.client.post("/customers", &json!({ "name_last": "before \u{1F511}" })).good();
     let before = receiver.wait_for(1)[0].clone();
-    let old = office.key();
-    let new = office.rotate_key();
+    let old = webhook_server.key();
+    let new = webhook_server.rotate_key();
     assert_ne!(old, new);
-    assert_eq!(office.key(), new);
+    assert_eq!(webhook_server.key(), new);
 
     // Messages recorded before, and messages recorded from now on.
     receiver.behave(Behaviour::status(200));
-    office.wait_until_sent();
+    webhook_server.wait_until_sent();
     let again = receiver.requests().last().expect("it was sent again").clone();
     assert_eq!(again.body, before.body, "a message keeps the signature it was recorded with");
     let tried = receiver.requests().len();
-    office.door.post("/customers", &json!({ "name_last": "after \u{1F5DD}" })).good();
+    webhook_server.client.post("/customers", &json!({ "name_last": "after \u{1F5DD}" })).good();
     let after = receiver.wait_for(tried + 1)[tried].clone();
-    office.wait_until_sent();
+    webhook_server.wait_until_sent();
 
     let all = [
         Evidence::new(&before, &old, &[&old], &mut chance),
@@ -162,5 +162,5 @@ fn while_keys_change_both_are_good(office: Office) {
     }
     let both = after.header("webhook-signature").expect("a signature").split(' ').count();
     assert_eq!((before.header("webhook-signature").expect("a signature").split(' ').count(), both), (1, 2));
-    office.close();
+    webhook_server.close();
 }

@@ -1,7 +1,7 @@
 //! Filling buckets with money: how much each takes, and which line items that pays down.
 
-use super::loan::{OpenItem, Poured, Share, Target};
-use super::pour::Pouring;
+use super::allocation::MoneyToAllocate;
+use super::loan::{Allocation, OpenItem, Share, Target};
 use super::terms::{Bucket, Due, Owed};
 use crate::fold::{FoldError, StepContext};
 use crate::item::{Component, ItemId, ItemKind, Split};
@@ -10,30 +10,30 @@ use crate::timeline::FeeClass;
 
 impl StepContext<'_> {
     /// Fills one bucket of all instalments, oldest first.
-    pub fn fill_bucket(&mut self, pouring: &mut Pouring, bucket: Bucket) -> Result<(), FoldError> {
-        if pouring.left.is_zero() {
+    pub fn fill_bucket(&mut self, money: &mut MoneyToAllocate, bucket: Bucket) -> Result<(), FoldError> {
+        if money.left.is_zero() {
             return Ok(());
         }
         if matches!(bucket.owed, Owed::Fee | Owed::Penalty) {
-            self.fill_fees(pouring, bucket.owed, |run, instalment| run.due(instalment) == bucket.due);
+            self.fill_fees(money, bucket.owed, |run, instalment| run.due(instalment) == bucket.due);
             return Ok(());
         }
         for instalment in self.state.loan().first_row..=self.last_begun() {
             if self.due(instalment) == bucket.due {
-                self.fill(pouring, instalment, bucket.owed)?;
+                self.fill(money, instalment, bucket.owed)?;
             }
         }
         Ok(())
     }
 
     /// Fills interest after maturity. Posted interest is past due; interest accrued since is due.
-    pub fn fill_tail(&mut self, pouring: &mut Pouring, due: Due) -> Result<(), FoldError> {
+    pub fn fill_tail(&mut self, money: &mut MoneyToAllocate, due: Due) -> Result<(), FoldError> {
         let row = self.plan.count() + 1;
         match due {
-            Due::Past => self.fill_posted_interest(pouring, row),
+            Due::Past => self.fill_posted_interest(money, row),
             Due::Now => {
-                let accrued = self.accrued_for(pouring.accrued, row);
-                self.pour_accrued_into(pouring, row, accrued)?;
+                let accrued = self.accrued_for(money.accrued, row);
+                self.pay_accrued_interest_of(money, row, accrued)?;
             }
             Due::Ahead => {}
         }
@@ -59,38 +59,38 @@ impl StepContext<'_> {
     }
 
     /// Fills one bucket of one instalment.
-    pub fn fill(&mut self, pouring: &mut Pouring, instalment: u32, owed: Owed) -> Result<(), FoldError> {
+    pub fn fill(&mut self, money: &mut MoneyToAllocate, instalment: u32, owed: Owed) -> Result<(), FoldError> {
         match owed {
             Owed::Fee | Owed::Penalty => {
-                self.fill_fees(pouring, owed, |_, fee_instalment| fee_instalment == instalment);
+                self.fill_fees(money, owed, |_, fee_instalment| fee_instalment == instalment);
                 Ok(())
             }
             _ if instalment > self.plan.count() || instalment < self.state.loan().first_row => Ok(()),
-            Owed::Interest => self.fill_interest(pouring, instalment),
+            Owed::Interest => self.fill_interest(money, instalment),
             Owed::Principal => {
-                self.fill_principal(pouring, instalment);
+                self.fill_principal(money, instalment);
                 Ok(())
             }
         }
     }
 
-    fn fill_fees(&mut self, pouring: &mut Pouring, owed: Owed, wanted: impl Fn(&Self, u32) -> bool) {
+    fn fill_fees(&mut self, money: &mut MoneyToAllocate, owed: Owed, wanted: impl Fn(&Self, u32) -> bool) {
         let class = if owed == Owed::Fee { FeeClass::Fee } else { FeeClass::Penalty };
         let mut index = 0;
-        while pouring.left.is_positive() && index < self.state.loan().fees.len() {
+        while money.left.is_positive() && index < self.state.loan().fees.len() {
             let fee = &self.state.loan().fees[index];
             if fee.class != class || !wanted(self, fee.instalment) {
                 index += 1;
                 continue;
             }
-            let cents = fee.debt.balance.min(pouring.left);
+            let cents = fee.debt.balance.min(money.left);
             let (instalment, id) = (fee.instalment, fee.debt.id.clone());
-            pouring.left -= cents;
-            pouring.poured.shares.push(Share::Fee { instalment, class, cents, id });
+            money.left -= cents;
+            money.allocated.shares.push(Share::Fee { instalment, class, cents, id });
             let debt = &mut self.loan().fees[index].debt;
             debt.balance -= cents;
             let debt = debt.clone();
-            self.paid_down(&mut pouring.poured, &debt, cents, Component::Fee);
+            self.paid_down(&mut money.allocated, &debt, cents, Component::Fee);
             if debt.balance.is_positive() {
                 break;
             }
@@ -99,25 +99,25 @@ impl StepContext<'_> {
     }
 
     /// Fills the posted interest of a row, then the interest accrued for it in the open period.
-    fn fill_interest(&mut self, pouring: &mut Pouring, instalment: u32) -> Result<(), FoldError> {
-        self.fill_posted_interest(pouring, instalment);
-        let accrued = self.accrued_for(pouring.accrued, instalment);
-        self.pour_accrued_into(pouring, instalment, accrued)?;
+    fn fill_interest(&mut self, money: &mut MoneyToAllocate, instalment: u32) -> Result<(), FoldError> {
+        self.fill_posted_interest(money, instalment);
+        let accrued = self.accrued_for(money.accrued, instalment);
+        self.pay_accrued_interest_of(money, instalment, accrued)?;
         if self.due(instalment) == Due::Ahead {
-            self.prepay_flat_interest(pouring, instalment)?;
+            self.prepay_flat_interest(money, instalment)?;
         }
         Ok(())
     }
 
-    pub fn fill_posted_interest(&mut self, pouring: &mut Pouring, instalment: u32) {
+    pub fn fill_posted_interest(&mut self, money: &mut MoneyToAllocate, instalment: u32) {
         let posted = self.state.loan().row(instalment).map_or(Cents::ZERO, |row| row.unpaid_interest());
-        let cents = posted.min(pouring.left);
+        let cents = posted.min(money.left);
         if cents.is_positive() {
             self.loan().row_mut(instalment).interest_paid += cents;
             self.loan().interest -= cents;
-            pouring.left -= cents;
-            pouring.poured.shares.push(Share::Interest { row: instalment, cents });
-            self.pay_interest_items(&mut pouring.poured, cents);
+            money.left -= cents;
+            money.allocated.shares.push(Share::Interest { row: instalment, cents });
+            self.pay_interest_items(&mut money.allocated, cents);
         }
     }
 
@@ -132,15 +132,20 @@ impl StepContext<'_> {
     }
 
     /// Pays interest before it is posted: it becomes a line item that is paid at once.
-    pub fn pour_accrued_into(&mut self, pouring: &mut Pouring, instalment: u32, owed: Cents) -> Result<(), FoldError> {
-        let cents = owed.min(pouring.left);
+    pub fn pay_accrued_interest_of(
+        &mut self,
+        money: &mut MoneyToAllocate,
+        instalment: u32,
+        owed: Cents,
+    ) -> Result<(), FoldError> {
+        let cents = owed.min(money.left);
         if cents.is_zero() {
             return Ok(());
         }
         let mut debt = self.recognise(cents)?;
         debt.balance = Cents::ZERO;
-        pouring.accrued -= cents;
-        pouring.left -= cents;
+        money.accrued -= cents;
+        money.left -= cents;
         let (last, today) = (self.plan.count(), self.today);
         let loan = self.loan();
         if instalment > last {
@@ -149,19 +154,19 @@ impl StepContext<'_> {
             loan.row_mut(instalment).interest += cents;
         }
         loan.row_mut(instalment).interest_paid += cents;
-        pouring.poured.shares.push(Share::Interest { row: instalment, cents });
-        self.paid_down(&mut pouring.poured, &debt, cents, Component::Interest);
+        money.allocated.shares.push(Share::Interest { row: instalment, cents });
+        self.paid_down(&mut money.allocated, &debt, cents, Component::Interest);
         Ok(())
     }
 
     /// Flat interest is known in advance and may be paid before its period begins.
-    fn prepay_flat_interest(&mut self, pouring: &mut Pouring, instalment: u32) -> Result<(), FoldError> {
+    fn prepay_flat_interest(&mut self, money: &mut MoneyToAllocate, instalment: u32) -> Result<(), FoldError> {
         // If no principal is left, or the account is closed, later rows have no interest.
-        if pouring.pays_off || self.state.status.is_closed() || self.state.loan().principal.is_zero() {
+        if money.pays_off || self.state.status.is_closed() || self.state.loan().principal.is_zero() {
             return Ok(());
         }
         let row = self.state.loan().row(instalment).copied().unwrap_or_default();
-        let cents = (self.plan.plan.flat_interest - row.prepaid_interest).or_zero().min(pouring.left);
+        let cents = (self.plan.plan.flat_interest - row.prepaid_interest).or_zero().min(money.left);
         if cents.is_zero() {
             return Ok(());
         }
@@ -179,18 +184,18 @@ impl StepContext<'_> {
         }
         let mut debt = self.add_debt(id.clone(), ItemKind::Interest, cents, Component::Interest, self.place.at);
         debt.balance = Cents::ZERO;
-        pouring.left -= cents;
-        pouring.poured.shares.push(Share::PrepaidInterest { row: instalment, cents, id });
-        self.paid_down(&mut pouring.poured, &debt, cents, Component::Interest);
+        money.left -= cents;
+        money.allocated.shares.push(Share::PrepaidInterest { row: instalment, cents, id });
+        self.paid_down(&mut money.allocated, &debt, cents, Component::Interest);
         Ok(())
     }
 
     /// Fills the principal of a row: the unpaid principal of a posted row, or what the plan leaves room for.
-    fn fill_principal(&mut self, pouring: &mut Pouring, instalment: u32) {
+    fn fill_principal(&mut self, money: &mut MoneyToAllocate, instalment: u32) {
         let loan = self.state.loan();
         let row = loan.row(instalment).copied().unwrap_or_default();
-        let room = if row.posted { row.unpaid_principal() } else { self.principal_room(pouring.accrued, instalment) };
-        let cents = room.min(pouring.left);
+        let room = if row.posted { row.unpaid_principal() } else { self.principal_room(money.accrued, instalment) };
+        let cents = room.min(money.left);
         if cents.is_zero() {
             return;
         }
@@ -199,7 +204,7 @@ impl StepContext<'_> {
         if row.posted {
             loan.posted_unpaid -= cents;
         }
-        self.pour_principal(pouring, cents, Share::Principal { row: instalment, cents });
+        self.pay_principal(money, cents, Share::Principal { row: instalment, cents });
     }
 
     /// The principal that the plan leaves room for in a row that is not posted. The row's interest is the amount
@@ -217,9 +222,9 @@ impl StepContext<'_> {
     }
 
     /// Subtracts principal from the loan.
-    pub fn pour_principal(&mut self, pouring: &mut Pouring, cents: Cents, share: Share) {
-        pouring.left -= cents;
-        pouring.poured.shares.push(share);
+    pub fn pay_principal(&mut self, money: &mut MoneyToAllocate, cents: Cents, share: Share) {
+        money.left -= cents;
+        money.allocated.shares.push(share);
         self.loan().principal -= cents;
         let mut left = cents;
         while left.is_positive() {
@@ -230,12 +235,12 @@ impl StepContext<'_> {
             debt.balance -= part;
             left -= part;
             let debt = debt.clone();
-            self.paid_down(&mut pouring.poured, &debt, part, Component::Principal);
+            self.paid_down(&mut money.allocated, &debt, part, Component::Principal);
         }
         assert!(left.is_zero(), "every cent of principal belongs to a line item");
     }
 
-    fn pay_interest_items(&mut self, poured: &mut Poured, cents: Cents) {
+    fn pay_interest_items(&mut self, allocated: &mut Allocation, cents: Cents) {
         let mut left = cents;
         while left.is_positive() {
             let Some(debt) = self.loan().interest_items.front_mut() else { break };
@@ -246,15 +251,15 @@ impl StepContext<'_> {
             if debt.balance.is_zero() {
                 self.loan().interest_items.pop_front();
             }
-            self.paid_down(poured, &debt, part, Component::Interest);
+            self.paid_down(allocated, &debt, part, Component::Interest);
         }
         assert!(left.is_zero(), "every cent of posted interest belongs to a line item");
     }
 
     /// Records a split and the balance that remains.
-    fn paid_down(&mut self, poured: &mut Poured, debt: &OpenItem, cents: Cents, component: Component) {
+    fn paid_down(&mut self, allocated: &mut Allocation, debt: &OpenItem, cents: Cents, component: Component) {
         self.set_balance(debt.slot, &debt.id, debt.balance);
         let split = Split { item: debt.id.clone(), kind: debt.kind, component, cents };
-        poured.paid_down.push((split, debt.order));
+        allocated.paid_down.push((split, debt.order));
     }
 }

@@ -1,20 +1,22 @@
 //! Due moments, late fees, delinquency and charge-off.
 
-use super::loan::{Loan, Row, Target};
+use super::loan::{InstalmentRow, Loan, Target};
 use super::terms::{Due, LateFee, Method};
 use crate::fold::{FoldError, StepContext};
 use crate::item::{ItemId, ItemKind};
 use crate::money::Cents;
-use crate::outcome::{EventKind, Found};
+use crate::outcome::{EventKind, GraceResult};
 use crate::status::Status;
 use crate::time::Time;
 use crate::timeline::{Backdating, FeeClass};
 use alloc::vec::Vec;
 
-impl Row {
+impl InstalmentRow {
     /// Whether the row counts as late if it is unpaid when its grace ends: it was not excused, spared or stopped.
     fn counts_as_late(&self) -> bool {
-        !self.excused && !self.stopped && matches!(self.found, None | Some(Found::Paid | Found::Late))
+        !self.excused
+            && !self.stopped
+            && matches!(self.grace_result, None | Some(GraceResult::Paid | GraceResult::Late))
     }
 }
 
@@ -82,7 +84,7 @@ impl StepContext<'_> {
 
     /// An instalment's grace ends. If unpaid it is late, unless the borrower paid enough for it or the status stops
     /// late fees.
-    pub fn grace_end(&mut self) -> Result<Found, FoldError> {
+    pub fn grace_end(&mut self) -> Result<GraceResult, FoldError> {
         let instalment = self.state.loan().late_row;
         let stops = self.state.stops(self.terms);
         if (stops.late_fees || stops.delinquency)
@@ -90,47 +92,47 @@ impl StepContext<'_> {
         {
             row.stopped = true;
         }
-        let found = self.pass_fee_moment(|loan| {
+        let grace_result = self.pass_fee_moment(|loan| {
             let row = loan.row(instalment).copied().unwrap_or_default();
             if row.excused {
-                Found::Excused
+                GraceResult::Excused
             } else if stops.late_fees {
-                Found::Stopped
+                GraceResult::Stopped
             } else if loan.received_for(instalment) >= row.asked() {
-                Found::Spared
+                GraceResult::Spared
             } else if stops.delinquency {
-                Found::Uncounted
+                GraceResult::Uncounted
             } else {
-                Found::Late
+                GraceResult::Late
             }
         });
-        match found {
+        match grace_result {
             // A paid instalment ends the run of late ones.
-            Found::Paid => self.loan().late_count = 0,
-            Found::Late => {
+            GraceResult::Paid => self.loan().late_count = 0,
+            GraceResult::Late => {
                 self.charge_late_fee(instalment)?;
                 self.loan().late_count += 1;
                 self.follow_late_count()?;
             }
-            Found::Uncounted => self.charge_late_fee(instalment)?,
-            Found::Spared | Found::Excused | Found::Stopped => {}
+            GraceResult::Uncounted => self.charge_late_fee(instalment)?,
+            GraceResult::Spared | GraceResult::Excused | GraceResult::Stopped => {}
         }
-        Ok(found)
+        Ok(grace_result)
     }
 
     /// Moves on to the next instalment's grace end. `unpaid` returns the finding for an instalment that is not paid.
-    pub fn pass_fee_moment(&mut self, unpaid: impl FnOnce(&Loan) -> Found) -> Found {
+    pub fn pass_fee_moment(&mut self, unpaid: impl FnOnce(&Loan) -> GraceResult) -> GraceResult {
         let pyramiding = self.plan.policy.late_fee.pyramiding;
         let loan = self.loan();
         let instalment = loan.late_row;
         let is_unpaid = loan.row(instalment).is_some_and(|row| row.unpaid().is_positive());
-        let found = if is_unpaid { unpaid(loan) } else { Found::Paid };
+        let grace_result = if is_unpaid { unpaid(loan) } else { GraceResult::Paid };
         if is_unpaid {
-            loan.row_mut(instalment).found = Some(found);
+            loan.row_mut(instalment).grace_result = Some(grace_result);
         }
-        loan.settle_receipts(instalment, found, pyramiding);
+        loan.settle_receipts(instalment, grace_result, pyramiding);
         self.next_late_row();
-        found
+        grace_result
     }
 
     fn charge_late_fee(&mut self, instalment: u32) -> Result<(), FoldError> {
@@ -184,7 +186,7 @@ impl StepContext<'_> {
         self.follow_late_count()
     }
 
-    fn late_fee(&self, row: &Row) -> Result<Cents, FoldError> {
+    fn late_fee(&self, row: &InstalmentRow) -> Result<Cents, FoldError> {
         let policy = &self.plan.policy.late_fee;
         let rounding = self.plan.policy.rounding;
         let fee = match policy.kind {

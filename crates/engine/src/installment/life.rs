@@ -1,14 +1,14 @@
 //! Opening, closing and reopening a loan, and all inputs other than payments and their reversals.
 
 use super::interest::Earning;
-use super::loan::{OpenFee, OpenItem, Period, Row};
+use super::loan::{InstalmentRow, OpenFee, OpenItem, Period};
 use super::rates::Rates;
 use super::row_amounts::RowAmounts;
 use super::terms::{InterestMethod, Method};
 use crate::fold::{FoldError, StepContext};
 use crate::item::{Component, ItemId, ItemKind, LineItem, Split};
 use crate::money::Cents;
-use crate::outcome::{EventKind, Found, Refusal};
+use crate::outcome::{EventKind, GraceResult, Refusal};
 use crate::status::Status;
 use crate::time::Time;
 use crate::timeline::{Entry, FeeClass};
@@ -49,7 +49,7 @@ impl StepContext<'_> {
         };
         let end = plan.dates.due_day(instalment);
         let earning = Earning::in_period(policy, &plan.dates, instalment, start, end);
-        let row = if matured { Row::default() } else { *loan.row_mut(instalment) };
+        let row = if matured { InstalmentRow::default() } else { *loan.row_mut(instalment) };
         let fixed = match (policy.method, policy.interest) {
             _ if !earns => Some(Cents::ZERO),
             // If no principal is left, later rows have no interest; interest already paid in advance stays.
@@ -241,7 +241,7 @@ impl StepContext<'_> {
         let period = &mut self.loan().period;
         period.through = today.clamp(period.through, period.end);
         while self.state.loan().late_row <= last && self.has_passed(self.state.loan().late_at) {
-            self.pass_fee_moment(|_| Found::Excused);
+            self.pass_fee_moment(|_| GraceResult::Excused);
         }
         self.loan().release_paid_rows(last);
         Ok(())

@@ -12,7 +12,7 @@ use super::terms::{Installment, Method};
 use crate::calendar::Day;
 use crate::item::{Component, ItemId, ItemKind, ItemStatus, Name, Split};
 use crate::money::Cents;
-use crate::outcome::Found;
+use crate::outcome::GraceResult;
 use crate::time::Time;
 use crate::timeline::FeeClass;
 use alloc::collections::VecDeque;
@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 /// The state of an instalment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Row {
+pub struct InstalmentRow {
     /// This instalment's interest: posted, carried over to it, or paid before posting.
     pub interest: Cents,
     /// The paid part of it.
@@ -48,12 +48,12 @@ pub struct Row {
     /// Whether its grace ended while the status stopped late fees or the count; then it never counts as late.
     pub stopped: bool,
     /// The finding when its grace ended; `None` before, and if it was paid.
-    pub found: Option<Found>,
+    pub grace_result: Option<GraceResult>,
     /// Whether it was paid when it fell due, by money not given back since; meaningful once posted.
     pub on_time: bool,
 }
 
-impl Row {
+impl InstalmentRow {
     /// Clears `on_time` if the money for the row was given back.
     pub(crate) fn note_unpaid(&mut self) {
         self.on_time &= !self.posted || self.unpaid().is_zero();
@@ -175,7 +175,7 @@ pub(crate) enum Share {
 
 /// Where the money of a payment went.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Poured {
+pub(crate) struct Allocation {
     /// By row.
     pub shares: Vec<Share>,
     /// By line item, each with the order of the debt it paid down.
@@ -184,7 +184,7 @@ pub(crate) struct Poured {
     pub lowered: Option<Lowered>,
 }
 
-impl Poured {
+impl Allocation {
     /// The part that went to one component.
     pub fn component(&self, component: Component) -> Cents {
         let part = |(split, _): &(Split, u64)| if split.component == component { split.cents } else { Cents::ZERO };
@@ -224,7 +224,7 @@ pub(crate) struct Past {
     /// All interest after maturity ever posted: date and amount.
     pub tail: Vec<(Day, Cents)>,
     /// Posted and paid rows, from the first instalment on.
-    pub rows: Vec<Row>,
+    pub rows: Vec<InstalmentRow>,
     /// Every applied payment, in order.
     pub payments: Vec<Applied>,
     /// Payments that are invalid and do not count.
@@ -238,21 +238,21 @@ pub(crate) struct Past {
 }
 
 impl Past {
-    /// Records a payment and where its money went. Empties `poured`.
-    pub fn remember(&mut self, name: Name, amount: Cents, status: ItemStatus, step: u64, poured: &mut Poured) {
+    /// Records a payment and where its money went. Empties `allocated`.
+    pub fn remember(&mut self, name: Name, amount: Cents, status: ItemStatus, step: u64, allocated: &mut Allocation) {
         let (shares, paid_down) = (self.shares.len() as u32, self.paid_down.len() as u32);
-        self.shares.append(&mut poured.shares);
-        self.paid_down.append(&mut poured.paid_down);
+        self.shares.append(&mut allocated.shares);
+        self.paid_down.append(&mut allocated.paid_down);
         let shares = shares..self.shares.len() as u32;
         let paid_down = paid_down..self.paid_down.len() as u32;
-        let lowered = poured.lowered.take();
+        let lowered = allocated.lowered.take();
         self.payments.push(Applied { name, amount, status, reversed: false, step, shares, paid_down, lowered });
     }
 
     /// Where the money of a payment went.
-    pub fn poured(&self, payment: &Applied) -> Poured {
+    pub fn allocation_of(&self, payment: &Applied) -> Allocation {
         let within = |range: &Range<u32>| range.start as usize..range.end as usize;
-        Poured {
+        Allocation {
             shares: self.shares[within(&payment.shares)].to_vec(),
             paid_down: self.paid_down[within(&payment.paid_down)].to_vec(),
             lowered: payment.lowered.clone(),
@@ -279,7 +279,7 @@ pub struct Loan {
     pub first_row: u32,
     /// The rows from `first_row` up to the open period's and those paid in advance. After maturity one more, for
     /// interest after maturity.
-    pub rows: VecDeque<Row>,
+    pub rows: VecDeque<InstalmentRow>,
     /// Interest after maturity posted since it was last fully paid: date and amount.
     pub tail: Vec<(Day, Cents)>,
     /// The principal of all posted rows, plus principal paid in addition to rows.
@@ -354,22 +354,22 @@ impl Loan {
     }
 
     /// The row of an instalment. `None` if it is posted and paid, or has no entries yet.
-    pub fn row(&self, instalment: u32) -> Option<&Row> {
+    pub fn row(&self, instalment: u32) -> Option<&InstalmentRow> {
         self.rows.get(instalment.checked_sub(self.first_row)? as usize)
     }
 
     /// The row of an instalment that is not yet posted and paid; created if it does not exist.
-    pub(crate) fn row_mut(&mut self, instalment: u32) -> &mut Row {
+    pub(crate) fn row_mut(&mut self, instalment: u32) -> &mut InstalmentRow {
         assert!(instalment >= self.first_row, "row {instalment} is posted and paid");
         let index = (instalment - self.first_row) as usize;
         while self.rows.len() <= index {
-            self.rows.push_back(Row::default());
+            self.rows.push_back(InstalmentRow::default());
         }
         &mut self.rows[index]
     }
 
     /// The row of an instalment. A posted and paid row is found only if the past is known.
-    pub(crate) fn row_or_past_mut(&mut self, instalment: u32) -> Option<&mut Row> {
+    pub(crate) fn row_or_past_mut(&mut self, instalment: u32) -> Option<&mut InstalmentRow> {
         if instalment >= self.first_row {
             return Some(self.row_mut(instalment));
         }
@@ -377,7 +377,7 @@ impl Loan {
     }
 
     /// The rows with their numbers, oldest first, except those posted and paid.
-    pub fn numbered_rows(&self) -> impl Iterator<Item = (u32, &Row)> {
+    pub fn numbered_rows(&self) -> impl Iterator<Item = (u32, &InstalmentRow)> {
         (self.first_row..).zip(&self.rows)
     }
 

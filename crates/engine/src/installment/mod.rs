@@ -13,7 +13,7 @@
 //! | `rates` | the yearly rate of each date |
 //! | `interest` | day counts, accrual, posting at a period's end |
 //! | `payments` | payments, their status, reversals, offsets |
-//! | `pour`, `fill` | where the money of a payment goes: the order, and each bucket |
+//! | `allocation`, `fill` | where the money of a payment goes: the order, and each bucket |
 //! | `surplus` | money left over by payments: kept, and used when something is owed again |
 //! | `undo` | undoing a payment |
 //! | `late` | due moments, late fees, delinquency, charge-off |
@@ -23,6 +23,7 @@
 //! | `audit` | checks that the two ledgers of a loan agree |
 //! | `reading` | balances, payoff, days past due |
 
+pub(crate) mod allocation;
 pub mod audit;
 pub mod dates;
 pub(crate) mod fill;
@@ -32,7 +33,6 @@ pub(crate) mod life;
 pub mod loan;
 pub(crate) mod payments;
 pub mod plan;
-pub(crate) mod pour;
 pub mod rates;
 pub mod reading;
 pub(crate) mod recalculate;

@@ -1,6 +1,7 @@
-//! Payments: recording them, changing their status, reversing them. Also debit offsets, which are poured like payments.
+//! Payments: recording them, changing their status, reversing them. Also debit offsets, which are allocated like
+//! payments.
 
-use super::loan::Poured;
+use super::loan::Allocation;
 use crate::fold::{FoldError, Revised, Revision, StepContext};
 use crate::item::{Component, ItemId, ItemKind, ItemStatus, LineItem, Name};
 use crate::money::Cents;
@@ -87,8 +88,8 @@ impl StepContext<'_> {
     fn receive(&mut self, receipt: Receipt<'_>) -> Result<(), FoldError> {
         let Receipt { name, amount, status, allocation, effective_at, known } = receipt;
         let events = self.out.events.len();
-        let mut poured = match self.undone(name) {
-            Some(Revised::Reversed(poured)) => poured.clone(),
+        let mut allocated = match self.undone(name) {
+            Some(Revised::Reversed(allocated)) => allocated.clone(),
             Some(_) => {
                 self.state.unsettled.push(Unsettled { name: name.clone(), standing: Undecided::Counts });
                 self.note_payment(&Receipt { status: ItemStatus::Invalid, ..receipt });
@@ -96,17 +97,17 @@ impl StepContext<'_> {
             }
             None => {
                 self.admit(amount)?;
-                let poured = self.pour(amount, allocation)?;
+                let allocated = self.allocate(amount, allocation)?;
                 let (step, pyramiding) = (self.state.steps, self.plan.policy.late_fee.pyramiding);
-                self.loan().note_receipt(step, amount, &poured.shares, pyramiding);
-                self.loan().keep_surplus(step, poured.surplus());
+                self.loan().note_receipt(step, amount, &allocated.shares, pyramiding);
+                self.loan().keep_surplus(step, allocated.surplus());
                 self.state.paid_total += amount;
-                self.state.interest_paid_total += poured.component(Component::Interest);
-                poured
+                self.state.interest_paid_total += allocated.component(Component::Interest);
+                allocated
             }
         };
         let id = ItemId::Input(name.clone());
-        let mut item = poured_item(id.clone(), ItemKind::Payment, self.place.at, amount, &poured);
+        let mut item = allocated_item(id.clone(), ItemKind::Payment, self.place.at, amount, &allocated);
         (item.status, item.effective_at) = (status, effective_at);
         self.add_item(item);
         // Interest that the payment paid before it was posted is announced after the payment.
@@ -121,18 +122,18 @@ impl StepContext<'_> {
         }
         let step = self.state.steps;
         if let Some(past) = &mut self.loan().past {
-            past.remember(name.clone(), amount, status, step, &mut poured);
+            past.remember(name.clone(), amount, status, step, &mut allocated);
         }
-        self.keep_room(poured);
+        self.keep_room(allocated);
         Ok(())
     }
 
     /// Keeps the allocated memory for the next payment.
-    pub fn keep_room(&mut self, mut poured: Poured) {
-        poured.shares.clear();
-        poured.paid_down.clear();
-        poured.lowered = None;
-        self.state.scratch = poured;
+    pub fn keep_room(&mut self, mut allocated: Allocation) {
+        allocated.shares.clear();
+        allocated.paid_down.clear();
+        allocated.lowered = None;
+        self.state.scratch = allocated;
     }
 
     /// Makes a pending or authorized payment valid or invalid.
@@ -209,21 +210,21 @@ impl StepContext<'_> {
     }
 
     /// Undoes a payment: as posted, by exact negatives; under replay, by folding again without it.
-    fn undo_payment(&mut self, name: &Name, keep: bool) -> Result<(Cents, Poured), FoldError> {
+    fn undo_payment(&mut self, name: &Name, keep: bool) -> Result<(Cents, Allocation), FoldError> {
         let Some(past) = &self.state.loan().past else { return Err(FoldError::NeedsPast) };
         let Some(applied) = past.payments.iter().find(|payment| payment.name == *name).cloned() else {
             return Err(FoldError::NeedsPast);
         };
-        let poured = past.poured(&applied);
+        let allocated = past.allocation_of(&applied);
         if self.undone(name).is_some() {
-            return Ok((applied.amount, poured));
+            return Ok((applied.amount, allocated));
         }
         if self.terms.backdating == Backdating::Replay {
-            let now = if keep { Revised::Reversed(poured) } else { Revised::Invalid };
+            let now = if keep { Revised::Reversed(allocated) } else { Revised::Invalid };
             return Err(FoldError::Revise(Box::new(Revision { payment: name.clone(), now })));
         }
-        self.undo(&applied, &poured)?;
-        Ok((applied.amount, poured))
+        self.undo(&applied, &allocated)?;
+        Ok((applied.amount, allocated))
     }
 
     /// Reverses a payment that bounced.
@@ -241,9 +242,9 @@ impl StepContext<'_> {
         }
         let owed = self.state.balances().owed();
         let unpaid = self.state.loan().unpaid_after_grace();
-        let (amount, poured) = self.undo_payment(payment, true)?;
+        let (amount, allocated) = self.undo_payment(payment, true)?;
         self.state.unsettled.retain(|unsettled| unsettled.name != *payment);
-        self.add_reversal(entry, amount, &poured);
+        self.add_reversal(entry, amount, &allocated);
         let id = ItemId::Input(payment.clone());
         let slot = self.slot_of(&id);
         self.set_reversed_by(slot, &id, &entry.name);
@@ -267,18 +268,18 @@ impl StepContext<'_> {
     }
 
     /// Adds the reversal's line item, and one for each component it gave back.
-    fn add_reversal(&mut self, entry: &Entry, amount: Cents, poured: &Poured) {
+    fn add_reversal(&mut self, entry: &Entry, amount: Cents, allocated: &Allocation) {
         let id = ItemId::Input(entry.name.clone());
         let mut item = LineItem::new(id.clone(), ItemKind::PaymentReversal, self.place.at, amount);
         item.effective_at = entry.effective_at;
         let components = [Component::Principal, Component::Interest, Component::Fee];
         for component in components {
-            *item.component_mut(component) = poured.component(component);
+            *item.component_mut(component) = allocated.component(component);
         }
         self.add_item(item);
         self.announce(EventKind::ItemCreated(id));
         for component in components {
-            let amount = poured.component(component);
+            let amount = allocated.component(component);
             if amount.is_positive() {
                 let id = ItemId::ReversalPart { reversal: entry.name.clone(), component };
                 let mut part = LineItem::new(id.clone(), ItemKind::ReversalPart(component), self.place.at, amount);
@@ -289,30 +290,30 @@ impl StepContext<'_> {
         }
     }
 
-    /// Lowers the balance. The amount is poured like a payment but does not count as one.
+    /// Lowers the balance. The amount is allocated like a payment but does not count as one.
     pub fn debit(&mut self, entry: &Entry, amount: Cents, component: Component) -> Result<(), FoldError> {
         self.admit(amount)?;
         let events = self.out.events.len();
-        let poured = self.pour(amount, Some(component))?;
+        let allocated = self.allocate(amount, Some(component))?;
         let step = self.state.steps;
-        self.loan().keep_surplus(step, poured.surplus());
+        self.loan().keep_surplus(step, allocated.surplus());
         let id = ItemId::Input(entry.name.clone());
-        let mut item = poured_item(id.clone(), ItemKind::DebitOffset, self.place.at, amount, &poured);
+        let mut item = allocated_item(id.clone(), ItemKind::DebitOffset, self.place.at, amount, &allocated);
         item.effective_at = entry.effective_at;
         self.add_item(item);
-        self.keep_room(poured);
+        self.keep_room(allocated);
         self.announce_at(events, EventKind::ItemCreated(id));
         Ok(())
     }
 }
 
-/// The line item of poured money.
-pub(super) fn poured_item(id: ItemId, kind: ItemKind, at: Time, amount: Cents, poured: &Poured) -> LineItem {
+/// The line item of allocated money.
+pub(super) fn allocated_item(id: ItemId, kind: ItemKind, at: Time, amount: Cents, allocated: &Allocation) -> LineItem {
     let mut item = LineItem::new(id, kind, at, -amount);
-    item.balance = -poured.surplus();
-    item.splits = poured.paid_down.iter().map(|(split, _)| split.clone()).collect();
+    item.balance = -allocated.surplus();
+    item.splits = allocated.paid_down.iter().map(|(split, _)| split.clone()).collect();
     for component in [Component::Principal, Component::Interest, Component::Fee] {
-        *item.component_mut(component) = -poured.component(component);
+        *item.component_mut(component) = -allocated.component(component);
     }
     item
 }

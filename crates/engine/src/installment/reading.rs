@@ -1,17 +1,17 @@
 //! The figures of an account at a point in time: payoff, per-diem, days past due.
 
 use super::interest::Earning;
-use super::loan::{Loan, OpenFee, Row};
+use super::loan::{InstalmentRow, Loan, OpenFee};
 use super::terms::Installment;
 use crate::calendar::Day;
 use crate::fold::{FoldError, StepContext};
 use crate::money::{Cents, Overflow};
-use crate::outcome::{Balances, Outcome};
+use crate::outcome::{Balances, FoldOutcome};
 use crate::state::State;
 use crate::status::Status;
 use crate::terms::Terms;
 use crate::time::Time;
-use crate::timeline::{Place, Rank};
+use crate::timeline::{Rank, TimelinePosition};
 
 /// The figures of an account at a point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,8 +50,8 @@ pub fn read(terms: &Terms, state: &State, at: Time) -> Result<Reading, FoldError
 /// A closed account at a point in time, with the due dates passed that lie after its closing.
 pub(crate) fn pass_closed_time(terms: &Terms, state: &State, at: Time) -> Result<State, FoldError> {
     let mut state = state.clone();
-    let place = Place { at, rank: Rank::Late, seq: 0 };
-    StepContext::scratch(terms, &mut state, &mut Outcome::default(), place).pass_closed_time()?;
+    let place = TimelinePosition { at, rank: Rank::Late, seq: 0 };
+    StepContext::scratch(terms, &mut state, &mut FoldOutcome::default(), place).pass_closed_time()?;
     Ok(state)
 }
 
@@ -109,7 +109,7 @@ impl Loan {
 
     /// Unpaid interest and principal of the instalments whose due moment has passed.
     fn past_due_rows(&self) -> Cents {
-        self.rows.iter().take_while(|row| row.posted).map(Row::unpaid).sum()
+        self.rows.iter().take_while(|row| row.posted).map(InstalmentRow::unpaid).sum()
     }
 
     /// Unpaid fees of the periods that have ended, and fees that belong to no instalment.

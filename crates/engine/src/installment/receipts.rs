@@ -11,11 +11,11 @@
 //!
 //! The state keeps only the payments that can still count for an instalment whose grace has not ended.
 
-use super::loan::{Loan, Row, Share};
+use super::loan::{InstalmentRow, Loan, Share};
 use super::surplus::Fed;
 use super::terms::Pyramiding;
 use crate::money::Cents;
-use crate::outcome::Found;
+use crate::outcome::GraceResult;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
@@ -93,13 +93,13 @@ fn shared_out(fed_by: &[Fed], shares: &[Share]) -> Vec<(u64, u32, Cents)> {
     all
 }
 
-impl Row {
+impl InstalmentRow {
     /// Whether money that went to this instalment is deducted from the amount received for later ones.
     fn is_taken_off(&self, pyramiding: Pyramiding) -> bool {
-        match self.found {
-            None | Some(Found::Paid) => true,
-            Some(Found::Late | Found::Uncounted) => pyramiding == Pyramiding::FeesOnly,
-            Some(Found::Spared | Found::Excused | Found::Stopped) => false,
+        match self.grace_result {
+            None | Some(GraceResult::Paid) => true,
+            Some(GraceResult::Late | GraceResult::Uncounted) => pyramiding == Pyramiding::FeesOnly,
+            Some(GraceResult::Spared | GraceResult::Excused | GraceResult::Stopped) => false,
         }
     }
 }
@@ -166,8 +166,9 @@ impl Loan {
 
     /// The grace of an instalment ends: decides whether money that went to it counts for later ones, and drops payments
     /// that count for no later one.
-    pub(crate) fn settle_receipts(&mut self, instalment: u32, found: Found, pyramiding: Pyramiding) {
-        let taken_off = Row { found: Some(found), ..Row::default() }.is_taken_off(pyramiding);
+    pub(crate) fn settle_receipts(&mut self, instalment: u32, grace_result: GraceResult, pyramiding: Pyramiding) {
+        let taken_off =
+            InstalmentRow { grace_result: Some(grace_result), ..InstalmentRow::default() }.is_taken_off(pyramiding);
         self.receipts.retain(|receipt| receipt.last > instalment);
         // A part is deducted until its instalment is found late, spared, excused or stopped.
         if !taken_off {

@@ -3,16 +3,16 @@
 //! The projection pays past-due amounts on the date of reading and every later instalment in full on its due date. It
 //! uses the same posting code as the fold, on a copy of the state.
 
-use super::loan::{Loan, Row};
+use super::loan::{InstalmentRow, Loan};
 use super::reading::pass_closed_time;
 use crate::calendar::Day;
 use crate::fold::{FoldError, StepContext};
 use crate::money::Cents;
-use crate::outcome::Outcome;
+use crate::outcome::FoldOutcome;
 use crate::state::State;
 use crate::terms::Terms;
 use crate::time::Time;
-use crate::timeline::{Place, Rank};
+use crate::timeline::{Rank, TimelinePosition};
 use alloc::vec::Vec;
 
 /// A row of the schedule.
@@ -76,7 +76,7 @@ pub fn schedule(terms: &Terms, state: &State, at: Time) -> Result<Vec<ScheduleRo
     Ok(rows)
 }
 
-fn passed_row(loan: &Loan, instalment: u32) -> Option<&Row> {
+fn passed_row(loan: &Loan, instalment: u32) -> Option<&InstalmentRow> {
     match loan.row(instalment) {
         Some(row) => Some(row),
         None => loan.past.as_ref()?.rows.get(instalment as usize - 1),
@@ -84,7 +84,14 @@ fn passed_row(loan: &Loan, instalment: u32) -> Option<&Row> {
 }
 
 /// Adds a row and returns the principal after it.
-fn push(rows: &mut Vec<ScheduleRow>, terms: &Terms, instalment: u32, row: &Row, paid: Cents, start: Cents) -> Cents {
+fn push(
+    rows: &mut Vec<ScheduleRow>,
+    terms: &Terms,
+    instalment: u32,
+    row: &InstalmentRow,
+    paid: Cents,
+    start: Cents,
+) -> Cents {
     let dates = &terms.installment().dates;
     let principal = row.principal + row.extra;
     let end = start - principal;
@@ -121,14 +128,14 @@ impl<'a> StepContext<'a> {
 pub(super) struct Projection<'a> {
     terms: &'a Terms,
     state: State,
-    scratch: Outcome,
+    scratch: FoldOutcome,
     earns: bool,
 }
 
 impl<'a> Projection<'a> {
     /// Starts by paying the past-due amounts at `at`.
     pub fn new(terms: &'a Terms, state: &State, at: Time, earns: bool) -> Result<Projection<'a>, FoldError> {
-        let mut projection = Projection { terms, state: state.clone(), scratch: Outcome::default(), earns };
+        let mut projection = Projection { terms, state: state.clone(), scratch: FoldOutcome::default(), earns };
         projection.state.loan_mut().past = None;
         projection.state.forget_slots();
         projection.run(at).accrue();
@@ -141,7 +148,7 @@ impl<'a> Projection<'a> {
     }
 
     fn run(&mut self, at: Time) -> StepContext<'_> {
-        let place = Place { at, rank: Rank::Late, seq: 0 };
+        let place = TimelinePosition { at, rank: Rank::Late, seq: 0 };
         StepContext::scratch(self.terms, &mut self.state, &mut self.scratch, place)
     }
 
@@ -154,7 +161,7 @@ impl<'a> Projection<'a> {
     }
 
     /// Posts the open row. The returned copy is marked as not yet due.
-    pub fn post(&mut self) -> Result<Row, FoldError> {
+    pub fn post(&mut self) -> Result<InstalmentRow, FoldError> {
         let loan = self.state.loan();
         let instalment = loan.current();
         let ends_at = loan.period.ends_at;
@@ -162,7 +169,7 @@ impl<'a> Projection<'a> {
         run.post_interest()?;
         run.post_principal(instalment);
         let row = *self.state.loan_mut().row_mut(instalment);
-        Ok(Row { posted: false, ..row })
+        Ok(InstalmentRow { posted: false, ..row })
     }
 
     /// Pays the row just posted, in full and on time, and opens the next.

@@ -1,8 +1,8 @@
 //! Money left over when no debt remained to pay. It is kept for the borrower and used as soon as something is owed
-//! again: poured like a payment, as a line item of its own.
+//! again: allocated like a payment, as a line item of its own.
 
-use super::loan::{Loan, Poured};
-use super::payments::poured_item;
+use super::loan::{Allocation, Loan};
+use super::payments::allocated_item;
 use crate::fold::{FoldError, StepContext};
 use crate::item::{Component, ItemId, ItemKind, LineItem};
 use crate::money::Cents;
@@ -32,7 +32,7 @@ pub(crate) struct SurplusPast {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Use {
     amount: Cents,
-    poured: Poured,
+    allocated: Allocation,
     fed_by: Vec<Fed>,
     undone: bool,
 }
@@ -89,7 +89,7 @@ impl StepContext<'_> {
         if more { self.use_surplus() } else { Ok(()) }
     }
 
-    /// Pours surplus over the debts.
+    /// Allocates surplus to the debts.
     pub fn use_surplus(&mut self) -> Result<(), FoldError> {
         self.accrue();
         let owed = self.state.balances().owed() + self.unrecognised()?;
@@ -99,22 +99,22 @@ impl StepContext<'_> {
         }
         let events = self.out.events.len();
         self.state.surplus -= amount;
-        let poured = self.pour(amount, None)?;
-        assert!(poured.surplus().is_zero(), "no more surplus is used than is owed");
+        let allocated = self.allocate(amount, None)?;
+        assert!(allocated.surplus().is_zero(), "no more surplus is used than is owed");
         self.state.surplus_uses += 1;
-        self.state.interest_paid_total += poured.component(Component::Interest);
+        self.state.interest_paid_total += allocated.component(Component::Interest);
         let number = self.state.surplus_uses;
         let id = ItemId::Surplus { number };
-        let item = poured_item(id.clone(), ItemKind::SurplusApplied, self.place.at, amount, &poured);
+        let item = allocated_item(id.clone(), ItemKind::SurplusApplied, self.place.at, amount, &allocated);
         self.add_item(item);
         self.announce_at(events, EventKind::ItemCreated(id));
         let pyramiding = self.plan.policy.late_fee.pyramiding;
         let loan = self.loan();
         let fed_by = loan.take_surplus(amount);
-        loan.note_use(&fed_by, &poured.shares, pyramiding);
+        loan.note_use(&fed_by, &allocated.shares, pyramiding);
         match &mut loan.past {
-            Some(past) => past.surplus.uses.push(Use { amount, poured, fed_by, undone: false }),
-            None => self.keep_room(poured),
+            Some(past) => past.surplus.uses.push(Use { amount, allocated, fed_by, undone: false }),
+            None => self.keep_room(allocated),
         }
         Ok(())
     }
@@ -123,16 +123,16 @@ impl StepContext<'_> {
     /// its own line item. Needs the past.
     pub fn undo_uses_of_surplus(&mut self, step: u64) -> Result<(), FoldError> {
         while let Some(used) = self.loan().past.as_mut().and_then(|past| past.surplus.undo_newest_fed_by(step)) {
-            self.undo_poured(&used.poured)?;
+            self.undo_allocation(&used.allocated)?;
             let loan = self.loan();
-            loan.note_use_undone(&used.fed_by, &used.poured.shares);
+            loan.note_use_undone(&used.fed_by, &used.allocated.shares);
             used.fed_by.iter().for_each(|(step, cents)| loan.keep_surplus(*step, *cents));
             self.state.surplus += used.amount;
             self.state.surplus_uses += 1;
             let id = ItemId::Surplus { number: self.state.surplus_uses };
             let mut item = LineItem::new(id.clone(), ItemKind::SurplusApplied, self.place.at, used.amount);
             for component in [Component::Principal, Component::Interest, Component::Fee] {
-                *item.component_mut(component) = used.poured.component(component);
+                *item.component_mut(component) = used.allocated.component(component);
             }
             self.add_item(item);
             self.announce(EventKind::ItemCreated(id));

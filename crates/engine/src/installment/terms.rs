@@ -133,7 +133,7 @@ pub enum Owed {
     Principal,
 }
 
-/// One of the twelve buckets that payments are poured into.
+/// One of the twelve buckets that payments are allocated to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Bucket {
     /// Whether the debt is past due, due or in advance.

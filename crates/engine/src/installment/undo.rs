@@ -1,7 +1,7 @@
 //! Undoing a payment as posted, by exact negatives of where its money went. Later postings are not recomputed. Rows
 //! ahead that the payment lowered get their earlier amounts back.
 
-use super::loan::{Applied, OpenFee, OpenItem, Poured, Share};
+use super::loan::{Allocation, Applied, OpenFee, OpenItem, Share};
 use crate::fold::{FoldError, StepContext};
 use crate::item::{Component, ItemId, ItemStatus, Split};
 use crate::money::Cents;
@@ -10,20 +10,20 @@ use alloc::vec::Vec;
 
 impl StepContext<'_> {
     /// Undoes everything that an applied payment paid. Needs the past.
-    pub fn undo(&mut self, applied: &Applied, poured: &Poured) -> Result<(), FoldError> {
+    pub fn undo(&mut self, applied: &Applied, allocated: &Allocation) -> Result<(), FoldError> {
         self.accrue();
         self.undo_uses_of_surplus(applied.step)?;
-        self.undo_poured(poured)?;
+        self.undo_allocation(allocated)?;
         self.loan().drop_receipt(applied.step);
         self.state.paid_total -= applied.amount;
         self.schedule_rest();
         Ok(())
     }
 
-    /// Undoes everything that poured money paid.
-    pub fn undo_poured(&mut self, poured: &Poured) -> Result<(), FoldError> {
+    /// Undoes everything that allocated money paid.
+    pub fn undo_allocation(&mut self, allocated: &Allocation) -> Result<(), FoldError> {
         let mut cancelled = Vec::new();
-        for share in &poured.shares {
+        for share in &allocated.shares {
             match share {
                 Share::PrepaidInterest { row, cents, id } if !self.begun(*row) => {
                     self.cancel_prepaid(*row, *cents, id);
@@ -32,18 +32,18 @@ impl StepContext<'_> {
                 _ => self.undo_share(share),
             }
         }
-        for (split, order) in &poured.paid_down {
+        for (split, order) in &allocated.paid_down {
             if split.component != Component::Fee && !cancelled.contains(&&split.item) {
                 self.restore_item(split, *order);
             }
         }
-        for share in &poured.shares {
+        for share in &allocated.shares {
             if let Share::Fee { .. } = share {
-                self.restore_fee(share, poured);
+                self.restore_fee(share, allocated);
             }
         }
-        self.state.interest_paid_total -= poured.component(Component::Interest);
-        match &poured.lowered {
+        self.state.interest_paid_total -= allocated.component(Component::Interest);
+        match &allocated.lowered {
             Some(lowered) => self.give_back_plan(lowered),
             None => Ok(()),
         }
@@ -149,9 +149,9 @@ impl StepContext<'_> {
         }
     }
 
-    fn restore_fee(&mut self, share: &Share, poured: &Poured) {
+    fn restore_fee(&mut self, share: &Share, allocated: &Allocation) {
         let Share::Fee { instalment, class, cents, id } = share else { return };
-        let paid_down = poured.paid_down.iter().find(|(split, _)| split.item == *id);
+        let paid_down = allocated.paid_down.iter().find(|(split, _)| split.item == *id);
         let Some((split, order)) = paid_down else { return };
         let order = *order;
         let slot = self.slot_of(&split.item);

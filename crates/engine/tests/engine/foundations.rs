@@ -6,7 +6,7 @@ use daybook_engine::item::{Component, ItemId, ItemKind, ItemStatus};
 use daybook_engine::money::{Cents, Overflow, Percent, Rounding, round_ratio};
 use daybook_engine::snapshot::{self, NoSnapshot};
 use daybook_engine::state::State;
-use daybook_engine::status::{Reason, Standing, Status};
+use daybook_engine::status::{AccountStanding, Reason, Status};
 use daybook_engine::time::Time;
 use daybook_engine::zone::Zone;
 use daybook_testkit::history::ZONES;
@@ -326,13 +326,15 @@ fn names_are_those_of_the_interface() {
 
 #[test]
 fn only_the_pairs_of_the_table_are_statuses() {
-    let pairs: usize =
-        [Standing::Active, Standing::Suspended, Standing::Closed].map(|s| s.reasons().len()).iter().sum();
+    let pairs: usize = [AccountStanding::Active, AccountStanding::Suspended, AccountStanding::Closed]
+        .map(|s| s.reasons().len())
+        .iter()
+        .sum();
     assert_eq!(pairs, 5 + 7 + 14);
     assert_eq!(Status::parse("CLOSED", Some("CHARGE_OFF")), Some(Status::CHARGED_OFF));
     assert_eq!(Status::parse("ACTIVE", None), Some(Status::ACTIVE));
     let hardship = Status::parse("ACTIVE", Some("HARDSHIP/EXEMPTIONS")).unwrap();
-    assert_eq!((hardship.standing(), hardship.reason()), (Standing::Active, Some(Reason::HardshipExemptions)));
+    assert_eq!((hardship.standing(), hardship.reason()), (AccountStanding::Active, Some(Reason::HardshipExemptions)));
     for (standing, reason) in [
         ("ACTIVE", Some("DELINQUENT")),
         ("SUSPENDED", None),

@@ -7,7 +7,7 @@ use daybook_engine::calendar::Interval;
 use daybook_engine::installment::{InterestMethod, LateFee, LateFeePolicy, Method};
 use daybook_engine::item::{Component, ItemId};
 use daybook_engine::money::{Cents, Percent, Rounding};
-use daybook_engine::outcome::{Cause, Found};
+use daybook_engine::outcome::{Cause, GraceResult};
 use daybook_engine::replay::explain;
 use daybook_testkit::book::Book;
 
@@ -279,10 +279,10 @@ fn an_end_of_grace_says_how_it_found_its_instalment() {
     pay(&mut book, "q", 50_000, "2025-03-25T12:00:00-04:00");
     let (_, outcome) = explain(&book.terms, &book.entries, at("2025-04-21T12:00:00-04:00")).unwrap();
     let ends = outcome.steps.iter().filter_map(|step| match step.cause {
-        Cause::GraceEnd { instalment, found } => Some((instalment, found)),
+        Cause::GraceEnd { instalment, grace_result } => Some((instalment, grace_result)),
         _ => None,
     });
-    assert_eq!(ends.collect::<Vec<_>>(), [(1, Found::Late), (2, Found::Spared), (3, Found::Paid)]);
+    assert_eq!(ends.collect::<Vec<_>>(), [(1, GraceResult::Late), (2, GraceResult::Spared), (3, GraceResult::Paid)]);
 }
 
 /// Reversed payments do not count, debit offsets are not receipts, and money from before the last due moment was for

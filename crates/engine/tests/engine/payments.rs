@@ -7,7 +7,7 @@ use daybook_engine::installment::InterestMethod;
 use daybook_engine::item::{Component, ItemId, ItemStatus, Name};
 use daybook_engine::money::Cents;
 use daybook_engine::outcome::Refusal;
-use daybook_engine::status::{Reason, Standing, Status};
+use daybook_engine::status::{AccountStanding, Reason, Status};
 use daybook_engine::timeline::{FeeClass, Input};
 use daybook_testkit::book::Book;
 
@@ -218,8 +218,8 @@ fn credit_offsets() {
     }
 }
 
-/// Debit offsets are poured like a payment for their component, but do not count as one: 20.00 to a fee of 3.00, or to
-/// 12.00 of interest, continues in the product's order. Money in excess of all debt is kept.
+/// Debit offsets are allocated like a payment for their component, but do not count as one: 20.00 to a fee of 3.00, or
+/// to 12.00 of interest, continues in the product's order. Money in excess of all debt is kept.
 #[test]
 fn debit_offsets() {
     for (component, told) in [
@@ -254,7 +254,7 @@ fn status_pairs() {
     legal.extend(suspended.iter().map(|reason| format!("SUSPENDED/{reason}")));
     legal.extend(closed.split(' ').map(|reason| format!("CLOSED/{reason}")));
     let mut found = Vec::new();
-    for standing in [Standing::Active, Standing::Suspended, Standing::Closed] {
+    for standing in [AccountStanding::Active, AccountStanding::Suspended, AccountStanding::Closed] {
         for reason in [None].into_iter().chain(Reason::ALL.iter().copied().map(Some)) {
             let parsed = Status::parse(standing.name(), reason.map(Reason::name));
             assert_eq!(parsed, Status::new(standing, reason));

@@ -3,19 +3,19 @@
 use super::support::{Loan, at, dated_events, events, item, items, loan, pay, payment, standing};
 use daybook_engine::item::ItemId;
 use daybook_engine::notify::{NoticeKind, Setting, When};
-use daybook_engine::timeline::{Backdating, Input, Place, Placement, Rank, Situation, place};
+use daybook_engine::timeline::{Backdating, Input, Placement, Rank, Situation, TimelinePosition, place};
 
 const CLOCK: &str = "2025-02-25T12:00:00-05:00";
 const BEFORE: &str = "2025-02-15T12:00:00-05:00";
 const AFTER: &str = "2025-02-25T12:00:01-05:00";
 
 fn situation(held: bool, last: Option<(&str, Rank, u64)>, backdating: Backdating) -> Situation {
-    let last_folded = last.map(|(time, rank, seq)| Place { at: at(time), rank, seq });
+    let last_folded = last.map(|(time, rank, seq)| TimelinePosition { at: at(time), rank, seq });
     Situation { held, clock: at(CLOCK), last_folded, backdating }
 }
 
-fn input_at(time: &str) -> Place {
-    Place { at: at(time), rank: Rank::Input, seq: 7 }
+fn input_at(time: &str) -> TimelinePosition {
+    TimelinePosition { at: at(time), rank: Rank::Input, seq: 7 }
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn the_table() {
     for last in [(BEFORE, Rank::Moment, 0), (BEFORE, Rank::Late, 1), (BEFORE, Rank::Input, 8), (CLOCK, Rank::Input, 1)]
     {
         let posted = place(&situation(false, Some(last), Backdating::AsPosted), at(BEFORE), 7);
-        assert_eq!(posted, Placement::Next(Place { at: at(CLOCK), rank: Rank::Late, seq: 7 }));
+        assert_eq!(posted, Placement::Next(TimelinePosition { at: at(CLOCK), rank: Rank::Late, seq: 7 }));
         let replayed = place(&situation(false, Some(last), Backdating::Replay), at(BEFORE), 7);
         assert_eq!(replayed, Placement::Replay(input_at(BEFORE)));
         assert_eq!(replayed.place(), input_at(BEFORE));
@@ -115,8 +115,8 @@ fn backdated_under_replay() {
     assert_eq!((payment.effective_at, payment.applied_at), (at(BEFORE), at(BEFORE)));
 }
 
-/// A replay that pays off closes the account: 1200.00 + 12.00 on the 15th. A later payment is poured again: the 50.00
-/// of the 18th finds nothing owed and is kept.
+/// A replay that pays off closes the account: 1200.00 + 12.00 on the 15th. A later payment is allocated again: the
+/// 50.00 of the 18th finds nothing owed and is kept.
 #[test]
 fn a_replay_that_pays_off() {
     let mut book = loan().replaying().open();

@@ -12,10 +12,10 @@ use daybook_engine::state::State;
 use daybook_engine::status::Status;
 use daybook_engine::terms::Terms;
 use daybook_engine::time::Time;
-use daybook_engine::timeline::{Backdating, Entry, Input, Place, Placement, Rank, Situation, place};
+use daybook_engine::timeline::{Backdating, Entry, Input, Placement, Rank, Situation, TimelinePosition, place};
 use daybook_testkit::book::Book;
 use daybook_testkit::campaign::holds;
-use daybook_testkit::history::{self, Life, Told};
+use daybook_testkit::history::{self, HistoryInput, Life};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -36,8 +36,8 @@ fn result_of(book: &Book) -> Result_ {
 }
 
 /// Submits every input at its time; returns which were accepted.
-fn live(book: &mut Book, inputs: &[Told], rolls: &[Time]) -> Vec<bool> {
-    let mut told: Vec<&Told> = inputs.iter().collect();
+fn live(book: &mut Book, inputs: &[HistoryInput], rolls: &[Time]) -> Vec<bool> {
+    let mut told: Vec<&HistoryInput> = inputs.iter().collect();
     told.sort_by_key(|(told_at, ..)| *told_at);
     let mut answers = Vec::new();
     for (told_at, at, name, input) in told {
@@ -50,7 +50,7 @@ fn live(book: &mut Book, inputs: &[Told], rolls: &[Time]) -> Vec<bool> {
     answers
 }
 
-fn held(life: &Life, inputs: &[Told], until: Time) -> Book {
+fn held(life: &Life, inputs: &[HistoryInput], until: Time) -> Book {
     let mut book = Book::held(life.terms.clone());
     for (_, at, name, input) in inputs {
         book.submit(name, *at, input.clone()).unwrap();
@@ -241,7 +241,7 @@ fn amounts_beyond_counting_are_an_error() {
     for seq in 2..115_000_u64 {
         let at = effective_at.plus_micros(seq as i64);
         book.entries.push(Entry {
-            place: Place { at, rank: Rank::Input, seq },
+            place: TimelinePosition { at, rank: Rank::Input, seq },
             effective_at: at,
             scheduled: false,
             name: format!("credit-{seq}").as_str().into(),

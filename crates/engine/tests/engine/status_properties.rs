@@ -6,15 +6,15 @@ use daybook_engine::installment::reading::read;
 use daybook_engine::installment::{InstallmentPolicy, LateFee, LateFeePolicy, Method, Pyramiding, Surplus};
 use daybook_engine::item::{ItemId, ItemKind, ItemStatus};
 use daybook_engine::money::{Cents, Percent};
-use daybook_engine::outcome::{EventKind, Found};
+use daybook_engine::outcome::{EventKind, GraceResult};
 use daybook_engine::replay::{Ledger, replay};
-use daybook_engine::status::{Standing, Status};
+use daybook_engine::status::{AccountStanding, Status};
 use daybook_engine::terms::{Policy, ProductPolicy, Terms};
 use daybook_engine::time::Time;
 use daybook_engine::timeline::Input;
 use daybook_testkit::book::Book;
 use daybook_testkit::campaign::holds;
-use daybook_testkit::history::{self, Life, Told};
+use daybook_testkit::history::{self, HistoryInput, Life};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -54,7 +54,7 @@ fn pairs(book: &Book) -> Vec<(Time, Status, Status)> {
     for event in &book.outcome().events {
         if let EventKind::StatusChanged { to, .. } = event.what {
             let left = pairs[pairs.len() - 1].2;
-            pairs.push((event.at, to, if to.standing() == Standing::Active { to } else { left }));
+            pairs.push((event.at, to, if to.standing() == AccountStanding::Active { to } else { left }));
         }
     }
     pairs
@@ -160,7 +160,7 @@ fn payer() -> impl Strategy<Value = Payer> {
 
 impl Payer {
     /// One payment in each period, of at most its instalment.
-    fn inputs(&self) -> Vec<Told> {
+    fn inputs(&self) -> Vec<HistoryInput> {
         let plan = self.terms.installment();
         let due = |instalment: u32| self.terms.close_of(plan.dates.due_day(instalment));
         let mut inputs = Vec::new();
@@ -179,7 +179,7 @@ impl Payer {
     }
 
     /// The account after all of its instalments.
-    fn book(&self, inputs: &[Told]) -> Book {
+    fn book(&self, inputs: &[HistoryInput]) -> Book {
         let mut book = Book::held(self.terms.clone());
         for (_, at, name, input) in inputs {
             book.submit(name, *at, input.clone()).unwrap();
@@ -205,7 +205,7 @@ fn fees_came_before_late_rows(book: &Book) -> bool {
         paid_fees && {
             let (state, _) = replay(&book.terms, &book.entries, entry.place.at).unwrap();
             let mut rows = state.loan().numbered_rows();
-            rows.any(|(_, row)| row.found == Some(Found::Late) && row.unpaid() > Cents::ZERO)
+            rows.any(|(_, row)| row.grace_result == Some(GraceResult::Late) && row.unpaid() > Cents::ZERO)
         }
     })
 }

@@ -28,8 +28,8 @@ use daybook_engine::snapshot;
 use daybook_engine::state::State;
 use daybook_engine::terms::Terms;
 use daybook_engine::time::Time;
-use daybook_engine::timeline::{Input, Place, Rank};
-use daybook_store::Loaded;
+use daybook_engine::timeline::{Input, Rank, TimelinePosition};
+use daybook_store::LoadedAccount;
 use daybook_store::records::{AccountKey, AccountNow, AccountRow};
 use std::sync::Arc;
 
@@ -159,7 +159,7 @@ impl Book {
     ) -> Result<Book, Problem> {
         let at = terms.opening.effective_at;
         let opening = JournalEntry {
-            place: Place { at, rank: Rank::Input, seq: 1 },
+            place: TimelinePosition { at, rank: Rank::Input, seq: 1 },
             name: Name::from(OPEN),
             effective_at: at,
             scheduled: false,
@@ -214,7 +214,7 @@ impl Book {
     }
 
     /// Builds the book of a loaded account.
-    pub fn read(loaded: Loaded, product: Arc<ProductInfo>, complete: bool) -> Result<Book, Problem> {
+    pub fn read(loaded: LoadedAccount, product: Arc<ProductInfo>, complete: bool) -> Result<Book, Problem> {
         if earlier::is_outdated(&loaded.row) {
             return Err(earlier::not_refolded(&loaded.row));
         }
@@ -231,7 +231,7 @@ impl Book {
 
     /// Builds the book of a loaded account with the given terms and state.
     pub(super) fn with(
-        loaded: Loaded,
+        loaded: LoadedAccount,
         product: Arc<ProductInfo>,
         complete: bool,
         terms: Terms,

@@ -6,7 +6,7 @@ use super::message_writer::{About, MessageWriter, Timing};
 use crate::problem::Problem;
 use daybook_engine::fold::{FoldError, fold_watched};
 use daybook_engine::item::{ItemId, ItemStatus};
-use daybook_engine::outcome::{EventKind, Outcome};
+use daybook_engine::outcome::{EventKind, FoldOutcome};
 use daybook_engine::replay::{Ledger, recalculate, replay};
 use daybook_engine::time::Time;
 use daybook_engine::timeline::{Entry, Input};
@@ -223,7 +223,7 @@ impl Book {
     }
 
     /// A payment that is reversed before its effective time is invalid at once; this writes its line item.
-    pub(super) fn note_cancelled(&mut self, out: &Outcome, through: Time, now: Time) {
+    pub(super) fn note_cancelled(&mut self, out: &FoldOutcome, through: Time, now: Time) {
         for event in &out.events {
             let EventKind::ItemUpdated(id @ ItemId::Input(name)) = &event.what else { continue };
             let is_ahead = self.named(name).is_some_and(|record| record.place.at > through);

@@ -8,7 +8,7 @@ use crate::problem::Problem;
 use crate::view;
 use daybook_engine::item::{ItemId, LineItem, Name};
 use daybook_engine::time::Time;
-use daybook_engine::timeline::{Entry, Input, Place, Rank};
+use daybook_engine::timeline::{Entry, Input, Rank, TimelinePosition};
 use daybook_store::records::InputRow;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -103,7 +103,7 @@ impl Record {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalEntry {
     /// The record's sequence number and its place in the timeline.
-    pub place: Place,
+    pub place: TimelinePosition,
     /// Its name, unique within the account.
     pub name: Name,
     /// When it happened, according to the caller.
@@ -140,7 +140,7 @@ impl JournalEntry {
             _ => Rank::Late,
         };
         Ok(JournalEntry {
-            place: Place { at: row.applies_at, rank, seq: row.seq as u64 },
+            place: TimelinePosition { at: row.applies_at, rank, seq: row.seq as u64 },
             name: row.name,
             effective_at: row.effective_at,
             scheduled: row.scheduled,

@@ -12,8 +12,8 @@ use crate::form::fields::ExternalField;
 use crate::view;
 use daybook_engine::fold::{FoldObserver, ObservedStep};
 use daybook_engine::installment::reading::{Reading, read};
-use daybook_engine::item::{Change, ItemId, ItemStatus, LineItem};
-use daybook_engine::outcome::{EventKind, Outcome};
+use daybook_engine::item::{ItemChangeKind, ItemId, ItemStatus, LineItem};
+use daybook_engine::outcome::{EventKind, FoldOutcome};
 use daybook_engine::replay::{Ledger, Recalculation};
 use daybook_engine::state::State;
 use daybook_engine::terms::Terms;
@@ -75,8 +75,8 @@ pub struct MessageWriter<'a> {
 /// `data` of a message about an account or one of its line items.
 ///
 /// A receiver who parses it and writes it again must get the same bytes, or the signature would not be theirs. So
-/// everything in it is text, whole numbers, truth values and lists of those, in one order; only percentages have decimal
-/// places, in a form that writers agree on ([`PercentText`](crate::form::fields::PercentText)).
+/// everything in it is text, whole numbers, truth values and lists of those, in one order; only percentages have
+/// decimal places, in a form that writers agree on ([`PercentText`](crate::form::fields::PercentText)).
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Data<'a, O> {
     /// The id of the event, unique.
@@ -248,7 +248,7 @@ impl<'a> MessageWriter<'a> {
         self.write("line_item_create", at, cause, item.id.to_string(), Further::default(), &object);
     }
 
-    fn event(&mut self, what: &EventKind, at: Time, cause: String, state: &State, out: &Outcome) {
+    fn event(&mut self, what: &EventKind, at: Time, cause: String, state: &State, out: &FoldOutcome) {
         let name = what.name();
         match what {
             EventKind::ItemCreated(id) | EventKind::ItemUpdated(id) => {
@@ -281,7 +281,7 @@ impl<'a> MessageWriter<'a> {
     }
 
     /// A line item in its current state: made by this fold, or known before and possibly changed by it.
-    fn find(&self, id: &ItemId, out: &Outcome) -> Option<LineItem> {
+    fn find(&self, id: &ItemId, out: &FoldOutcome) -> Option<LineItem> {
         if let Some(item) = out.items.iter().rev().find(|item| item.id == *id) {
             return Some(item.clone());
         }
@@ -290,9 +290,9 @@ impl<'a> MessageWriter<'a> {
         let mut item = item.clone();
         for change in out.changes.iter().filter(|change| change.id == *id) {
             match &change.change {
-                Change::Balance(balance) => item.balance = *balance,
-                Change::Status(status) => item.status = *status,
-                Change::ReversedBy(reversal) => item.reversed_by = Some(reversal.clone()),
+                ItemChangeKind::Balance(balance) => item.balance = *balance,
+                ItemChangeKind::Status(status) => item.status = *status,
+                ItemChangeKind::ReversedBy(reversal) => item.reversed_by = Some(reversal.clone()),
             }
         }
         if item.status == ItemStatus::Invalid {

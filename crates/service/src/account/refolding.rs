@@ -15,7 +15,7 @@ use daybook_engine::replay::{Ledger, replay};
 use daybook_engine::state::State;
 use daybook_engine::terms::{RULES_VERSION, Terms};
 use daybook_engine::time::Time;
-use daybook_store::Loaded;
+use daybook_store::LoadedAccount;
 use daybook_store::batch::ItemChange;
 use daybook_store::records::ItemRow;
 use std::collections::HashMap;
@@ -24,7 +24,7 @@ use std::sync::Arc;
 impl Book {
     /// An account as earlier rules left it, before it is folded again. `terms` are its terms as the newer rules read
     /// them. Needs the whole journal.
-    pub fn outdated(loaded: Loaded, product: Arc<ProductInfo>, terms: Terms) -> Result<Book, Problem> {
+    pub fn outdated(loaded: LoadedAccount, product: Arc<ProductInfo>, terms: Terms) -> Result<Book, Problem> {
         Book::with(loaded, product, true, terms, State::new())
     }
 

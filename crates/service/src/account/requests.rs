@@ -7,7 +7,7 @@ use super::profile::Profile;
 use crate::problem::Problem;
 use daybook_engine::item::{ItemId, ItemStatus, Name};
 use daybook_engine::time::Time;
-use daybook_engine::timeline::{Input, Place, Placement, Rank, Situation, place};
+use daybook_engine::timeline::{Input, Placement, Rank, Situation, TimelinePosition, place};
 use std::collections::BTreeSet;
 
 impl Book {
@@ -208,7 +208,7 @@ impl Book {
     pub(super) fn append(&mut self, record: Record, what: &str, at: Time, now: Time) -> Result<(), Problem> {
         let seq = self.now.next_seq;
         let record = JournalEntry {
-            place: Place { at, rank: Rank::Late, seq: seq as u64 },
+            place: TimelinePosition { at, rank: Rank::Late, seq: seq as u64 },
             name: Name::from(format!("dbk_{what}_{seq}")),
             effective_at: at,
             scheduled: false,

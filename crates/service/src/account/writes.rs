@@ -2,8 +2,8 @@
 
 use super::journal::{JournalEntry, Names, named};
 use super::message_writer::cancel_notices;
-use daybook_engine::item::{Change, ItemId, ItemStatus, LineItem};
-use daybook_engine::outcome::{Outcome, Refusal};
+use daybook_engine::item::{ItemChangeKind, ItemId, ItemStatus, LineItem};
+use daybook_engine::outcome::{FoldOutcome, Refusal};
 use daybook_engine::time::Time;
 use daybook_store::batch::ItemChange;
 use daybook_store::records::{InputRow, ItemRow, MessageRow};
@@ -53,7 +53,7 @@ impl Writes {
     }
 
     /// Adds the line items and changes that a fold made.
-    pub fn absorb(&mut self, out: &Outcome, now: Time, journal: &[JournalEntry], names: Option<&Names>) {
+    pub fn absorb(&mut self, out: &FoldOutcome, now: Time, journal: &[JournalEntry], names: Option<&Names>) {
         // If all loaded inputs were accepted just now and have no external fields, no lookup is needed.
         let any_held_or_extra = journal.iter().any(|record| record.extra.is_some() || record.recorded_at != now);
         for item in &out.items {
@@ -81,15 +81,15 @@ impl Writes {
         }
     }
 
-    fn change_item(&mut self, id: &ItemId, change: &Change, now: Time) {
+    fn change_item(&mut self, id: &ItemId, change: &ItemChangeKind, now: Time) {
         let item_id: Arc<str> = Arc::from(id.to_string());
         if let Some(row) = self.items.get_mut(&item_id) {
             match change {
-                Change::Balance(balance) => row.balance = balance.0,
-                Change::Status(status) => row.status = status.name().to_owned(),
-                Change::ReversedBy(reversal) => row.reversed_by = Some(reversal.clone()),
+                ItemChangeKind::Balance(balance) => row.balance = balance.0,
+                ItemChangeKind::Status(status) => row.status = status.name().to_owned(),
+                ItemChangeKind::ReversedBy(reversal) => row.reversed_by = Some(reversal.clone()),
             }
-            if *change == Change::Status(ItemStatus::Invalid) {
+            if *change == ItemChangeKind::Status(ItemStatus::Invalid) {
                 (row.balance, row.principal, row.interest, row.fees) = (0, 0, 0, 0);
                 row.splits.clear();
             }
@@ -104,12 +104,12 @@ impl Writes {
             updated_at: now,
         });
         match change {
-            Change::Balance(balance) => entry.balance = Some(balance.0),
-            Change::Status(status) => {
+            ItemChangeKind::Balance(balance) => entry.balance = Some(balance.0),
+            ItemChangeKind::Status(status) => {
                 entry.status = Some(status.name());
                 entry.void |= *status == ItemStatus::Invalid;
             }
-            Change::ReversedBy(reversal) => entry.reversed_by = Some(reversal.clone()),
+            ItemChangeKind::ReversedBy(reversal) => entry.reversed_by = Some(reversal.clone()),
         }
     }
 }

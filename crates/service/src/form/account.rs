@@ -3,7 +3,7 @@
 use super::fields::*;
 use super::product::PromoFamily;
 use super::{Problem, form};
-use daybook_engine::status::{Standing, Status};
+use daybook_engine::status::{AccountStanding, Status};
 
 form! {
     /// An account under a product.
@@ -147,7 +147,7 @@ impl NewAccount {
 impl SetStatus {
     /// The status, if this combination is valid.
     pub fn status(&self) -> Result<Status, Problem> {
-        let standing = Standing::from(self.account_status);
+        let standing = AccountStanding::from(self.account_status);
         Status::new(standing, self.account_substatus.map(Into::into)).ok_or_else(|| {
             let names: Vec<&str> =
                 standing.reasons().iter().map(|reason| reason.map_or("none", |reason| reason.name())).collect();

@@ -11,9 +11,9 @@ use crate::migration::not_held;
 use crate::problem::Problem;
 use bytes::Bytes;
 use daybook_engine::time::Time;
-use daybook_store::Loaded;
+use daybook_store::LoadedAccount;
 use daybook_store::audit::NewAuditRecord;
-use daybook_store::batch::{NewAnswer, Unit};
+use daybook_store::batch::{NewKeptResponse, Unit};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub struct Ready {
     /// The jobs.
     pub group: Group,
     /// The account; `None` if it does not exist.
-    pub loaded: Option<Loaded>,
+    pub loaded: Option<LoadedAccount>,
     /// Its product.
     pub product: Option<Arc<ProductInfo>>,
     /// Messages of earlier rolls that a roll with webhooks would send.
@@ -124,14 +124,14 @@ impl Done {
 
 fn jobs_done(
     group: &Group,
-    loaded: Option<Loaded>,
+    loaded: Option<LoadedAccount>,
     product: Option<Arc<ProductInfo>>,
     waiting_messages: u64,
     slice: Slice,
     now: Time,
 ) -> Result<Done, NeedsAll> {
     let mut came = Vec::with_capacity(group.jobs.len());
-    let mut answers: Vec<NewAnswer> = Vec::new();
+    let mut answers: Vec<NewKeptResponse> = Vec::new();
     let mut audit: Vec<NewAuditRecord> = Vec::new();
     let mut book = match (loaded, &product) {
         (Some(loaded), Some(product)) => match Book::read(loaded, product.clone(), group.whole) {
@@ -240,7 +240,7 @@ fn part(book: &mut Book, group: &Group, came: Vec<JobResult>, record: Option<New
 }
 
 /// Handles a panic, which is a bug. Callers get an error; an account that a timer cannot process is marked as failed.
-fn broken(group: &Group, loaded: Option<Loaded>, product: Option<Arc<ProductInfo>>, now: Time) -> Done {
+fn broken(group: &Group, loaded: Option<LoadedAccount>, product: Option<Arc<ProductInfo>>, now: Time) -> Done {
     tracing::error!(account = %group.key.account, "processing an account panicked");
     let problem = Problem::internal("processing the account failed: this is a bug");
     let refused = Done::refused(&group.jobs, &problem);

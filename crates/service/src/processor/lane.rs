@@ -16,7 +16,7 @@ use daybook_clock::Stopwatch;
 use daybook_engine::time::Time;
 use daybook_store::batch::{Batch, Claimed};
 use daybook_store::records::{AccountKey, MessageRow, ProductKey};
-use daybook_store::{Inputs, Loaded, Want};
+use daybook_store::{AccountToLoad, Inputs, LoadedAccount};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -141,7 +141,7 @@ async fn round(shared: &Arc<Shared>, queue: &Queue, groups: Vec<Group>, is_long:
 /// Loads accounts. An account whose product cannot be read is refused; the others go on.
 async fn load(round: &Round<'_>, groups: Vec<Group>) -> Result<Vec<Ready>, (Vec<Group>, Problem)> {
     let (shared, now) = (round.shared, round.now);
-    let wanted: Vec<Want> = groups.iter().map(want).collect();
+    let wanted: Vec<AccountToLoad> = groups.iter().map(want).collect();
     let loaded = match crate::refold::load(shared.store.as_ref(), &shared.catalog, &wanted, now).await {
         Ok(loaded) => loaded,
         Err(problem) => return Err((groups, problem)),
@@ -175,16 +175,21 @@ async fn load(round: &Round<'_>, groups: Vec<Group>) -> Result<Vec<Ready>, (Vec<
     Ok(ready)
 }
 
-fn want(group: &Group) -> Want {
+fn want(group: &Group) -> AccountToLoad {
     let mut names = Vec::new();
     if !group.whole {
         group.jobs.iter().for_each(|job| job.work.names(&mut names));
     }
-    Want { key: group.key.clone(), inputs: if group.whole { Inputs::All } else { Inputs::Pending }, names }
+    AccountToLoad { key: group.key.clone(), inputs: if group.whole { Inputs::All } else { Inputs::Pending }, names }
 }
 
 /// The number of messages of earlier rolls that a roll with webhooks sends.
-async fn waiting_messages(shared: &Shared, group: &Group, loaded: Option<&Loaded>, now: Time) -> Result<u64, Problem> {
+async fn waiting_messages(
+    shared: &Shared,
+    group: &Group,
+    loaded: Option<&LoadedAccount>,
+    now: Time,
+) -> Result<u64, Problem> {
     let until = group.jobs.iter().find_map(|job| match job.work {
         Work::Roll { to, webhooks: true, .. } => Some(to),
         _ => None,

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use daybook_engine::item::Name;
 use daybook_engine::time::Time;
 use daybook_store::audit::NewAuditRecord;
-use daybook_store::batch::{AccountClaim, AccountWrite, Cancel, NewAnswer, Unit};
+use daybook_store::batch::{AccountClaim, AccountWrite, Cancel, NewKeptResponse, Unit};
 use daybook_store::records::AccountRow;
 use std::sync::Arc;
 
@@ -229,7 +229,7 @@ fn notices(book: &Book) -> Bytes {
 /// The rows to write for a book after its jobs; `None` if nothing changed.
 pub fn unit(
     book: &mut Book,
-    answers: Vec<NewAnswer>,
+    answers: Vec<NewKeptResponse>,
     audit: Vec<NewAuditRecord>,
     now: Time,
 ) -> Result<Option<Unit>, Problem> {
@@ -294,6 +294,6 @@ pub fn unit(
 }
 
 /// The response to keep, if the job has an idempotency key.
-pub fn answer_to_keep(job: &Job, body: &Bytes, now: Time) -> Option<NewAnswer> {
+pub fn answer_to_keep(job: &Job, body: &Bytes, now: Time) -> Option<NewKeptResponse> {
     Some(answers::to_keep(job.key.org, job.repeat.as_ref()?, body, now))
 }

@@ -37,7 +37,7 @@ use daybook_engine::time::Time;
 use daybook_store::batch::{AccountClaim, AccountWrite, Batch, Cancel, Claimed, RefoldWrite, Unit};
 use daybook_store::records::{AccountKey, ItemRow, ProductKey};
 use daybook_store::refolds::RefoldRow;
-use daybook_store::{Inputs, Loaded, Store, Want};
+use daybook_store::{AccountToLoad, Inputs, LoadedAccount, Store};
 use standing::Standing;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -112,9 +112,9 @@ impl Service {
 pub(crate) async fn load(
     store: &dyn Store,
     catalog: &Catalog,
-    wanted: &[Want],
+    wanted: &[AccountToLoad],
     now: Time,
-) -> Result<Vec<Option<Loaded>>, Problem> {
+) -> Result<Vec<Option<LoadedAccount>>, Problem> {
     let loaded = store.load(wanted).await?;
     let outdated = loaded.iter().flatten().filter(|loaded| earlier::is_outdated(&loaded.row));
     let keys: Vec<AccountKey> = outdated.map(|loaded| loaded.row.key.clone()).collect();
@@ -146,7 +146,7 @@ pub(crate) async fn refold_keys(
 }
 
 /// An account to fold again, with its line items.
-pub(crate) type Ready = (Loaded, Arc<ProductInfo>, Vec<ItemRow>);
+pub(crate) type Ready = (LoadedAccount, Arc<ProductInfo>, Vec<ItemRow>);
 
 /// Folds an account again: returns the result and the rows to write.
 pub(crate) type Folding = Arc<dyn Fn(Ready, Time) -> (AccountKey, Refolded, Unit) + Send + Sync>;
@@ -163,8 +163,8 @@ async fn refold_once(
     now: Time,
     how: &Folding,
 ) -> Result<(Refolded, Vec<AccountKey>), Problem> {
-    let wanted: Vec<Want> =
-        keys.iter().map(|key| Want { key: key.clone(), inputs: Inputs::All, names: Vec::new() }).collect();
+    let wanted: Vec<AccountToLoad> =
+        keys.iter().map(|key| AccountToLoad { key: key.clone(), inputs: Inputs::All, names: Vec::new() }).collect();
     let loaded = store.load(&wanted).await?;
     let items = store.items_of(&keys).await?;
     let mut ready: Vec<Ready> = Vec::with_capacity(keys.len());
@@ -218,7 +218,7 @@ fn refold_one((loaded, product, items): Ready, now: Time) -> (AccountKey, Refold
 }
 
 fn fold_again(
-    loaded: Loaded,
+    loaded: LoadedAccount,
     product: &Arc<ProductInfo>,
     items: &[ItemRow],
     now: Time,
@@ -275,7 +275,7 @@ pub(crate) fn written(mut book: Book, version: i64, listed: Option<RefoldRow>) -
 }
 
 /// Marks an account as failed because it could not be folded again. Its other data stays as stored.
-fn failed(loaded: Loaded, why: &str, now: Time) -> Unit {
+fn failed(loaded: LoadedAccount, why: &str, now: Time) -> Unit {
     let row = loaded.row;
     let failure = format!("{} (version {RULES_VERSION}): {why}", earlier::FAILURE);
     let listed = RefoldRow {

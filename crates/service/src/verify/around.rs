@@ -10,9 +10,9 @@ use crate::people::email_key;
 use crate::problem::Problem;
 use crate::search_index::{of_account, of_customer, of_product};
 use daybook_store::batch::{Batch, Unit};
-use daybook_store::figures::Words;
 use daybook_store::guards::LostGuard;
-use daybook_store::records::{OrgId, Page};
+use daybook_store::portfolio_queries::SearchWords;
+use daybook_store::records::{OrgId, PageRequest};
 use daybook_store::upkeep::Correction;
 
 /// The settings that state that search words have to be written, and that they were.
@@ -114,7 +114,7 @@ impl Service {
 
     /// Checks the words by which customers and products are found.
     pub(super) async fn verify_words(&self, org: OrgId, fixes: bool, verified: &mut Verified) -> Result<(), Problem> {
-        let mut page = Page { limit: STEP, ..Page::default() };
+        let mut page = PageRequest { limit: STEP, ..PageRequest::default() };
         loop {
             let rows = self.store.customers(org, &page).await?;
             let Some(last) = rows.last() else { break };
@@ -132,7 +132,7 @@ impl Service {
                 self.compare_words("customer", expected, fixes, verified).await?;
             }
         }
-        let mut page = Page { limit: STEP, ..Page::default() };
+        let mut page = PageRequest { limit: STEP, ..PageRequest::default() };
         loop {
             let rows = self.store.products(org, &page).await?;
             let Some(last) = rows.last() else { return Ok(()) };
@@ -146,7 +146,7 @@ impl Service {
                         continue;
                     }
                 };
-                let expected = Words { is_new: false, ..of_product(org, &row.key.product, &product.form) };
+                let expected = SearchWords { is_new: false, ..of_product(org, &row.key.product, &product.form) };
                 self.compare_words("product", expected, fixes, verified).await?;
             }
         }
@@ -173,7 +173,7 @@ impl Service {
     }
 
     async fn fill_in_account_words(&self, org: OrgId, found: &mut Verified) -> Result<(), Problem> {
-        let mut page = Page { limit: STEP, ..Page::default() };
+        let mut page = PageRequest { limit: STEP, ..PageRequest::default() };
         loop {
             let rows = self.store.accounts(org, &page).await?;
             let Some(last) = rows.last() else { return Ok(()) };
@@ -181,7 +181,7 @@ impl Service {
             for row in &rows {
                 let profile = Profile::read(&row.now.profile)?;
                 if let Some(words) = of_account(org, &row.key.account, &profile) {
-                    self.compare_words("account", Words { is_new: false, ..words }, true, found).await?;
+                    self.compare_words("account", SearchWords { is_new: false, ..words }, true, found).await?;
                 }
             }
         }
@@ -190,7 +190,7 @@ impl Service {
     async fn compare_words(
         &self,
         thing: &str,
-        expected: Words,
+        expected: SearchWords,
         fixes: bool,
         verified: &mut Verified,
     ) -> Result<(), Problem> {

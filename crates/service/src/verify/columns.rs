@@ -11,7 +11,7 @@ use crate::search_index::of_account;
 use daybook_engine::snapshot;
 use daybook_engine::state::State;
 use daybook_engine::time::Time;
-use daybook_store::figures::{Kind, Words};
+use daybook_store::portfolio_queries::{SearchWords, SearchedKind};
 use daybook_store::records::{AccountNow, AccountRow};
 use daybook_store::upkeep::Correction;
 use std::fmt::Display;
@@ -128,6 +128,6 @@ pub(super) fn compare_links(
     if words != given {
         differ(format!("its search words are \"{}\", but its fields give \"{}\"", words.join(" "), given.join(" ")));
         let (org, id) = (key.org, key.account.clone());
-        plan.words.push(Words { org, kind: Kind::Account, id, words: given, is_new: false });
+        plan.words.push(SearchWords { org, kind: SearchedKind::Account, id, words: given, is_new: false });
     }
 }

@@ -7,7 +7,7 @@ use crate::audit::Act;
 use crate::problem::Problem;
 use daybook_store::batch::{AccountClaim, AccountWrite, Batch, Claimed, Unit};
 use daybook_store::records::AccountKey;
-use daybook_store::{Inputs, Want};
+use daybook_store::{AccountToLoad, Inputs};
 use std::collections::BTreeSet;
 
 /// The corrections made, and the remaining differences.
@@ -47,7 +47,7 @@ impl Service {
         let now = match now {
             Some(now) => now,
             None => {
-                let want = Want { key: key.clone(), inputs: Inputs::None, names: Vec::new() };
+                let want = AccountToLoad { key: key.clone(), inputs: Inputs::None, names: Vec::new() };
                 let loaded = self.store.load(&[want]).await?.into_iter().next().flatten();
                 let Some(loaded) = loaded.filter(|loaded| loaded.row.version == version) else { return Ok(()) };
                 loaded.row.now

@@ -44,10 +44,10 @@ use daybook_engine::snapshot::{self, NoSnapshot};
 use daybook_engine::state::State;
 use daybook_engine::terms::Terms;
 use daybook_engine::time::Time;
-use daybook_store::figures::{Kind, Words};
-use daybook_store::records::{AccountKey, AccountNow, AccountRow, ItemRow, MessageRow, OrgId, Page, ProductKey};
+use daybook_store::portfolio_queries::{SearchWords, SearchedKind};
+use daybook_store::records::{AccountKey, AccountNow, AccountRow, ItemRow, MessageRow, OrgId, PageRequest, ProductKey};
 use daybook_store::upkeep::Correction;
-use daybook_store::{Inputs, Loaded, Want};
+use daybook_store::{AccountToLoad, Inputs, LoadedAccount};
 use daybook_webhooks::signature::Key;
 use lost::Traces;
 use std::sync::Arc;
@@ -81,13 +81,13 @@ pub(crate) struct Plan {
     now: Option<AccountNow>,
     items: Vec<ItemRow>,
     customers: Option<Vec<(Arc<str>, String)>>,
-    words: Vec<Words>,
+    words: Vec<SearchWords>,
     corrections: Vec<Correction>,
 }
 
 /// The stored data of an account.
 struct Stored {
-    loaded: Loaded,
+    loaded: LoadedAccount,
     items: Vec<ItemRow>,
     messages: Vec<MessageRow>,
     links: Vec<(Arc<str>, String)>,
@@ -147,7 +147,7 @@ impl Service {
         verified: &mut Verified,
         progress: &mut (dyn FnMut(u64) + Send),
     ) -> Result<(), Problem> {
-        let mut page = Page { limit: STEP, ..Page::default() };
+        let mut page = PageRequest { limit: STEP, ..PageRequest::default() };
         loop {
             let rows = self.store.accounts(org, &page).await?;
             let Some(last) = rows.last() else { return Ok(()) };
@@ -167,13 +167,13 @@ impl Service {
         fixes: bool,
         verified: &mut Verified,
     ) -> Result<(), Problem> {
-        let want = Want { key: key.clone(), inputs: Inputs::All, names: Vec::new() };
+        let want = AccountToLoad { key: key.clone(), inputs: Inputs::All, names: Vec::new() };
         let Some(loaded) = self.store.load(&[want]).await?.into_iter().next().flatten() else { return Ok(()) };
         let stored = Stored {
             items: self.store.items(key).await?,
             messages: self.all_messages(key).await?,
             links: self.store.account_customers(key).await?,
-            words: self.store.words_of(key.org, Kind::Account, &key.account).await?,
+            words: self.store.words_of(key.org, SearchedKind::Account, &key.account).await?,
             keys: keys.to_vec(),
             loaded,
         };
@@ -260,8 +260,8 @@ fn is_signed(message: &MessageRow, keys: &[Key]) -> bool {
 }
 
 /// Scheduled messages whose signature is wrong; published ones are checked in the log. Only the last two keys are
-/// stored. After rotations, an account's first messages may be signed with an older one, but no message after one that a
-/// stored key signed.
+/// stored. After rotations, an account's first messages may be signed with an older one, but no message after one that
+/// a stored key signed.
 fn forged<'a>(messages: &'a [MessageRow], keys: &'a [Key]) -> impl Iterator<Item = &'a MessageRow> {
     let since = match keys {
         [_] => 0,

@@ -9,7 +9,7 @@ use crate::Service;
 use crate::lock::lock;
 use crate::problem::Problem;
 use daybook_clock::Stopwatch;
-use daybook_store::records::{AccountKey, Page};
+use daybook_store::records::{AccountKey, PageRequest};
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ impl Service {
     pub async fn verify_round(&self, pause: Duration) -> Result<u64, Problem> {
         let mut differences = 0;
         for organization in self.store.organizations().await? {
-            let mut page = Page { limit: STEP, ..Page::default() };
+            let mut page = PageRequest { limit: STEP, ..PageRequest::default() };
             loop {
                 let rows = self.store.accounts(organization.org, &page).await?;
                 let Some(last) = rows.last() else { break };

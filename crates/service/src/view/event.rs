@@ -7,7 +7,7 @@ use crate::account::postings::{Part, Posting};
 use daybook_engine::calendar::Day;
 use daybook_engine::item::{Component, ItemId};
 use daybook_engine::money::Cents;
-use daybook_engine::outcome::{Balances, Cause, Found};
+use daybook_engine::outcome::{Balances, Cause, GraceResult};
 use daybook_engine::timeline::Input;
 use daybook_store::records::MessageRow;
 use serde::Serialize;
@@ -247,23 +247,27 @@ impl Told {
                 );
                 Told::new("late_fee", sentence)
             }
-            Cause::GraceEnd { instalment, found } => Told::new("grace_end", without_late_fee(*instalment, *found)),
+            Cause::GraceEnd { instalment, grace_result } => {
+                Told::new("grace_end", without_late_fee(*instalment, *grace_result))
+            }
             Cause::Notice(kind) => Told::new(kind.name(), format!("The notice {} fired.", kind.name())),
         })
     }
 }
 
 /// A sentence about the end of a grace period in which no late fee was charged.
-fn without_late_fee(instalment: u32, found: Found) -> String {
+fn without_late_fee(instalment: u32, found: GraceResult) -> String {
     let why = match found {
-        Found::Paid => return format!("The grace period of instalment {instalment} ended; the instalment is paid."),
-        Found::Late => "the late fee is 0.00 under the account's terms. The instalment is late",
-        Found::Uncounted => {
+        GraceResult::Paid => {
+            return format!("The grace period of instalment {instalment} ended; the instalment is paid.");
+        }
+        GraceResult::Late => "the late fee is 0.00 under the account's terms. The instalment is late",
+        GraceResult::Uncounted => {
             "the late fee is 0.00 under the account's terms. The account's status stops the count of late instalments"
         }
-        Found::Spared => "the payments received covered it and went to older debt",
-        Found::Excused => "it fell due while the account was closed",
-        Found::Stopped => "the account's status stops late fees",
+        GraceResult::Spared => "the payments received covered it and went to older debt",
+        GraceResult::Excused => "it fell due while the account was closed",
+        GraceResult::Stopped => "the account's status stops late fees",
     };
     format!("Instalment {instalment} was not paid in full, but no late fee was charged: {why}.")
 }

@@ -3,7 +3,7 @@
 use super::MessageState;
 use super::time::Utc;
 use crate::webhooks::message::{Message as Found, MessageAttempt, UrlStanding};
-use daybook_store::outbox::{Stand, Standing};
+use daybook_store::outbox::{DeliveryRecords, DeliveryStatus};
 use daybook_store::records::MessageRow;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -42,21 +42,21 @@ pub struct MessageUrl<'a> {
 }
 
 impl<'a> MessageUrl<'a> {
-    fn new(webhook_uuid: &'a str, webhook_url: &'a str, stand: Stand) -> MessageUrl<'a> {
+    fn new(webhook_uuid: &'a str, webhook_url: &'a str, stand: DeliveryStatus) -> MessageUrl<'a> {
         let none = (None, None, None);
         let (state, (delivered_at, next_retry_at, dead_at)) = match stand {
-            Stand::Delivered(at) => (UrlState::Delivered, (Some(Utc(at)), None, None)),
-            Stand::Waiting => (UrlState::Pending, none),
-            Stand::Retry(at) => (UrlState::Pending, (None, Some(Utc(at)), None)),
-            Stand::Dead(at) => (UrlState::Dead, (None, None, Some(Utc(at)))),
-            Stand::NotForIt | Stand::Dropped => (UrlState::NotWanted, none),
-            Stand::Forgotten => (UrlState::Unknown, none),
+            DeliveryStatus::Delivered(at) => (UrlState::Delivered, (Some(Utc(at)), None, None)),
+            DeliveryStatus::Waiting => (UrlState::Pending, none),
+            DeliveryStatus::Retry(at) => (UrlState::Pending, (None, Some(Utc(at)), None)),
+            DeliveryStatus::Dead(at) => (UrlState::Dead, (None, None, Some(Utc(at)))),
+            DeliveryStatus::NotForIt | DeliveryStatus::Dropped => (UrlState::NotWanted, none),
+            DeliveryStatus::Forgotten => (UrlState::Unknown, none),
         };
         MessageUrl { webhook_uuid, webhook_url, state, delivered_at, next_retry_at, dead_at }
     }
 
     /// The view of a message's state at a URL.
-    pub fn of(standing: &'a Standing, stand: Stand) -> MessageUrl<'a> {
+    pub fn of(standing: &'a DeliveryRecords, stand: DeliveryStatus) -> MessageUrl<'a> {
         MessageUrl::new(&standing.subscription.uuid, &standing.subscription.url, stand)
     }
 }

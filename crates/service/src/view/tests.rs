@@ -8,12 +8,12 @@ use daybook_engine::calendar::Day;
 use daybook_engine::installment::reading::read;
 use daybook_engine::installment::schedule::schedule;
 use daybook_engine::money::Cents;
-use daybook_engine::outcome::{Balances, Cause, Found, Outcome};
+use daybook_engine::outcome::{Balances, Cause, FoldOutcome, GraceResult};
 use daybook_engine::replay::{Ledger, explain, replay};
 use daybook_engine::state::State;
 use daybook_engine::terms::Terms;
 use daybook_engine::time::Time as Moment;
-use daybook_engine::timeline::{Entry, Input, Place, Rank};
+use daybook_engine::timeline::{Entry, Input, Rank, TimelinePosition};
 use serde_json::{Value, json};
 
 const OPENED: &str = "2025-01-15T12:00:00-05:00";
@@ -50,7 +50,7 @@ fn case() -> Case {
         ("2025-03-10T12:00:00-04:00", "p2", pay(r#"{"line_item_id": "p2", "original_amount_cents": 40803}"#)),
     ];
     let entry = |(seq, (when, name, input)): (usize, (&str, &str, Input))| Entry {
-        place: Place { at: at(when), rank: Rank::Input, seq: seq as u64 + 1 },
+        place: TimelinePosition { at: at(when), rank: Rank::Input, seq: seq as u64 + 1 },
         effective_at: at(when),
         scheduled: false,
         name: name.into(),
@@ -202,7 +202,7 @@ fn what_is_asked_is_what_the_schedule_asks_whatever_the_product() {
         for (seq, (when, cents)) in amounts.into_iter().enumerate() {
             let body = format!(r#"{{"line_item_id": "p{seq}", "original_amount_cents": {cents}}}"#);
             let input = parse::<crate::form::PaymentRecord>(body.as_bytes()).unwrap().input();
-            let place = Place { at: at(when), rank: Rank::Input, seq: seq as u64 + 2 };
+            let place = TimelinePosition { at: at(when), rank: Rank::Input, seq: seq as u64 + 2 };
             let name = format!("p{seq}").into();
             case.entries.push(Entry { place, effective_at: place.at, scheduled: false, name, input });
         }
@@ -343,7 +343,7 @@ fn a_customer_never_shows_the_number() {
 fn a_timeline_tells_why_the_balance_is_this() {
     let case = case();
     let until = at("2025-02-21T12:00:00-05:00");
-    let (state, Outcome { steps, .. }) = explain(&case.terms, &case.entries, until).unwrap();
+    let (state, FoldOutcome { steps, .. }) = explain(&case.terms, &case.entries, until).unwrap();
     let mut before = daybook_engine::outcome::Balances::default();
     let mut told = Vec::new();
     for step in &steps {
@@ -395,21 +395,22 @@ fn the_end_of_a_period_says_what_interest_it_earned() {
 fn the_end_of_a_grace_is_told_by_how_it_found_the_instalment() {
     let told = |found, fees_cents| {
         let change = Amounts::from(Balances { fees: Cents(fees_cents), ..Balances::default() });
-        let told = Told::moment(&Cause::GraceEnd { instalment: 2, found }, 12, &moment_amounts(&change)).unwrap();
+        let told = Told::moment(&Cause::GraceEnd { instalment: 2, grace_result: found }, 12, &moment_amounts(&change))
+            .unwrap();
         (told.event, told.description)
     };
-    let (event, words) = told(Found::Late, 1_500);
+    let (event, words) = told(GraceResult::Late, 1_500);
     let expected = "Instalment 2 was not paid in full by the end of its grace period: a late fee of 15.00 was charged.";
     assert_eq!((event, &*words), ("late_fee", expected));
-    let (event, words) = told(Found::Paid, 0);
+    let (event, words) = told(GraceResult::Paid, 0);
     assert_eq!((event, &*words), ("grace_end", "The grace period of instalment 2 ended; the instalment is paid."));
     let spared = "Instalment 2 was not paid in full, but no late fee was charged: the payments received covered it and \
                   went to older debt.";
-    assert_eq!(told(Found::Spared, 0).1, spared);
-    assert!(told(Found::Late, 0).1.contains("The instalment is late"));
-    assert!(told(Found::Uncounted, 0).1.contains("status stops the count of late instalments"));
-    assert!(told(Found::Excused, 0).1.contains("it fell due while the account was closed"));
-    assert!(told(Found::Stopped, 0).1.contains("the account's status stops late fees"));
+    assert_eq!(told(GraceResult::Spared, 0).1, spared);
+    assert!(told(GraceResult::Late, 0).1.contains("The instalment is late"));
+    assert!(told(GraceResult::Uncounted, 0).1.contains("status stops the count of late instalments"));
+    assert!(told(GraceResult::Excused, 0).1.contains("it fell due while the account was closed"));
+    assert!(told(GraceResult::Stopped, 0).1.contains("the account's status stops late fees"));
 }
 
 #[test]
@@ -417,7 +418,7 @@ fn a_notice_shows_when_it_fires_next() {
     let mut case = case();
     let config: crate::form::NotificationConfig =
         parse(br#"{"notification_type": "payment_due_date", "time_offset": "-1 days", "time": "09:00:00"}"#).unwrap();
-    let place = Place { at: at("2025-01-20T12:00:00-05:00"), rank: Rank::Input, seq: 9 };
+    let place = TimelinePosition { at: at("2025-01-20T12:00:00-05:00"), rank: Rank::Input, seq: 9 };
     let input = Input::Notify(config.setting().unwrap());
     case.entries.insert(1, Entry { place, effective_at: place.at, scheduled: false, name: "n".into(), input });
     let (state, _) = replay(&case.terms, &case.entries, at("2025-02-21T12:00:00-05:00")).unwrap();

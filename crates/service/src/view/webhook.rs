@@ -2,7 +2,7 @@
 
 use super::time::Utc;
 use daybook_engine::time::Time;
-use daybook_store::outbox::{About, AttemptLine, Backlog, DeadLetter as DeadRow, Subscription as Row};
+use daybook_store::outbox::{AttemptLine, Backlog, DeadLetter as DeadRow, MessageSummary, Subscription as Row};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -156,7 +156,7 @@ pub struct Delivery<'a> {
 impl<'a> Delivery<'a> {
     /// The view of an attempt.
     pub fn new(AttemptLine { about, attempt, .. }: &'a AttemptLine) -> Delivery<'a> {
-        let About { uuid, url, event, event_id, account, .. } = about;
+        let MessageSummary { uuid, url, event, event_id, account, .. } = about;
         Delivery {
             webhook_uuid: uuid,
             webhook_url: url,
@@ -201,7 +201,7 @@ pub struct DeadLetter<'a> {
 impl<'a> DeadLetter<'a> {
     /// The view of a dead letter.
     pub fn new(row: &'a DeadRow) -> DeadLetter<'a> {
-        let About { uuid, url, event, event_id, account, .. } = &row.about;
+        let MessageSummary { uuid, url, event, event_id, account, .. } = &row.about;
         DeadLetter {
             webhook_uuid: uuid,
             webhook_url: url,

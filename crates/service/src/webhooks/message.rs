@@ -13,14 +13,14 @@ use crate::processor::job::Repeat;
 use crate::view::{self, render};
 use bytes::Bytes;
 use daybook_engine::time::Time;
-use daybook_store::outbox::{Again, Standing};
+use daybook_store::outbox::{DeliveryRecords, ResendResult};
 use daybook_store::records::{MessageRow, OrgId};
 use daybook_webhooks::dispatcher::Settings;
 use daybook_webhooks::envelope;
 use daybook_webhooks::sender::{CONTENT_TYPE, USER_AGENT};
 use daybook_webhooks::signature::StandardKey;
 
-pub use daybook_store::outbox::{Attempt, Stand};
+pub use daybook_store::outbox::{Attempt, DeliveryStatus};
 
 const PAUSED: &str = "the URL is paused: resubscribe it first";
 const SCHEDULED: &str = "the message is scheduled and is sent when it is due";
@@ -64,7 +64,7 @@ pub struct UrlStanding {
     /// Whether the URL is paused.
     pub is_paused: bool,
     /// The state of the message.
-    pub stand: Stand,
+    pub stand: DeliveryStatus,
     /// Why it is dead or retried, as a sentence.
     pub reason: Option<String>,
     /// The attempts, first one first.
@@ -86,7 +86,7 @@ impl Service {
         who.may(Right::Read)?;
         let row = self.message_row(who.org, event_id).await?;
         let standings = match row.position {
-            Some(position) => self.store.standings(who.org, &[position]).await?.pop().unwrap_or_default(),
+            Some(position) => self.store.delivery_records(who.org, &[position]).await?.pop().unwrap_or_default(),
             None => Vec::new(),
         };
         let keys = self.dispatcher_support().keys(who.org).await?;
@@ -157,7 +157,9 @@ impl Service {
         };
         // The first transaction records the request.
         let mut who = who.clone();
-        for one in message.urls.iter().filter(|one| !matches!(one.stand, Stand::NotForIt | Stand::Dropped)) {
+        for one in
+            message.urls.iter().filter(|one| !matches!(one.stand, DeliveryStatus::NotForIt | DeliveryStatus::Dropped))
+        {
             if one.is_paused {
                 done.left_paused.push(one.webhook_uuid.clone());
                 continue;
@@ -197,14 +199,14 @@ impl Service {
         let record = self.recorded(who, act);
         let now = self.clock.now();
         match self.store.send_again(who.org, webhook_uuid, position, now, record.as_ref()).await? {
-            Again::Sent => {
+            ResendResult::Sent => {
                 self.nudge.changed();
                 Ok(())
             }
-            Again::NoSubscription => Err(no_subscription(webhook_uuid)),
-            Again::Paused => Err(Problem::new("subscription_paused", PAUSED)),
-            Again::Waiting => conflict("the message is already waiting to be sent to this URL"),
-            Again::NotForIt => conflict("the message was not for this URL"),
+            ResendResult::NoSubscription => Err(no_subscription(webhook_uuid)),
+            ResendResult::Paused => Err(Problem::new("subscription_paused", PAUSED)),
+            ResendResult::Waiting => conflict("the message is already waiting to be sent to this URL"),
+            ResendResult::NotForIt => conflict("the message was not for this URL"),
         }
     }
 
@@ -230,18 +232,19 @@ impl Service {
 }
 
 fn url_standing(
-    standing: Standing,
+    standing: DeliveryRecords,
     row: &MessageRow,
     body: &Bytes,
     keys: &[StandardKey],
     (now, kept_since): (Time, Time),
 ) -> UrlStanding {
     let stand = standing.since(row, now, kept_since);
-    let Standing { subscription, failure, ranges: _, attempts } = standing;
+    let DeliveryRecords { subscription, failure, ranges: _, attempts } = standing;
     let failed = failure.map(|failure| failure.reason).filter(|reason| !reason.is_empty());
-    let missed = || matches!(stand, Stand::Dead(_)).then(|| "it was not sent: the URL was paused".to_owned());
-    let dropped =
-        || (stand == Stand::Dropped).then(|| "it is not sent: the subscription's filter excludes it".to_owned());
+    let missed = || matches!(stand, DeliveryStatus::Dead(_)).then(|| "it was not sent: the URL was paused".to_owned());
+    let dropped = || {
+        (stand == DeliveryStatus::Dropped).then(|| "it is not sent: the subscription's filter excludes it".to_owned())
+    };
     let headers = |attempt: &Attempt| {
         let timestamp_s = attempt.at.seconds();
         let signatures: Vec<String> = keys.iter().map(|key| key.sign(&row.event_id, timestamp_s, body)).collect();

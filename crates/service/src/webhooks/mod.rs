@@ -47,7 +47,7 @@ use daybook_store::records::OrgId;
 use daybook_webhooks::dispatcher::Nudge;
 use daybook_webhooks::sender::Sender;
 use dispatcher_support::DispatcherSupport;
-use guard::{Guard, LookupLimits, Refusal, Resolve, SUBSCRIBING_LIMIT};
+use guard::{Guard, LookupLimits, Resolve, SUBSCRIBING_LIMIT, UrlRefusal};
 use std::sync::Arc;
 
 /// How many names are resolved at the same time for the requests of one organization.
@@ -79,7 +79,7 @@ impl Gate {
     /// Checks a URL that an organization wants to subscribe, with the addresses that its name currently has. A URL
     /// whose lookup gets no turn in time is accepted, as is one whose name server does not respond: the addresses are
     /// checked again at each connection.
-    pub async fn check(&self, org: OrgId, url: &str) -> Result<(), Refusal> {
+    pub async fn check(&self, org: OrgId, url: &str) -> Result<(), UrlRefusal> {
         let turns = self.lookups.of(org);
         let Ok(Ok(_turn)) = tokio::time::timeout(SUBSCRIBING_LIMIT, turns.acquire()).await else {
             return self.guard.check_url(url).map(drop);

@@ -17,7 +17,7 @@ use crate::{customers, policy};
 use daybook_engine::item::Name;
 use daybook_engine::time::Time;
 use daybook_engine::timeline::Input;
-use daybook_store::outbox::{Ahead, Backlog, Pause, Subscription};
+use daybook_store::outbox::{Backlog, OutOfOrder, Pause, Subscription};
 use daybook_store::records::{AccountKey, MessageRow, Mode, ProductKey};
 use daybook_webhooks::signature::Key;
 use serde::de::DeserializeOwned;
@@ -136,7 +136,7 @@ fn of_a_subscription(signing: &Key) -> Result<MessageRow, Problem> {
         max_per_second: None,
         max_in_flight: None,
         held_until: None,
-        ahead: Ahead::default(),
+        ahead: OutOfOrder::default(),
     };
     let now = time("2025-03-01T12:00:00Z")?;
     let probe_at = Some(time("2025-03-01T12:05:00Z")?);

@@ -13,7 +13,7 @@ use crate::problem::Problem;
 use crate::view::{self, UrlState, render};
 use bytes::Bytes;
 use daybook_engine::time::Time;
-use daybook_store::outbox::{Found, MessageFilter, Standing};
+use daybook_store::outbox::{DeliveryRecords, MessageFilter, MessageSearchResult};
 use daybook_store::records::MessageRow;
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ impl Place {
     }
 }
 
-type Line = (MessageRow, Vec<Standing>);
+type Line = (MessageRow, Vec<DeliveryRecords>);
 
 impl Service {
     /// A page of messages.
@@ -143,7 +143,7 @@ impl Service {
         }
         let looks_up = query.state.is_some() || query.webhook_uuid.is_some();
         let most = if looks_up { LOOKED_UP } else { left };
-        let Found { messages, next } = self.store.search_log(who.org, &filter, before, most).await?;
+        let MessageSearchResult { messages, next } = self.store.search_log(who.org, &filter, before, most).await?;
         let rows = messages.into_iter().map(|(_, row)| row).collect();
         let mut found = self.with_standings(who, rows).await?;
         let moments = self.moments();
@@ -166,7 +166,7 @@ impl Service {
         if positions.is_empty() {
             return Ok(rows.into_iter().map(|row| (row, Vec::new())).collect());
         }
-        let mut standings = self.store.standings(who.org, &positions).await?.into_iter();
+        let mut standings = self.store.delivery_records(who.org, &positions).await?.into_iter();
         let line = |row: MessageRow| {
             let own = row.position.and_then(|_| standings.next()).unwrap_or_default();
             (row, own)

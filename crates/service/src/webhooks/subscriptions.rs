@@ -1,6 +1,6 @@
 //! Subscriptions: which URLs get which events.
 
-use super::guard::{self, Refusal};
+use super::guard::{self, UrlRefusal};
 use super::no_subscription;
 use crate::Service;
 use crate::access::{Caller, Right};
@@ -11,7 +11,7 @@ use crate::problem::Problem;
 use crate::processor::job::Repeat;
 use crate::view::{self, render};
 use bytes::Bytes;
-use daybook_store::outbox::{Ahead, BY_A_PERSON, Backlog, Given, Pause, Subscription};
+use daybook_store::outbox::{BY_A_PERSON, Backlog, OutOfOrder, Pause, Subscription, SuppliedSettings};
 use std::collections::HashMap;
 
 /// The maximum number of subscriptions of an organization.
@@ -30,8 +30,10 @@ impl Service {
             return Ok(answer);
         }
         let filter = form.filter()?;
-        let given =
-            Given { max_per_second: form.max_per_second.is_some(), max_in_flight: form.max_in_flight.is_some() };
+        let given = SuppliedSettings {
+            max_per_second: form.max_per_second.is_some(),
+            max_in_flight: form.max_in_flight.is_some(),
+        };
         let (max_per_second, max_in_flight) =
             (form.max_per_second.and_then(|limit| limit.0), form.max_in_flight.and_then(|limit| limit.0));
         let url = form.webhook_url.into_string();
@@ -55,7 +57,7 @@ impl Service {
         filter: Option<Vec<String>>,
         replaced: Option<&str>,
     ) -> Result<Subscription, Problem> {
-        let refused = |refusal: Refusal| Problem::invalid("webhook_url", refusal.to_string());
+        let refused = |refusal: UrlRefusal| Problem::invalid("webhook_url", refusal.to_string());
         let url = guard::normal_form(&url).map_err(refused)?;
         self.gate.guard.check_url(&url).map_err(refused)?;
         // Cheap checks come before the name is resolved.
@@ -82,7 +84,7 @@ impl Service {
             max_per_second: None,
             max_in_flight: None,
             held_until: None,
-            ahead: Ahead::default(),
+            ahead: OutOfOrder::default(),
         })
     }
 

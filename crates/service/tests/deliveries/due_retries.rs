@@ -4,9 +4,9 @@
 //! fails for the first time. The answer to the second message waits a little longer in each trial, so that it arrives
 //! at every moment of the recording. `DAYBOOK_RETRY_TRIALS` sets the number of trials for each database (default 40).
 
+use crate::setup::{DeliverySetup, minutes};
 use crate::support::{Home, on_both};
-use crate::world::{World, minutes};
-use daybook_testkit::receiver::{Answer, Behaviour, Receiver};
+use daybook_testkit::receiver::{Behaviour, PreparedResponse, Receiver};
 use daybook_webhooks::dispatcher::Settings;
 use std::time::Duration;
 
@@ -21,13 +21,13 @@ fn trial(wait: Duration) -> Receiver {
     Receiver::start(Behaviour::answers(move |number, body| {
         let is_second = String::from_utf8_lossy(body).contains("\"name_last\":\"Second\"");
         if number == 0 {
-            return Answer::status(500);
+            return PreparedResponse::status(500);
         }
         if is_second && number <= 2 {
             std::thread::sleep(wait);
-            return Answer::status(500);
+            return PreparedResponse::status(500);
         }
-        Answer::status(200)
+        PreparedResponse::status(200)
     }))
 }
 
@@ -51,17 +51,17 @@ async fn a_message_that_fails_while_another_is_recorded_is_tried_again(home: Hom
 /// Tries some URLs at the same time. Returns how many did not get the second message.
 async fn round(home: Home, trials: std::ops::Range<usize>) -> usize {
     let settings = Settings { batch_interval: Duration::ZERO, ..Settings::default() };
-    let world = World::with(home, settings).await;
+    let setup = DeliverySetup::with(home, settings).await;
     let receivers: Vec<Receiver> = trials.map(|number| trial(wait_of(number))).collect();
     for receiver in &receivers {
-        world.subscribe(receiver).await;
+        setup.subscribe(receiver).await;
     }
-    world.announce("First").await;
-    world.send().await;
-    world.announce("Second").await;
-    world.pass(minutes(1)).await;
-    world.pass(minutes(1)).await;
-    world.pass(minutes(2)).await;
+    setup.announce("First").await;
+    setup.send().await;
+    setup.announce("Second").await;
+    setup.pass(minutes(1)).await;
+    setup.pass(minutes(1)).await;
+    setup.pass(minutes(2)).await;
     receivers.iter().filter(|receiver| receiver.counts().requests < 4).count()
 }
 
@@ -69,16 +69,16 @@ async fn round(home: Home, trials: std::ops::Range<usize>) -> usize {
 async fn a_retry_is_counted_whoever_looks_first(home: Home) {
     let settings =
         Settings { batch_interval: Duration::ZERO, retry_first: Duration::from_secs(5), ..Settings::default() };
-    let world = World::with(home, settings).await;
+    let setup = DeliverySetup::with(home, settings).await;
     let receiver = Receiver::start(Behaviour::statuses(&[500, 200]));
-    let uuid = world.subscribe(&receiver).await;
-    world.announce("A").await;
-    assert_eq!(world.send().await, 1);
-    world.trial.clock.set(world.trial.clock_now().plus_micros(5_000_000));
+    let uuid = setup.subscribe(&receiver).await;
+    setup.announce("A").await;
+    assert_eq!(setup.send().await, 1);
+    setup.trial.clock.set(setup.trial.clock_now().plus_micros(5_000_000));
     receiver.until(|counts| counts.requests == 2).await;
-    while world.state(&uuid).await.2 > 0 {
+    while setup.state(&uuid).await.2 > 0 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(world.send().await, 1);
-    assert_eq!(world.send().await, 0);
+    assert_eq!(setup.send().await, 1);
+    assert_eq!(setup.send().await, 0);
 }

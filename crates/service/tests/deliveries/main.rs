@@ -22,7 +22,7 @@ mod overdue;
 mod pausing;
 mod probing;
 mod searching;
+mod setup;
 mod stopping;
 mod subscribing;
 mod unsubscribing;
-mod world;

@@ -3,8 +3,8 @@
 //! Copies are made as operators make them: by the function that `daybook backup` calls, and with `pg_dump` and
 //! `pg_restore`.
 
+use crate::setup::{DeliverySetup, events};
 use crate::support::{Home, Trial, json_of, on_both, time};
-use crate::world::{World, events};
 use daybook_service::muting::{self, MUTED, OF_A_BACKUP, Waiting};
 use daybook_testkit::postgres::Server;
 use daybook_testkit::receiver::{Behaviour, Receiver};
@@ -26,9 +26,9 @@ const OPENED: &str = "2026-03-15T00:00:00-04:00";
 /// After the due date and its grace period, when the copy is made and restored.
 const LATER: &str = "2026-05-01T12:00:30Z";
 
-/// A restored copy of a world's database; it is deleted with the folder.
-async fn restored(world: &World, folder: &Path) -> String {
-    let trial = &world.trial;
+/// A restored copy of a setup's database; it is deleted with the folder.
+async fn restored(setup: &DeliverySetup, folder: &Path) -> String {
+    let trial = &setup.trial;
     if trial.address.starts_with("postgres:") {
         let address = trial.address.clone();
         return tokio::task::spawn_blocking(move || Server::shared().copy(&address)).await.expect("it is copied");
@@ -43,34 +43,34 @@ async fn restored(world: &World, folder: &Path) -> String {
 }
 
 /// A service over a database as a server starts it, sending at once.
-async fn served(address: &str, now: &str) -> World {
+async fn served(address: &str, now: &str) -> DeliverySetup {
     let trial = Trial::over(address, now).await;
     trial.service.begin_muting(false).await.expect("it begins");
-    World::over(trial, Settings { batch_interval: Duration::ZERO, ..Settings::default() })
+    DeliverySetup::over(trial, Settings { batch_interval: Duration::ZERO, ..Settings::default() })
 }
 
 /// Processes and sends everything due, as a server does. Returns the number of attempts.
-async fn work(world: &World) -> usize {
-    world.trial.service.follow_mark().await.expect("the mark is looked at");
-    world.trial.settle().await;
-    world.send().await
+async fn work(setup: &DeliverySetup) -> usize {
+    setup.trial.service.follow_mark().await.expect("the mark is looked at");
+    setup.trial.settle().await;
+    setup.send().await
 }
 
-async fn unmute(world: &World) -> Waiting {
-    world.trial.service.unmute().await.expect("it answers").expect("it was muted")
+async fn unmute(setup: &DeliverySetup) -> Waiting {
+    setup.trial.service.unmute().await.expect("it answers").expect("it was muted")
 }
 
 async fn a_restored_copy_does_nothing_until_it_is_unmuted_and_then_all_of_it_once(home: Home) {
     let folder = tempfile::tempdir().expect("a folder");
-    let world = World::with(home, Settings::default()).await;
-    world.trial.service.begin_muting(false).await.expect("it begins");
-    assert_eq!(world.trial.service.muted(), None, "a database that a server began is not muted");
+    let setup = DeliverySetup::with(home, Settings::default()).await;
+    setup.trial.service.begin_muting(false).await.expect("it begins");
+    assert_eq!(setup.trial.service.muted(), None, "a database that a server began is not muted");
     let receiver = Receiver::start(Behaviour::status(200));
-    world.subscribe(&receiver).await;
-    world.trial.account("auto-12", "a1", OPENED).await;
+    setup.subscribe(&receiver).await;
+    setup.trial.account("auto-12", "a1", OPENED).await;
     // The due date passes unprocessed: the server stopped before.
-    world.trial.clock.set(time(LATER));
-    let copy = restored(&world, folder.path()).await;
+    setup.trial.clock.set(time(LATER));
+    let copy = restored(&setup, folder.path()).await;
 
     let restored = served(&copy, LATER).await;
     let muted = restored.trial.service.muted().expect("a restored copy is muted");
@@ -111,25 +111,25 @@ async fn a_restored_copy_does_nothing_until_it_is_unmuted_and_then_all_of_it_onc
 }
 
 async fn a_muted_database_takes_calls_and_keeps_what_they_announce(home: Home) {
-    let world = World::at_once(home).await;
+    let setup = DeliverySetup::at_once(home).await;
     let receiver = Receiver::start(Behaviour::status(200));
-    world.subscribe(&receiver).await;
-    world.trial.account("auto-12", "a1", OPENED).await;
-    work(&world).await;
+    setup.subscribe(&receiver).await;
+    setup.trial.account("auto-12", "a1", OPENED).await;
+    work(&setup).await;
     let before = events(&receiver).len();
-    world.trial.service.mute("a test asked for it").await.expect("it is muted");
-    world.trial.service.follow_mark().await.expect("the mark is looked at");
-    json_of(world.trial.pay_with("a1", &json!({ "line_item_id": "p1", "original_amount_cents": 700 })).await);
-    json_of(world.trial.service.send_test_event(&world.trial.who).await);
-    assert_eq!(work(&world).await, 0);
-    world.trial.service.ping().await.expect("it is ready");
-    assert_eq!(world.trial.item("a1", "p1").await["line_item_id"], "p1", "the payment is recorded");
+    setup.trial.service.mute("a test asked for it").await.expect("it is muted");
+    setup.trial.service.follow_mark().await.expect("the mark is looked at");
+    json_of(setup.trial.pay_with("a1", &json!({ "line_item_id": "p1", "original_amount_cents": 700 })).await);
+    json_of(setup.trial.service.send_test_event(&setup.trial.who).await);
+    assert_eq!(work(&setup).await, 0);
+    setup.trial.service.ping().await.expect("it is ready");
+    assert_eq!(setup.trial.item("a1", "p1").await["line_item_id"], "p1", "the payment is recorded");
     assert_eq!(events(&receiver).len(), before, "neither the payment nor a test event is sent");
-    unmute(&world).await;
-    work(&world).await;
+    unmute(&setup).await;
+    work(&setup).await;
     let arrived = events(&receiver).split_off(before);
     assert!(arrived.contains(&"test_event".to_owned()) && arrived.len() >= 2, "{arrived:?}");
-    assert_eq!(work(&world).await, 0, "nothing is sent twice");
+    assert_eq!(work(&setup).await, 0, "nothing is sent twice");
 }
 
 async fn a_release_stands_still_in_a_muted_database(home: Home) {
@@ -170,19 +170,19 @@ async fn every_node_follows_the_mark(home: Home) {
 
 /// A restored copy may be older than the retention of its dead letters: they stay until it is unmuted.
 async fn nothing_is_let_go_in_a_muted_database(home: Home) {
-    let world = World::at_once(home).await;
-    world.trial.service.mute("a test asked for it").await.expect("it is muted");
-    world.trial.service.follow_mark().await.expect("the mark is looked at");
-    world.announce("kept").await;
-    let log = || async { world.trial.store.messages(world.trial.who.org, 0, 100).await.expect("messages").len() };
+    let setup = DeliverySetup::at_once(home).await;
+    setup.trial.service.mute("a test asked for it").await.expect("it is muted");
+    setup.trial.service.follow_mark().await.expect("the mark is looked at");
+    setup.announce("kept").await;
+    let log = || async { setup.trial.store.messages(setup.trial.who.org, 0, 100).await.expect("messages").len() };
     let before = log().await;
     assert!(before > 0);
-    world.trial.clock.set(time("2027-04-01T12:00:30Z"));
-    world.dispatcher.tidy().await.expect("it is left alone");
+    setup.trial.clock.set(time("2027-04-01T12:00:30Z"));
+    setup.dispatcher.tidy().await.expect("it is left alone");
     assert_eq!(log().await, before);
-    unmute(&world).await;
-    world.trial.service.follow_mark().await.expect("the mark is looked at");
-    world.dispatcher.tidy().await.expect("it is tidied");
+    unmute(&setup).await;
+    setup.trial.service.follow_mark().await.expect("the mark is looked at");
+    setup.dispatcher.tidy().await.expect("it is tidied");
     assert_eq!(log().await, 0, "messages are kept for 30 days");
 }
 

@@ -1,12 +1,12 @@
 //! A filter that is narrowed while messages are sent: excluded messages are not sent again, wherever they are at that
 //! moment.
 
+use crate::setup::{DeliverySetup, days};
 use crate::support::{Home, form_of, json_of, list, on_both};
-use crate::world::{World, days};
 use daybook_service::form::fields::SearchState;
 use daybook_service::paging::Paging;
 use daybook_service::webhooks::searching::MessageQuery;
-use daybook_testkit::receiver::{Answer, Behaviour, Receiver};
+use daybook_testkit::receiver::{Behaviour, PreparedResponse, Receiver};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,76 +38,76 @@ fn failing_when(open: &Arc<AtomicBool>) -> Behaviour {
         while !open.load(Ordering::SeqCst) {
             std::thread::sleep(Duration::from_millis(1));
         }
-        Answer::status(500)
+        PreparedResponse::status(500)
     })
 }
 
 /// Sends messages in the background.
-fn settle(world: &World) -> tokio::task::JoinHandle<usize> {
-    let dispatcher = world.dispatcher.clone();
+fn settle(setup: &DeliverySetup) -> tokio::task::JoinHandle<usize> {
+    let dispatcher = setup.dispatcher.clone();
     tokio::spawn(async move { dispatcher.settle().await.expect("it is sent") })
 }
 
-async fn narrow(world: &World, receiver: &Receiver) {
-    world.subscribe_to(receiver, &json!({ "filter_events": ["account_closed"] })).await;
+async fn narrow(setup: &DeliverySetup, receiver: &Receiver) {
+    setup.subscribe_to(receiver, &json!({ "filter_events": ["account_closed"] })).await;
 }
 
-fn next_minute(world: &World) {
-    world.trial.clock.set(world.trial.clock_now().plus_micros(60_000_000));
+fn next_minute(setup: &DeliverySetup) {
+    setup.trial.clock.set(setup.trial.clock_now().plus_micros(60_000_000));
 }
 
 /// Five messages are to be retried: one is with the receiver, the others wait for its answer.
 async fn retries_behind_one_that_is_under_way_are_dropped_with_it(home: Home) {
-    let world = World::at_once(home).await;
+    let setup = DeliverySetup::at_once(home).await;
     let receiver = Receiver::start(Behaviour::status(500));
-    let uuid = world.subscribe(&receiver).await;
+    let uuid = setup.subscribe(&receiver).await;
     for number in 0..5 {
-        world.announce(&format!("N{number}")).await;
+        setup.announce(&format!("N{number}")).await;
     }
-    assert_eq!(world.send().await, 5);
+    assert_eq!(setup.send().await, 5);
     let open = Arc::new(AtomicBool::new(false));
     receiver.behave(failing_when(&open));
-    next_minute(&world);
-    let sending = settle(&world);
+    next_minute(&setup);
+    let sending = settle(&setup);
     receiver.until(|counts| counts.requests == 6).await;
-    narrow(&world, &receiver).await;
-    let hearing = settle(&world);
+    narrow(&setup, &receiver).await;
+    let hearing = settle(&setup);
     // The sender learns of the new filter before the answer arrives.
     tokio::time::sleep(Duration::from_millis(200)).await;
     open.store(true, Ordering::SeqCst);
     sending.await.expect("it ends");
     hearing.await.expect("it ends");
-    assert_eq!((receiver.counts().requests, world.state(&uuid).await), (6, nothing_waits()));
-    assert_eq!(world.pass(days(2)).await, 0);
+    assert_eq!((receiver.counts().requests, setup.state(&uuid).await), (6, nothing_waits()));
+    assert_eq!(setup.pass(days(2)).await, 0);
     // Messages that the filter includes still arrive.
     receiver.behave(Behaviour::status(200));
-    world.subscribe(&receiver).await;
-    world.announce("Later").await;
-    assert_eq!((world.send().await, world.state(&uuid).await), (1, nothing_waits()));
+    setup.subscribe(&receiver).await;
+    setup.announce("Later").await;
+    assert_eq!((setup.send().await, setup.state(&uuid).await), (1, nothing_waits()));
 }
 
 async fn one_that_fails_before_its_sender_hears_of_the_filter_is_dropped(home: Home) {
-    let world = World::at_once(home).await;
+    let setup = DeliverySetup::at_once(home).await;
     let open = Arc::new(AtomicBool::new(false));
     let receiver = Receiver::start(failing_when(&open));
-    let uuid = world.subscribe(&receiver).await;
-    world.announce("A").await;
-    let sending = settle(&world);
+    let uuid = setup.subscribe(&receiver).await;
+    setup.announce("A").await;
+    let sending = settle(&setup);
     receiver.until(|counts| counts.requests == 1).await;
-    narrow(&world, &receiver).await;
+    narrow(&setup, &receiver).await;
     open.store(true, Ordering::SeqCst);
     sending.await.expect("it ends");
-    assert_eq!((receiver.counts().requests, world.state(&uuid).await), (1, nothing_waits()));
-    assert_eq!(world.pass(days(2)).await, 0);
+    assert_eq!((receiver.counts().requests, setup.state(&uuid).await), (1, nothing_waits()));
+    assert_eq!(setup.pass(days(2)).await, 0);
 }
 
 /// Other messages were sent and recorded under the new filter before it fails.
 async fn one_that_fails_long_after_the_filter_was_narrowed_is_dropped(home: Home) {
-    let world = World::at_once(home).await;
+    let setup = DeliverySetup::at_once(home).await;
     let receiver = Receiver::start(Behaviour::status(200));
-    let uuid = world.subscribe(&receiver).await;
-    world.announce("Before").await;
-    world.send().await;
+    let uuid = setup.subscribe(&receiver).await;
+    setup.announce("Before").await;
+    setup.send().await;
     let open = Arc::new(AtomicBool::new(false));
     let opened = open.clone();
     receiver.behave(Behaviour::slowly(move |_, body| {
@@ -115,65 +115,65 @@ async fn one_that_fails_long_after_the_filter_was_narrowed_is_dropped(home: Home
         while is_slow && !opened.load(Ordering::SeqCst) {
             std::thread::sleep(Duration::from_millis(1));
         }
-        Answer::status(if is_slow { 500 } else { 200 })
+        PreparedResponse::status(if is_slow { 500 } else { 200 })
     }));
-    world.announce("Slow").await;
-    let sending = settle(&world);
+    setup.announce("Slow").await;
+    let sending = settle(&setup);
     receiver.until(|counts| counts.requests == 2).await;
-    narrow(&world, &receiver).await;
+    narrow(&setup, &receiver).await;
     // A test event goes to all URLs.
     for second in ["2026-04-01T12:00:31Z", "2026-04-01T12:00:32Z"] {
-        world.trial.clock.set(crate::support::time(second));
-        json_of(world.trial.service.send_test_event(&world.trial.who).await);
-        let hearing = settle(&world);
-        while world.subscription(&uuid).await["last_success_at"] != second {
+        setup.trial.clock.set(crate::support::time(second));
+        json_of(setup.trial.service.send_test_event(&setup.trial.who).await);
+        let hearing = settle(&setup);
+        while setup.subscription(&uuid).await["last_success_at"] != second {
             tokio::task::yield_now().await;
         }
         hearing.abort();
     }
     open.store(true, Ordering::SeqCst);
     sending.await.expect("it ends");
-    assert_eq!((receiver.counts().requests, world.state(&uuid).await), (4, nothing_waits()));
-    assert_eq!(world.pass(days(2)).await, 0);
+    assert_eq!((receiver.counts().requests, setup.state(&uuid).await), (4, nothing_waits()));
+    assert_eq!(setup.pass(days(2)).await, 0);
 }
 
 /// The filters of many URLs are narrowed just when their retries are due.
 async fn retries_that_are_just_being_read_are_dropped(home: Home) {
     for _ in 0..ROUNDS {
-        let world = World::at_once(home).await;
+        let setup = DeliverySetup::at_once(home).await;
         let receivers: Vec<Receiver> = (0..URLS).map(|_| Receiver::start(Behaviour::status(500))).collect();
         let mut uuids = Vec::new();
         for receiver in &receivers {
-            uuids.push(world.subscribe(receiver).await);
+            uuids.push(setup.subscribe(receiver).await);
         }
         for number in 0..3 {
-            world.announce(&format!("N{number}")).await;
+            setup.announce(&format!("N{number}")).await;
         }
-        world.send().await;
-        next_minute(&world);
-        let mut sending = vec![settle(&world)];
+        setup.send().await;
+        next_minute(&setup);
+        let mut sending = vec![settle(&setup)];
         for receiver in &receivers {
-            narrow(&world, receiver).await;
-            sending.push(settle(&world));
+            narrow(&setup, receiver).await;
+            sending.push(settle(&setup));
         }
         for sent in sending {
             sent.await.expect("it ends");
         }
         for uuid in &uuids {
-            assert_eq!(world.state(uuid).await, nothing_waits());
+            assert_eq!(setup.state(uuid).await, nothing_waits());
         }
-        assert_eq!(world.pass(days(2)).await, 0);
+        assert_eq!(setup.pass(days(2)).await, 0);
     }
 }
 
 /// Messages in a state, by the customer's name, with their state at the only URL.
-async fn found(world: &World, state: Option<SearchState>) -> Vec<(String, Value)> {
+async fn found(setup: &DeliverySetup, state: Option<SearchState>) -> Vec<(String, Value)> {
     let query = MessageQuery { state, ..MessageQuery::default() };
-    let all = list(json_of(world.trial.service.list_messages(&world.trial.who, Paging::default(), query).await));
+    let all = list(json_of(setup.trial.service.list_messages(&setup.trial.who, Paging::default(), query).await));
     let mut found = Vec::new();
     for one in all.iter().filter(|one| one["event"] == "customer_create") {
         let id = one["event_id"].as_str().expect("an id");
-        let whole = json_of(world.trial.service.get_message(&world.trial.who, id).await);
+        let whole = json_of(setup.trial.service.get_message(&setup.trial.who, id).await);
         assert_eq!(whole["urls"][0]["state"], one["urls"][0]["state"], "{whole}");
         found.push((id.to_owned(), whole["urls"][0].clone()));
     }
@@ -183,31 +183,31 @@ async fn found(world: &World, state: Option<SearchState>) -> Vec<(String, Value)
 /// The filter is narrowed and widened again at once: messages it dropped in between are still found, with a known
 /// state.
 async fn what_a_filter_dropped_is_not_wanted_and_found(home: Home) {
-    let world = World::at_once(home).await;
+    let setup = DeliverySetup::at_once(home).await;
     let receiver = Receiver::start(Behaviour::status(500));
-    let uuid = world.subscribe(&receiver).await;
+    let uuid = setup.subscribe(&receiver).await;
     // One is to be retried, one is with the receiver, and one waits.
-    world.announce("Retried").await;
-    assert_eq!(world.send().await, 1);
+    setup.announce("Retried").await;
+    assert_eq!(setup.send().await, 1);
     let open = Arc::new(AtomicBool::new(false));
     receiver.behave(failing_when(&open));
-    world.announce("Under way").await;
-    world.announce("Waiting").await;
-    let sending = settle(&world);
+    setup.announce("Under way").await;
+    setup.announce("Waiting").await;
+    let sending = settle(&setup);
     receiver.until(|counts| counts.requests == 2).await;
-    narrow(&world, &receiver).await;
-    let hearing = settle(&world);
+    narrow(&setup, &receiver).await;
+    let hearing = settle(&setup);
     // The sender learns of the new filter before the answer arrives.
     tokio::time::sleep(Duration::from_millis(200)).await;
     open.store(true, Ordering::SeqCst);
     sending.await.expect("it ends");
     hearing.await.expect("it ends");
     for filter in [json!(["account_closed"]), Value::Null] {
-        world.subscribe_to(&receiver, &json!({ "filter_events": filter })).await;
-        world.send().await;
-        assert_eq!((receiver.counts().requests, world.state(&uuid).await), (2, nothing_waits()), "{filter}");
-        let dropped = found(&world, Some(SearchState::NotWanted)).await;
-        assert_eq!((dropped.len(), found(&world, None).await.len()), (3, 3), "{filter}");
+        setup.subscribe_to(&receiver, &json!({ "filter_events": filter })).await;
+        setup.send().await;
+        assert_eq!((receiver.counts().requests, setup.state(&uuid).await), (2, nothing_waits()), "{filter}");
+        let dropped = found(&setup, Some(SearchState::NotWanted)).await;
+        assert_eq!((dropped.len(), found(&setup, None).await.len()), (3, 3), "{filter}");
         for (_, at_url) in &dropped {
             assert_eq!(at_url["state"], "NOT_WANTED", "{filter}: {at_url}");
             assert_eq!(at_url["next_retry_at"], Value::Null);
@@ -218,88 +218,88 @@ async fn what_a_filter_dropped_is_not_wanted_and_found(home: Home) {
     }
     // They are wanted again, and can be resent one by one.
     receiver.behave(Behaviour::status(200));
-    let (service, who) = (&world.trial.service, &world.trial.who);
-    for (id, _) in found(&world, Some(SearchState::NotWanted)).await {
+    let (service, who) = (&setup.trial.service, &setup.trial.who);
+    for (id, _) in found(&setup, Some(SearchState::NotWanted)).await {
         json_of(service.resend_message(who, None, &id, form_of(&json!({ "webhook_uuid": uuid }))).await);
     }
-    assert_eq!(world.send().await, 3);
-    assert_eq!(found(&world, Some(SearchState::Delivered)).await.len(), 3);
-    assert_eq!(found(&world, Some(SearchState::NotWanted)).await.len(), 0);
+    assert_eq!(setup.send().await, 3);
+    assert_eq!(found(&setup, Some(SearchState::Delivered)).await.len(), 3);
+    assert_eq!(found(&setup, Some(SearchState::NotWanted)).await.len(), 0);
 }
 
 /// Twelve messages that failed or were announced during the pause: none is a dead letter any more, sent automatically,
 /// or sent by a replay.
 async fn dead_letters_that_a_filter_leaves_out_are_dropped_all_alike(home: Home) {
-    let world = World::at_once(home).await;
+    let setup = DeliverySetup::at_once(home).await;
     let receiver = Receiver::start(Behaviour::status(500));
-    let uuid = world.subscribe(&receiver).await;
+    let uuid = setup.subscribe(&receiver).await;
     for number in 0..10 {
-        world.announce(&format!("N{number}")).await;
+        setup.announce(&format!("N{number}")).await;
     }
-    world.send().await;
-    world.announce("During1").await;
+    setup.send().await;
+    setup.announce("During1").await;
     // A pause and the messages it missed, as a range.
-    world.resume(&uuid).await;
-    world.pause(&uuid).await;
-    world.resume(&uuid).await;
-    world.trial.account("auto-12", "a1", "2026-04-01T12:00:00Z").await;
-    world.send().await;
+    setup.resume(&uuid).await;
+    setup.pause(&uuid).await;
+    setup.resume(&uuid).await;
+    setup.trial.account("auto-12", "a1", "2026-04-01T12:00:00Z").await;
+    setup.send().await;
     receiver.behave(Behaviour::status(401));
-    world.announce("During2").await;
-    world.send().await;
-    world.trial.account("auto-12", "a2", "2026-04-01T12:00:00Z").await;
-    world.announce("During3").await;
-    let (status, _, _, before) = world.state(&uuid).await;
+    setup.announce("During2").await;
+    setup.send().await;
+    setup.trial.account("auto-12", "a2", "2026-04-01T12:00:00Z").await;
+    setup.announce("During3").await;
+    let (status, _, _, before) = setup.state(&uuid).await;
     assert_eq!(status, "PAUSED");
     assert!(before > 12, "{before}");
-    world.subscribe_to(&receiver, &json!({ "filter_events": ["account_create"] })).await;
-    assert_eq!(world.state(&uuid).await.3, 2, "of the two accounts");
+    setup.subscribe_to(&receiver, &json!({ "filter_events": ["account_create"] })).await;
+    assert_eq!(setup.state(&uuid).await.3, 2, "of the two accounts");
     receiver.behave(Behaviour::status(200));
-    world.resume(&uuid).await;
+    setup.resume(&uuid).await;
     let sent = receiver.counts().requests;
-    assert_eq!(world.replay(&json!({ "event": "customer_create" })).await, (0, 0));
-    assert_eq!(world.replay(&json!({})).await, (2, 0));
-    world.send().await;
-    assert_eq!(crate::world::events(&receiver).split_off(sent), ["account_create", "account_create"]);
-    assert_eq!(world.state(&uuid).await, nothing_waits());
+    assert_eq!(setup.replay(&json!({ "event": "customer_create" })).await, (0, 0));
+    assert_eq!(setup.replay(&json!({})).await, (2, 0));
+    setup.send().await;
+    assert_eq!(crate::setup::events(&receiver).split_off(sent), ["account_create", "account_create"]);
+    assert_eq!(setup.state(&uuid).await, nothing_waits());
 }
 
 /// A URL that was paused by errors is probed with a message that its filter still includes.
 async fn a_paused_url_is_tried_with_what_it_still_wants(home: Home) {
-    let world = World::at_once(home).await;
+    let setup = DeliverySetup::at_once(home).await;
     let receiver = Receiver::start(Behaviour::status(500));
-    let uuid = world.subscribe(&receiver).await;
+    let uuid = setup.subscribe(&receiver).await;
     for number in 0..12 {
-        world.announce(&format!("N{number}")).await;
+        setup.announce(&format!("N{number}")).await;
     }
-    world.send().await;
-    assert_eq!(world.state(&uuid).await.3, 12);
-    world.subscribe_to(&receiver, &json!({ "filter_events": ["account_create"] })).await;
-    assert_eq!(world.state(&uuid).await, ("PAUSED".to_owned(), json!("CONSECUTIVE_ERRORS"), 0, 0));
+    setup.send().await;
+    assert_eq!(setup.state(&uuid).await.3, 12);
+    setup.subscribe_to(&receiver, &json!({ "filter_events": ["account_create"] })).await;
+    assert_eq!(setup.state(&uuid).await, ("PAUSED".to_owned(), json!("CONSECUTIVE_ERRORS"), 0, 0));
     receiver.behave(Behaviour::status(200));
-    assert_eq!(world.pass(days(1)).await, 0, "there is nothing to try it with");
-    world.trial.account("auto-12", "a1", "2026-04-01T12:00:00Z").await;
-    assert_eq!(world.pass(Duration::from_secs(3)).await, 1);
-    assert_eq!(crate::world::events(&receiver).split_off(10), ["account_create"]);
-    assert_eq!(world.state(&uuid).await, nothing_waits());
+    assert_eq!(setup.pass(days(1)).await, 0, "there is nothing to try it with");
+    setup.trial.account("auto-12", "a1", "2026-04-01T12:00:00Z").await;
+    assert_eq!(setup.pass(Duration::from_secs(3)).await, 1);
+    assert_eq!(crate::setup::events(&receiver).split_off(10), ["account_create"]);
+    assert_eq!(setup.state(&uuid).await, nothing_waits());
 }
 
 /// A message that is with the receiver when the filter excludes it, and is not accepted, is not a dead letter.
 async fn one_that_is_refused_or_tried_after_the_filter_was_narrowed_is_dropped(home: Home) {
     for (is_paused, status) in [(false, 400), (false, 401), (true, 500), (true, 401)] {
-        let world = World::at_once(home).await;
+        let setup = DeliverySetup::at_once(home).await;
         let open = Arc::new(AtomicBool::new(true));
         let receiver = Receiver::start(failing_when(&open));
-        let uuid = world.subscribe(&receiver).await;
+        let uuid = setup.subscribe(&receiver).await;
         let messages = if is_paused { 10 } else { 1 };
         if is_paused {
             for number in 0..messages {
-                world.announce(&format!("N{number}")).await;
+                setup.announce(&format!("N{number}")).await;
             }
-            world.send().await;
-            world.trial.clock.set(world.trial.clock_now().plus_micros(300_000_000));
+            setup.send().await;
+            setup.trial.clock.set(setup.trial.clock_now().plus_micros(300_000_000));
         } else {
-            world.announce("A").await;
+            setup.announce("A").await;
         }
         let open = Arc::new(AtomicBool::new(false));
         let opened = open.clone();
@@ -307,14 +307,14 @@ async fn one_that_is_refused_or_tried_after_the_filter_was_narrowed_is_dropped(h
             while !opened.load(Ordering::SeqCst) {
                 std::thread::sleep(Duration::from_millis(1));
             }
-            Answer::status(status)
+            PreparedResponse::status(status)
         }));
         let sent = receiver.counts().requests;
-        let sending = settle(&world);
+        let sending = settle(&setup);
         receiver.until(|counts| counts.requests == sent + 1).await;
-        narrow(&world, &receiver).await;
+        narrow(&setup, &receiver).await;
         open.store(true, Ordering::SeqCst);
         sending.await.expect("it ends");
-        assert_eq!(world.state(&uuid).await.3, 0, "paused: {is_paused}, {status}");
+        assert_eq!(setup.state(&uuid).await.3, 0, "paused: {is_paused}, {status}");
     }
 }

@@ -1,7 +1,7 @@
 //! Several nodes on one database.
 
+use crate::setup::{DeliverySetup, names, seconds};
 use crate::support::Home;
-use crate::world::{World, names, seconds};
 use daybook_testkit::receiver::{Behaviour, Receiver};
 use daybook_webhooks::dispatcher::Settings;
 use std::time::Duration;
@@ -13,8 +13,8 @@ fn at_once() -> Settings {
 /// Two nodes send at the same time, again and again: each message goes out once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_nodes_send_each_message_once() {
-    let first = World::at_once(Home::Postgres).await;
-    let second = World::over(first.trial.node().await, at_once());
+    let first = DeliverySetup::at_once(Home::Postgres).await;
+    let second = DeliverySetup::over(first.trial.node().await, at_once());
     let receivers = [200; 6].map(|status| Receiver::start(Behaviour::status(status)));
     for receiver in &receivers {
         first.subscribe(receiver).await;
@@ -40,8 +40,8 @@ async fn two_nodes_send_each_message_once() {
 /// A node that is gone keeps its subscriptions for the length of its lease, and not longer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_subscriptions_of_a_dead_node_are_taken_over() {
-    let first = World::at_once(Home::Postgres).await;
-    let second = World::over(first.trial.node().await, at_once());
+    let first = DeliverySetup::at_once(Home::Postgres).await;
+    let second = DeliverySetup::over(first.trial.node().await, at_once());
     let receiver = Receiver::start(Behaviour::status(200));
     first.subscribe(&receiver).await;
     first.announce("A").await;
@@ -65,22 +65,22 @@ async fn the_subscriptions_of_a_dead_node_are_taken_over() {
 /// A transaction that stays open hides nothing, and messages that commit late are not skipped.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_long_open_transaction_skips_nothing() {
-    let world = World::at_once(Home::Postgres).await;
+    let setup = DeliverySetup::at_once(Home::Postgres).await;
     let receiver = Receiver::start(Behaviour::status(200));
-    world.subscribe(&receiver).await;
+    setup.subscribe(&receiver).await;
     let (client, connection) =
-        tokio_postgres::connect(&world.trial.address, tokio_postgres::NoTls).await.expect("it connects");
+        tokio_postgres::connect(&setup.trial.address, tokio_postgres::NoTls).await.expect("it connects");
     tokio::spawn(connection);
     // It has a transaction id in the database, older than all later ones, and does not end.
     client.batch_execute("BEGIN; CREATE TABLE beside (a int); INSERT INTO beside VALUES (1)").await.expect("it begins");
     for name in ["A", "B", "C"] {
-        world.announce(name).await;
+        setup.announce(name).await;
     }
-    world.send().await;
+    setup.send().await;
     assert_eq!(names(&receiver), ["A", "B", "C"]);
     client.batch_execute("COMMIT").await.expect("it ends");
-    world.announce("D").await;
-    world.send().await;
+    setup.announce("D").await;
+    setup.send().await;
     assert_eq!(names(&receiver), ["A", "B", "C", "D"]);
 }
 
@@ -88,14 +88,14 @@ async fn a_long_open_transaction_skips_nothing() {
 /// again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_nodes_share_the_subscriptions_evenly() {
-    let first = World::at_once(Home::Postgres).await;
+    let first = DeliverySetup::at_once(Home::Postgres).await;
     let receivers = [200; 7].map(|status| Receiver::start(Behaviour::status(status)));
     for receiver in &receivers {
         first.subscribe(receiver).await;
     }
     first.announce("A").await;
     assert_eq!(first.send().await, 7, "alone it has all");
-    let second = World::over(first.trial.node().await, at_once());
+    let second = DeliverySetup::over(first.trial.node().await, at_once());
     // Each node checks again after some seconds: the second is seen, the first releases, the second takes over.
     for _ in 0..3 {
         second.pass(seconds(3)).await;

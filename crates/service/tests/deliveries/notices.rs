@@ -1,7 +1,7 @@
 //! Configurable webhooks, from the configuration to the receiver.
 
+use crate::setup::{DeliverySetup, body, events};
 use crate::support::{Home, LEVEL, Trial, json_of, list, on_both, whole};
-use crate::world::{World, body, events};
 use daybook_testkit::receiver::{Behaviour, Receiver};
 use daybook_webhooks::dispatcher::Settings;
 use serde_json::json;
@@ -21,14 +21,14 @@ on_both!(
 
 const NOTICES: [&str; 4] = ["payment_due_date", "late_fee_date", "loan_end_date", "account_summary"];
 
-async fn open(home: Home, now: &str, opening: &str) -> (World, Receiver) {
+async fn open(home: Home, now: &str, opening: &str) -> (DeliverySetup, Receiver) {
     let trial = Trial::at(home, now).await;
     trial.product("auto-12", json!({})).await;
     trial.account("auto-12", "a1", opening).await;
-    let world = World::over(trial, Settings::default());
+    let setup = DeliverySetup::over(trial, Settings::default());
     let receiver = Receiver::start(Behaviour::status(200));
-    world.subscribe_to(&receiver, &json!({ "filter_events": NOTICES })).await;
-    (world, receiver)
+    setup.subscribe_to(&receiver, &json!({ "filter_events": NOTICES })).await;
+    (setup, receiver)
 }
 
 fn moments(receiver: &Receiver) -> Vec<String> {
@@ -37,16 +37,16 @@ fn moments(receiver: &Receiver) -> Vec<String> {
 }
 
 async fn none_without_a_configuration(home: Home) {
-    let (world, receiver) = open(home, "2026-04-01T12:00:00-04:00", "2026-03-15T00:00:00-04:00").await;
-    world.go_to("2027-06-01T00:00:00-04:00").await;
+    let (setup, receiver) = open(home, "2026-04-01T12:00:00-04:00", "2026-03-15T00:00:00-04:00").await;
+    setup.go_to("2027-06-01T00:00:00-04:00").await;
     assert_eq!(events(&receiver), Vec::<String>::new());
 }
 
 /// Due dates are the 15th of each month; the clocks of New York change on 1 November 2026 and on 14 March 2027.
 async fn nine_in_the_morning_across_both_clock_changes_and_none_after_closing(home: Home) {
-    let (world, receiver) = open(home, "2026-09-20T12:00:00-04:00", "2026-09-15T00:00:00-04:00").await;
+    let (setup, receiver) = open(home, "2026-09-20T12:00:00-04:00", "2026-09-15T00:00:00-04:00").await;
     let config = json!({ "notification_type": "payment_due_date", "time_offset": "-1 days", "time": "09:00:00" });
-    json_of(world.trial.notify("a1", &config).await);
+    json_of(setup.trial.notify("a1", &config).await);
     for now in [
         "2026-10-14T08:59:59-04:00",
         "2026-10-14T09:01:00-04:00",
@@ -56,8 +56,8 @@ async fn nine_in_the_morning_across_both_clock_changes_and_none_after_closing(ho
         "2027-03-14T09:01:00-04:00",
         "2027-04-20T00:00:00-04:00",
     ] {
-        world.go_to(now).await;
-        world.go_to(now).await;
+        setup.go_to(now).await;
+        setup.go_to(now).await;
     }
     let expected = [
         "2026-10-14T09:00:00-04:00",
@@ -69,49 +69,49 @@ async fn nine_in_the_morning_across_both_clock_changes_and_none_after_closing(ho
         "2027-04-14T09:00:00-04:00",
     ];
     assert_eq!(moments(&receiver), expected);
-    json_of(world.trial.pay("a1", "all", 200_000, "2027-04-20T00:00:00-04:00").await);
+    json_of(setup.trial.pay("a1", "all", 200_000, "2027-04-20T00:00:00-04:00").await);
     let closed = json!({ "account_status": "CLOSED", "account_substatus": "SETTLEMENT" });
-    if world.trial.standing("a1").await.starts_with("ACTIVE") {
-        json_of(world.trial.status("a1", &closed).await);
+    if setup.trial.standing("a1").await.starts_with("ACTIVE") {
+        json_of(setup.trial.status("a1", &closed).await);
     }
-    world.go_to("2027-12-31T00:00:00-05:00").await;
+    setup.go_to("2027-12-31T00:00:00-05:00").await;
     assert_eq!(moments(&receiver).len(), 7, "none after the account is closed");
 }
 
 async fn an_interval_comes_round(home: Home) {
-    let (world, receiver) = open(home, "2026-04-01T12:00:00-04:00", "2026-03-15T00:00:00-04:00").await;
+    let (setup, receiver) = open(home, "2026-04-01T12:00:00-04:00", "2026-03-15T00:00:00-04:00").await;
     let config = json!({ "notification_type": "account_summary", "interval": "7 days", "time": "06:30:00" });
-    json_of(world.trial.notify("a1", &config).await);
-    world.go_to("2026-04-23T00:00:00-04:00").await;
+    json_of(setup.trial.notify("a1", &config).await);
+    setup.go_to("2026-04-23T00:00:00-04:00").await;
     let expected = ["2026-04-08T06:30:00-04:00", "2026-04-15T06:30:00-04:00", "2026-04-22T06:30:00-04:00"];
     assert_eq!(moments(&receiver), expected);
     assert_eq!(events(&receiver), ["account_summary"; 3]);
 }
 
 async fn what_a_stopped_server_missed_is_sent_late_and_once(home: Home) {
-    let (world, receiver) = open(home, "2026-04-01T12:00:00-04:00", "2026-03-15T00:00:00-04:00").await;
+    let (setup, receiver) = open(home, "2026-04-01T12:00:00-04:00", "2026-03-15T00:00:00-04:00").await;
     let config = json!({ "notification_type": "payment_due_date", "time_offset": "-1 days", "time": "09:00:00" });
-    json_of(world.trial.notify("a1", &config).await);
+    json_of(setup.trial.notify("a1", &config).await);
     // The server does not run for two months.
-    world.go_to("2026-06-01T00:00:00-04:00").await;
+    setup.go_to("2026-06-01T00:00:00-04:00").await;
     assert_eq!(moments(&receiver), ["2026-04-14T09:00:00-04:00", "2026-05-14T09:00:00-04:00"]);
-    world.go_to("2026-06-02T00:00:00-04:00").await;
+    setup.go_to("2026-06-02T00:00:00-04:00").await;
     assert_eq!(receiver.counts().requests, 2);
 }
 
 async fn rolling_fires_them(home: Home) {
-    let (world, receiver) = open(home, "2026-04-01T12:00:00-04:00", "2026-03-15T00:00:00-04:00").await;
+    let (setup, receiver) = open(home, "2026-04-01T12:00:00-04:00", "2026-03-15T00:00:00-04:00").await;
     let due = json!({ "notification_type": "payment_due_date", "time_offset": "-1 days", "time": "09:00:00" });
     let late = json!({ "notification_type": "late_fee_date", "time_offset": "0 days" });
-    json_of(world.trial.notify("a1", &due).await);
-    json_of(world.trial.notify("a1", &late).await);
-    json_of(world.trial.pay("a1", "p1", LEVEL, "2026-04-01T12:00:00-04:00").await);
-    json_of(world.trial.roll("a1", "2026-05-20T00:00:00-04:00", true).await);
-    world.send().await;
+    json_of(setup.trial.notify("a1", &due).await);
+    json_of(setup.trial.notify("a1", &late).await);
+    json_of(setup.trial.pay("a1", "p1", LEVEL, "2026-04-01T12:00:00-04:00").await);
+    json_of(setup.trial.roll("a1", "2026-05-20T00:00:00-04:00", true).await);
+    setup.send().await;
     assert_eq!(events(&receiver), ["payment_due_date", "payment_due_date", "late_fee_date"], "the first was paid");
-    json_of(world.trial.roll("a1", "2026-06-20T00:00:00-04:00", false).await);
-    assert_eq!(world.send().await, 0, "each waits for its own moment");
-    world.go_to("2026-06-14T09:00:00-04:00").await;
+    json_of(setup.trial.roll("a1", "2026-06-20T00:00:00-04:00", false).await);
+    assert_eq!(setup.send().await, 0, "each waits for its own moment");
+    setup.go_to("2026-06-14T09:00:00-04:00").await;
     assert_eq!(events(&receiver).len(), 4);
     assert_eq!(moments(&receiver)[3], "2026-06-14T09:00:00-04:00");
 }
@@ -119,18 +119,18 @@ async fn rolling_fires_them(home: Home) {
 const REMINDER: &str = r#"{ "notification_type": "payment_due_date", "time_offset": "-1 days", "time": "09:00:00" }"#;
 
 /// An account with a reminder on the 14th of each month, rolled past those of April, May and June, which are scheduled.
-async fn rolled(home: Home) -> (World, Receiver, Receiver) {
-    let (world, receiver) = open(home, "2026-04-01T12:00:00-04:00", "2026-03-15T00:00:00-04:00").await;
+async fn rolled(home: Home) -> (DeliverySetup, Receiver, Receiver) {
+    let (setup, receiver) = open(home, "2026-04-01T12:00:00-04:00", "2026-03-15T00:00:00-04:00").await;
     let others = Receiver::start(Behaviour::status(200));
-    world.subscribe_to(&others, &json!({ "filter_events": ["due_date_passed"] })).await;
-    json_of(world.trial.notify("a1", &serde_json::from_str(REMINDER).expect("JSON")).await);
-    json_of(world.trial.roll("a1", "2026-06-20T00:00:00-04:00", false).await);
-    (world, receiver, others)
+    setup.subscribe_to(&others, &json!({ "filter_events": ["due_date_passed"] })).await;
+    json_of(setup.trial.notify("a1", &serde_json::from_str(REMINDER).expect("JSON")).await);
+    json_of(setup.trial.roll("a1", "2026-06-20T00:00:00-04:00", false).await);
+    (setup, receiver, others)
 }
 
 /// The states of an account's reminders, as its timeline shows them.
-async fn states(world: &World) -> Vec<String> {
-    let timeline = json_of(world.trial.service.list_account_events(&world.trial.who, "a1", whole()).await);
+async fn states(setup: &DeliverySetup) -> Vec<String> {
+    let timeline = json_of(setup.trial.service.list_account_events(&setup.trial.who, "a1", whole()).await);
     let mut seen = std::collections::BTreeSet::new();
     list(timeline)
         .iter()
@@ -140,8 +140,8 @@ async fn states(world: &World) -> Vec<String> {
         .collect()
 }
 
-async fn close(world: &World, way: &str) {
-    let trial = &world.trial;
+async fn close(setup: &DeliverySetup, way: &str) {
+    let trial = &setup.trial;
     let status = |reason: &str| json!({ "account_status": "CLOSED", "account_substatus": reason });
     match way {
         "paid off" => drop(json_of(trial.pay("a1", "all", 200_000, "2026-06-20T00:00:00-04:00").await)),
@@ -161,57 +161,57 @@ async fn close(world: &World, way: &str) {
 
 async fn a_closed_account_cancels_the_notices_that_wait(home: Home) {
     for way in ["paid off", "settled", "charged off", "paid off by a later roll", "released"] {
-        let (world, receiver, others) = rolled(home).await;
-        world.go_to("2026-04-14T09:00:00-04:00").await;
-        assert_eq!(states(&world).await, ["PUBLISHED", "SCHEDULED", "SCHEDULED"], "{way}");
-        close(&world, way).await;
-        assert!(world.trial.standing("a1").await.starts_with("CLOSED"), "{way}");
-        assert_eq!(states(&world).await, ["PUBLISHED", "CANCELLED", "CANCELLED"], "{way}");
-        world.go_to("2026-08-01T00:00:00-04:00").await;
+        let (setup, receiver, others) = rolled(home).await;
+        setup.go_to("2026-04-14T09:00:00-04:00").await;
+        assert_eq!(states(&setup).await, ["PUBLISHED", "SCHEDULED", "SCHEDULED"], "{way}");
+        close(&setup, way).await;
+        assert!(setup.trial.standing("a1").await.starts_with("CLOSED"), "{way}");
+        assert_eq!(states(&setup).await, ["PUBLISHED", "CANCELLED", "CANCELLED"], "{way}");
+        setup.go_to("2026-08-01T00:00:00-04:00").await;
         assert_eq!(moments(&receiver), ["2026-04-14T09:00:00-04:00"], "{way}");
         assert_eq!(moments(&others).len(), 3, "{way}: other events that wait are sent");
-        world.trial.verify().await;
+        setup.trial.verify().await;
     }
 }
 
 async fn a_roll_that_closes_cancels_its_own_notices(home: Home) {
-    let (world, receiver) = open(home, "2026-04-01T12:00:00-04:00", "2026-03-15T00:00:00-04:00").await;
-    json_of(world.trial.notify("a1", &serde_json::from_str(REMINDER).expect("JSON")).await);
-    json_of(world.trial.pay("a1", "all", 200_000, "2026-05-20T00:00:00-04:00").await);
-    json_of(world.trial.roll("a1", "2026-06-20T00:00:00-04:00", false).await);
-    assert_eq!(states(&world).await, ["CANCELLED", "CANCELLED"]);
-    world.go_to("2026-08-01T00:00:00-04:00").await;
+    let (setup, receiver) = open(home, "2026-04-01T12:00:00-04:00", "2026-03-15T00:00:00-04:00").await;
+    json_of(setup.trial.notify("a1", &serde_json::from_str(REMINDER).expect("JSON")).await);
+    json_of(setup.trial.pay("a1", "all", 200_000, "2026-05-20T00:00:00-04:00").await);
+    json_of(setup.trial.roll("a1", "2026-06-20T00:00:00-04:00", false).await);
+    assert_eq!(states(&setup).await, ["CANCELLED", "CANCELLED"]);
+    setup.go_to("2026-08-01T00:00:00-04:00").await;
     assert_eq!(moments(&receiver), Vec::<String>::new());
-    world.trial.verify().await;
+    setup.trial.verify().await;
 }
 
 async fn a_roll_with_webhooks_that_closes_sends_them(home: Home) {
-    let (world, receiver, _others) = rolled(home).await;
-    json_of(world.trial.pay("a1", "all", 200_000, "2026-06-25T00:00:00-04:00").await);
-    let rolled = json_of(world.trial.roll("a1", "2026-06-30T00:00:00-04:00", true).await);
-    assert!(world.trial.standing("a1").await.starts_with("CLOSED"));
-    world.send().await;
+    let (setup, receiver, _others) = rolled(home).await;
+    json_of(setup.trial.pay("a1", "all", 200_000, "2026-06-25T00:00:00-04:00").await);
+    let rolled = json_of(setup.trial.roll("a1", "2026-06-30T00:00:00-04:00", true).await);
+    assert!(setup.trial.standing("a1").await.starts_with("CLOSED"));
+    setup.send().await;
     assert_eq!(moments(&receiver).len(), 3, "the roll sends every webhook up to its moment: {rolled}");
-    world.trial.verify().await;
+    setup.trial.verify().await;
 }
 
 async fn a_reopened_account_keeps_them_cancelled(home: Home) {
-    let (world, receiver, _others) = rolled(home).await;
-    close(&world, "settled").await;
-    json_of(world.trial.status("a1", &json!({ "account_status": "ACTIVE" })).await);
-    assert_eq!(states(&world).await, ["CANCELLED"; 3]);
-    let rolled = json_of(world.trial.roll("a1", "2026-06-21T00:00:00-04:00", true).await);
-    world.go_to("2026-07-14T09:00:00-04:00").await;
+    let (setup, receiver, _others) = rolled(home).await;
+    close(&setup, "settled").await;
+    json_of(setup.trial.status("a1", &json!({ "account_status": "ACTIVE" })).await);
+    assert_eq!(states(&setup).await, ["CANCELLED"; 3]);
+    let rolled = json_of(setup.trial.roll("a1", "2026-06-21T00:00:00-04:00", true).await);
+    setup.go_to("2026-07-14T09:00:00-04:00").await;
     assert_eq!(moments(&receiver), ["2026-07-14T09:00:00-04:00"], "the next one comes: {rolled}");
-    world.trial.verify().await;
+    setup.trial.verify().await;
 }
 
 /// It does not matter whether it is already in the log: its moment came while the account was open.
 async fn a_notice_whose_moment_came_before_the_closing_is_sent(home: Home) {
-    let (world, receiver, _others) = rolled(home).await;
-    world.trial.clock.set(crate::support::time("2026-04-14T09:00:00-04:00"));
-    close(&world, "settled").await;
-    world.go_to("2026-08-01T00:00:00-04:00").await;
+    let (setup, receiver, _others) = rolled(home).await;
+    setup.trial.clock.set(crate::support::time("2026-04-14T09:00:00-04:00"));
+    close(&setup, "settled").await;
+    setup.go_to("2026-08-01T00:00:00-04:00").await;
     assert_eq!(moments(&receiver), ["2026-04-14T09:00:00-04:00"]);
-    world.trial.verify().await;
+    setup.trial.verify().await;
 }

@@ -1,9 +1,9 @@
 //! A retry that is overdue is shown in a metric and in a log line.
 
 use crate::log_lines;
+use crate::setup::{DeliverySetup, minutes, seconds};
 use crate::support::{Home, on_both};
-use crate::world::{World, minutes, seconds};
-use daybook_testkit::receiver::{Answer, Behaviour, Receiver};
+use daybook_testkit::receiver::{Behaviour, PreparedResponse, Receiver};
 use daybook_webhooks::dispatcher::{Dispatcher, Settings};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,38 +45,38 @@ fn said_of(uuid: &str) -> Vec<String> {
 }
 
 fn overdue(dispatcher: &Dispatcher) -> String {
-    let text = daybook_metrics::text(&dispatcher.figures().families());
+    let text = daybook_metrics::text(&dispatcher.metrics().families());
     let line = text.lines().find_map(|line| line.strip_prefix("daybook_webhooks_overdue_retries "));
     line.expect("there is such a figure").to_owned()
 }
 
 /// Two messages that failed and are to be retried after a minute, and a dispatcher that does not run yet.
-async fn with_two_retries(home: Home, receiver: &Receiver) -> (World, String) {
+async fn with_two_retries(home: Home, receiver: &Receiver) -> (DeliverySetup, String) {
     log_lines::keep();
     let settings = || Settings { batch_interval: Duration::ZERO, ..Settings::default() };
-    let world = World::with(home, settings()).await;
-    let uuid = world.subscribe(receiver).await;
-    world.announce("A").await;
-    world.announce("B").await;
-    assert_eq!(world.send().await, 2);
-    world.dispatcher.stop().await;
-    (World::over(world.trial, settings()), uuid)
+    let setup = DeliverySetup::with(home, settings()).await;
+    let uuid = setup.subscribe(receiver).await;
+    setup.announce("A").await;
+    setup.announce("B").await;
+    assert_eq!(setup.send().await, 2);
+    setup.dispatcher.stop().await;
+    (DeliverySetup::over(setup.trial, settings()), uuid)
 }
 
 async fn a_retry_that_is_overdue_for_more_than_a_minute_is_counted_and_logged(home: Home) {
     let receiver = Receiver::start(Behaviour::status(500));
-    let (world, uuid) = with_two_retries(home, &receiver).await;
-    let look = async || world.dispatcher.look_for_overdue().await.expect("it looks");
+    let (setup, uuid) = with_two_retries(home, &receiver).await;
+    let look = async || setup.dispatcher.look_for_overdue().await.expect("it looks");
     let wait = |length: Duration| {
         let micros = i64::try_from(length.as_micros()).expect("a short time");
-        world.trial.clock.set(world.trial.clock_now().plus_micros(micros));
+        setup.trial.clock.set(setup.trial.clock_now().plus_micros(micros));
     };
     wait(minutes(2));
     look().await;
-    assert_eq!((overdue(&world.dispatcher).as_str(), said_of(&uuid).len()), ("0", 0), "due for a minute");
+    assert_eq!((overdue(&setup.dispatcher).as_str(), said_of(&uuid).len()), ("0", 0), "due for a minute");
     wait(seconds(5));
     look().await;
-    assert_eq!(overdue(&world.dispatcher), "2");
+    assert_eq!(overdue(&setup.dispatcher), "2");
     let said = said_of(&uuid);
     assert_eq!(said.len(), 1, "one line for a URL: {said:?}");
     assert!(!said[0].contains(&receiver.url()), "a URL may carry a secret: {said:?}");
@@ -85,30 +85,30 @@ async fn a_retry_that_is_overdue_for_more_than_a_minute_is_counted_and_logged(ho
         "{said:?}"
     );
     receiver.behave(Behaviour::status(200));
-    assert_eq!(world.send().await, 2);
+    assert_eq!(setup.send().await, 2);
     look().await;
-    assert_eq!((overdue(&world.dispatcher).as_str(), said_of(&uuid).len()), ("0", 1), "they were made");
+    assert_eq!((overdue(&setup.dispatcher).as_str(), said_of(&uuid).len()), ("0", 1), "they were made");
 }
 
 /// One message is to be retried after a minute, but the URL answers 429 to another with a `Retry-After` of an hour.
 async fn what_waits_because_the_url_asked_for_patience_is_not_overdue(home: Home) {
     log_lines::keep();
     let receiver = Receiver::start(Behaviour::answers(|number, _| match number {
-        0 => Answer::status(500),
-        1 => Answer::status(429).with("retry-after", "3600"),
-        _ => Answer::status(200),
+        0 => PreparedResponse::status(500),
+        1 => PreparedResponse::status(429).with("retry-after", "3600"),
+        _ => PreparedResponse::status(200),
     }));
-    let world = World::at_once(home).await;
-    let uuid = world.subscribe(&receiver).await;
+    let setup = DeliverySetup::at_once(home).await;
+    let uuid = setup.subscribe(&receiver).await;
     for name in ["A", "B"] {
-        world.announce(name).await;
-        assert_eq!(world.send().await, 1);
+        setup.announce(name).await;
+        assert_eq!(setup.send().await, 1);
     }
     let look_after = async |wait: Duration| {
         let micros = i64::try_from(wait.as_micros()).expect("a short time");
-        world.trial.clock.set(world.trial.clock_now().plus_micros(micros));
-        world.dispatcher.look_for_overdue().await.expect("it looks");
-        (overdue(&world.dispatcher), said_of(&uuid))
+        setup.trial.clock.set(setup.trial.clock_now().plus_micros(micros));
+        setup.dispatcher.look_for_overdue().await.expect("it looks");
+        (overdue(&setup.dispatcher), said_of(&uuid))
     };
     for wait in [minutes(3), minutes(56), minutes(1) + seconds(30)] {
         assert_eq!(look_after(wait).await, ("0".to_owned(), vec![]), "{wait:?} later");
@@ -117,36 +117,36 @@ async fn what_waits_because_the_url_asked_for_patience_is_not_overdue(home: Home
     let (count, said) = look_after(seconds(40)).await;
     assert_eq!((count.as_str(), said.len()), ("2", 1));
     assert!(said[0].contains("retries=2") && said[0].contains("overdue_s=70"), "{said:?}");
-    assert_eq!(world.send().await, 2);
+    assert_eq!(setup.send().await, 2);
 }
 
 /// Retries in progress that are not answered are still overdue.
 async fn a_dispatcher_that_runs_looks_for_overdue_retries(home: Home) {
     let receiver = Receiver::start(Behaviour::status(500));
-    let (world, uuid) = with_two_retries(home, &receiver).await;
+    let (setup, uuid) = with_two_retries(home, &receiver).await;
     let gate = Gate::default();
     let is_open = gate.0.clone();
     receiver.behave(Behaviour::slowly(move |_, _| {
         while !is_open.load(Ordering::SeqCst) {
             std::thread::sleep(Duration::from_millis(1));
         }
-        Answer::status(200)
+        PreparedResponse::status(200)
     }));
-    world.trial.clock.set(world.trial.clock_now().plus_micros(180_000_000));
+    setup.trial.clock.set(setup.trial.clock_now().plus_micros(180_000_000));
     let (stop, stopped) = watch::channel(false);
-    let running = tokio::spawn(world.dispatcher.clone().run(stopped));
-    until(|| overdue(&world.dispatcher) == "2" && said_of(&uuid).len() == 1).await;
+    let running = tokio::spawn(setup.dispatcher.clone().run(stopped));
+    until(|| overdue(&setup.dispatcher) == "2" && said_of(&uuid).len() == 1).await;
     gate.open();
     receiver.until(|counts| counts.requests >= 4).await;
-    let store = &world.trial.store;
+    let store = &setup.trial.store;
     let is_recorded =
-        async || store.overdue_retries(world.trial.clock_now(), 1).await.expect("they are read").is_empty();
+        async || store.overdue_retries(setup.trial.clock_now(), 1).await.expect("they are read").is_empty();
     while !is_recorded().await {
         tokio::time::sleep(LOOK).await;
     }
     // It checks again after ten seconds.
-    world.trial.clock.set(world.trial.clock_now().plus_micros(10_000_000));
-    until(|| overdue(&world.dispatcher) == "0").await;
+    setup.trial.clock.set(setup.trial.clock_now().plus_micros(10_000_000));
+    until(|| overdue(&setup.dispatcher) == "0").await;
     assert_eq!(said_of(&uuid).len(), 1, "the same URL is not spoken of again at once");
     stop.send_replace(true);
     running.await.expect("it stops");

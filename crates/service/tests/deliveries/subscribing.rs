@@ -1,10 +1,10 @@
 //! Several URLs, each with its own filter; keys and their rotation.
 
+use crate::setup::{DeliverySetup, body, events, names};
 use crate::support::{Home, LEVEL, form_of, json_of, on_both};
-use crate::world::{World, body, events, names};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use daybook_testkit::receiver::{Answer, Behaviour, Receiver, Request};
+use daybook_testkit::receiver::{Behaviour, PreparedResponse, Receiver, Request};
 use daybook_webhooks::signature::Key;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -25,18 +25,18 @@ on_both!(
 );
 
 async fn each_url_gets_exactly_what_its_filter_says(home: Home) {
-    let world = World::at_once(home).await;
+    let setup = DeliverySetup::at_once(home).await;
     let [all, payments, closing] = [200; 3].map(|status| Receiver::start(Behaviour::status(status)));
-    world.subscribe(&all).await;
-    world.subscribe_to(&payments, &json!({ "filter_events": ["line_item_create"] })).await;
-    world.subscribe_to(&closing, &json!({ "filter_events": ["account_closed", "customer_create"] })).await;
-    world.announce("A").await;
-    world.trial.account("auto-12", "a1", "2026-04-01T12:00:00Z").await;
-    json_of(world.trial.pay("a1", "p1", LEVEL, "2026-04-01T12:00:30Z").await);
+    setup.subscribe(&all).await;
+    setup.subscribe_to(&payments, &json!({ "filter_events": ["line_item_create"] })).await;
+    setup.subscribe_to(&closing, &json!({ "filter_events": ["account_closed", "customer_create"] })).await;
+    setup.announce("A").await;
+    setup.trial.account("auto-12", "a1", "2026-04-01T12:00:00Z").await;
+    json_of(setup.trial.pay("a1", "p1", LEVEL, "2026-04-01T12:00:30Z").await);
     let closed = json!({ "account_status": "CLOSED", "account_substatus": "SETTLEMENT" });
-    json_of(world.trial.status("a1", &closed).await);
-    world.send().await;
-    let log: Vec<String> = world.trial.log().await.into_iter().map(|message| message.event).collect();
+    json_of(setup.trial.status("a1", &closed).await);
+    setup.send().await;
+    let log: Vec<String> = setup.trial.log().await.into_iter().map(|message| message.event).collect();
     let only = |wanted: &[&str]| -> Vec<String> {
         log.iter().filter(|event| wanted.contains(&event.as_str())).cloned().collect()
     };
@@ -55,56 +55,56 @@ async fn each_url_gets_exactly_what_its_filter_says(home: Home) {
 }
 
 async fn a_subscription_begins_when_it_is_made(home: Home) {
-    let world = World::new(home).await;
+    let setup = DeliverySetup::new(home).await;
     let receiver = Receiver::start(Behaviour::status(200));
-    world.announce("Before").await;
-    world.subscribe(&receiver).await;
-    world.announce("After").await;
-    world.go_to("2026-04-01T12:01:00Z").await;
+    setup.announce("Before").await;
+    setup.subscribe(&receiver).await;
+    setup.announce("After").await;
+    setup.go_to("2026-04-01T12:01:00Z").await;
     assert_eq!(names(&receiver), ["After"]);
 }
 
 async fn a_changed_filter_counts_for_what_was_not_sent(home: Home) {
-    let world = World::new(home).await;
+    let setup = DeliverySetup::new(home).await;
     let receiver = Receiver::start(Behaviour::status(200));
-    let uuid = world.subscribe(&receiver).await;
-    world.announce("A").await;
-    world.trial.account("auto-12", "a1", "2026-04-01T12:00:00Z").await;
-    assert_eq!(world.send().await, 0);
-    assert_eq!(world.subscribe_to(&receiver, &json!({ "filter_events": ["account_create"] })).await, uuid);
-    world.go_to("2026-04-01T12:01:00Z").await;
+    let uuid = setup.subscribe(&receiver).await;
+    setup.announce("A").await;
+    setup.trial.account("auto-12", "a1", "2026-04-01T12:00:00Z").await;
+    assert_eq!(setup.send().await, 0);
+    assert_eq!(setup.subscribe_to(&receiver, &json!({ "filter_events": ["account_create"] })).await, uuid);
+    setup.go_to("2026-04-01T12:01:00Z").await;
     assert_eq!(events(&receiver), ["account_create"]);
-    assert_eq!(world.subscribe(&receiver).await, uuid, "without a filter it gets all again");
-    world.announce("B").await;
-    world.go_to("2026-04-01T12:02:00Z").await;
+    assert_eq!(setup.subscribe(&receiver).await, uuid, "without a filter it gets all again");
+    setup.announce("B").await;
+    setup.go_to("2026-04-01T12:02:00Z").await;
     assert_eq!(events(&receiver), ["account_create", "customer_create"]);
 }
 
 async fn a_wider_filter_does_not_count_for_what_was_passed_over(home: Home) {
-    let world = World::at_once(home).await;
+    let setup = DeliverySetup::at_once(home).await;
     let receiver = Receiver::start(Behaviour::status(200));
-    let uuid = world.subscribe_to(&receiver, &json!({ "filter_events": ["account_closed"] })).await;
+    let uuid = setup.subscribe_to(&receiver, &json!({ "filter_events": ["account_closed"] })).await;
     for number in 0..5 {
-        world.announce(&format!("N{number}")).await;
+        setup.announce(&format!("N{number}")).await;
     }
-    assert_eq!(world.send().await, 0);
-    world.subscribe(&receiver).await;
-    assert_eq!(world.send().await, 0);
-    assert_eq!(world.state(&uuid).await.2, 0, "they are not pending either");
-    world.announce("Later").await;
-    world.send().await;
+    assert_eq!(setup.send().await, 0);
+    setup.subscribe(&receiver).await;
+    assert_eq!(setup.send().await, 0);
+    assert_eq!(setup.state(&uuid).await.2, 0, "they are not pending either");
+    setup.announce("Later").await;
+    setup.send().await;
     assert_eq!(names(&receiver), ["Later"]);
 }
 
 async fn a_removed_url_gets_nothing_more(home: Home) {
-    let world = World::at_once(home).await;
+    let setup = DeliverySetup::at_once(home).await;
     let receiver = Receiver::start(Behaviour::status(500));
-    let uuid = world.subscribe(&receiver).await;
-    world.announce("A").await;
-    world.send().await;
-    json_of(world.trial.service.delete_subscription(&world.trial.who, None, &uuid).await);
-    world.announce("B").await;
-    world.go_to("2026-04-02T12:01:00Z").await;
+    let uuid = setup.subscribe(&receiver).await;
+    setup.announce("A").await;
+    setup.send().await;
+    json_of(setup.trial.service.delete_subscription(&setup.trial.who, None, &uuid).await);
+    setup.announce("B").await;
+    setup.go_to("2026-04-02T12:01:00Z").await;
     assert_eq!(receiver.counts().requests, 1, "not even the retry");
 }
 
@@ -129,21 +129,21 @@ fn header_signed_by(key: &Key, request: &Request) -> Vec<bool> {
 }
 
 async fn signatures_are_by_the_key_of_the_time(home: Home) {
-    let world = World::at_once(home).await;
+    let setup = DeliverySetup::at_once(home).await;
     let receiver = Receiver::start(Behaviour::statuses(&[500, 200]));
-    world.subscribe(&receiver).await;
+    setup.subscribe(&receiver).await;
     let key = |answer: Value| Key::from_text(answer["hmac_secret_key"].as_str().expect("a key"));
-    let service = &world.trial.service;
-    let old = key(json_of(service.hmac_key(&world.trial.who).await));
+    let service = &setup.trial.service;
+    let old = key(json_of(service.hmac_key(&setup.trial.who).await));
     assert_eq!(STANDARD.decode(old.text()).expect("Base64").len(), 32);
-    world.announce("Old").await;
-    world.send().await;
-    let new = key(json_of(service.rotate_hmac_key(&world.trial.who).await));
+    setup.announce("Old").await;
+    setup.send().await;
+    let new = key(json_of(service.rotate_hmac_key(&setup.trial.who).await));
     assert_ne!(old, new);
-    assert_eq!(key(json_of(service.hmac_key(&world.trial.who).await)), new);
-    world.announce("New").await;
-    world.trial.account("auto-12", "a1", "2026-04-01T12:00:00Z").await;
-    world.go_to("2026-04-01T12:01:30Z").await;
+    assert_eq!(key(json_of(service.hmac_key(&setup.trial.who).await)), new);
+    setup.announce("New").await;
+    setup.trial.account("auto-12", "a1", "2026-04-01T12:00:00Z").await;
+    setup.go_to("2026-04-01T12:01:30Z").await;
     let got = receiver.requests();
     let (same, rest): (Vec<&Request>, Vec<&Request>) = got.iter().partition(|request| request.body == got[0].body);
     assert_eq!((same.len(), rest.len()), (2, 3), "the retry, a customer, an account and its loan");
@@ -154,78 +154,78 @@ async fn signatures_are_by_the_key_of_the_time(home: Home) {
         assert_eq!(header_signed_by(&new, request), [true, false]);
         assert_eq!(header_signed_by(&old, request), [false, true], "for 24 hours by each");
     }
-    world.go_to("2026-04-02T12:00:30Z").await;
-    world.announce("Later").await;
-    world.send().await;
+    setup.go_to("2026-04-02T12:00:30Z").await;
+    setup.announce("Later").await;
+    setup.send().await;
     let last = receiver.requests().pop().expect("it came");
     assert_eq!(header_signed_by(&new, &last), [true]);
-    world.trial.verify().await;
+    setup.trial.verify().await;
 }
 
 async fn a_url_may_not_point_inside(home: Home) {
-    let world = World::at_once(home).await;
+    let setup = DeliverySetup::at_once(home).await;
     for url in ["http://10.0.0.1/", "https://169.254.169.254/latest", "https://[fd00::1]/", "ftp://example.com/", "x"] {
         let form = form_of(&json!({ "webhook_url": url }));
-        let refused = world.trial.service.subscribe(&world.trial.who, None, form).await.expect_err(url);
+        let refused = setup.trial.service.subscribe(&setup.trial.who, None, form).await.expect_err(url);
         assert_eq!((refused.code, refused.details[0].field.as_str()), ("invalid_request", "webhook_url"), "{url}");
     }
 }
 
 async fn a_narrowed_filter_stops_retries_and_replays_of_what_it_leaves_out(home: Home) {
-    let world = World::at_once(home).await;
+    let setup = DeliverySetup::at_once(home).await;
     let receiver = Receiver::start(Behaviour::status(500));
-    let uuid = world.subscribe(&receiver).await;
-    world.announce("A").await;
-    world.announce("B").await;
-    world.send().await;
-    assert_eq!(world.state(&uuid).await.2, 2);
-    world.subscribe_to(&receiver, &json!({ "filter_events": ["customer_create", "account_closed"] })).await;
-    assert_eq!(world.state(&uuid).await.2, 2, "they are still wanted");
-    world.subscribe_to(&receiver, &json!({ "filter_events": ["account_closed"] })).await;
-    assert_eq!(world.state(&uuid).await.2, 0);
-    assert_eq!(world.pass(crate::world::days(2)).await, 0);
+    let uuid = setup.subscribe(&receiver).await;
+    setup.announce("A").await;
+    setup.announce("B").await;
+    setup.send().await;
+    assert_eq!(setup.state(&uuid).await.2, 2);
+    setup.subscribe_to(&receiver, &json!({ "filter_events": ["customer_create", "account_closed"] })).await;
+    assert_eq!(setup.state(&uuid).await.2, 2, "they are still wanted");
+    setup.subscribe_to(&receiver, &json!({ "filter_events": ["account_closed"] })).await;
+    assert_eq!(setup.state(&uuid).await.2, 0);
+    assert_eq!(setup.pass(crate::setup::days(2)).await, 0);
     assert_eq!(receiver.counts().requests, 2);
     // A filter also excludes messages that are to be replayed.
-    world.pause(&uuid).await;
-    world.subscribe_to(&receiver, &json!({})).await;
-    world.announce("C").await;
-    world.resume(&uuid).await;
-    assert_eq!(world.replay(&json!({})).await, (1, 0));
-    world.subscribe_to(&receiver, &json!({ "filter_events": ["account_closed"] })).await;
-    assert_eq!((world.send().await, world.state(&uuid).await.2), (0, 0));
+    setup.pause(&uuid).await;
+    setup.subscribe_to(&receiver, &json!({})).await;
+    setup.announce("C").await;
+    setup.resume(&uuid).await;
+    assert_eq!(setup.replay(&json!({})).await, (1, 0));
+    setup.subscribe_to(&receiver, &json!({ "filter_events": ["account_closed"] })).await;
+    assert_eq!((setup.send().await, setup.state(&uuid).await.2), (0, 0));
     // It also excludes dead letters, even if the replay names their event.
-    world.subscribe_to(&receiver, &json!({})).await;
+    setup.subscribe_to(&receiver, &json!({})).await;
     receiver.behave(Behaviour::status(400));
-    world.announce("D").await;
-    world.send().await;
-    world.subscribe_to(&receiver, &json!({ "filter_events": ["account_closed"] })).await;
+    setup.announce("D").await;
+    setup.send().await;
+    setup.subscribe_to(&receiver, &json!({ "filter_events": ["account_closed"] })).await;
     receiver.behave(Behaviour::status(200));
-    assert_eq!(world.replay(&json!({ "event": "customer_create" })).await, (0, 0));
-    assert_eq!((world.send().await, world.state(&uuid).await), (0, ("ACTIVE".to_owned(), Value::Null, 0, 0)));
+    assert_eq!(setup.replay(&json!({ "event": "customer_create" })).await, (0, 0));
+    assert_eq!((setup.send().await, setup.state(&uuid).await), (0, ("ACTIVE".to_owned(), Value::Null, 0, 0)));
 }
 
 async fn settings_of_a_url_hold_and_stay_unless_they_are_given(home: Home) {
-    let world = World::at_once(home).await;
+    let setup = DeliverySetup::at_once(home).await;
     let receiver = Receiver::start(Behaviour::status(200));
-    let uuid = world.subscribe_to(&receiver, &json!({ "max_per_second": 5, "max_in_flight": 2 })).await;
+    let uuid = setup.subscribe_to(&receiver, &json!({ "max_per_second": 5, "max_in_flight": 2 })).await;
     let settings = async || {
-        let shown = world.subscription(&uuid).await;
+        let shown = setup.subscription(&uuid).await;
         (shown["max_per_second"].clone(), shown["max_in_flight"].clone())
     };
     assert_eq!(settings().await, (json!(5), json!(2)));
-    world.subscribe_to(&receiver, &json!({ "max_in_flight": null })).await;
+    setup.subscribe_to(&receiver, &json!({ "max_in_flight": null })).await;
     assert_eq!(settings().await, (json!(5), Value::Null));
     for number in 0..20 {
-        world.announce(&format!("N{number}")).await;
+        setup.announce(&format!("N{number}")).await;
     }
-    let mut sent = world.send().await;
+    let mut sent = setup.send().await;
     for _ in 0..10 {
-        sent += world.pass(std::time::Duration::from_millis(100)).await;
+        sent += setup.pass(std::time::Duration::from_millis(100)).await;
     }
     assert!((4..=5).contains(&sent), "{sent} in a second");
-    world.subscribe_to(&receiver, &json!({ "max_per_second": null })).await;
+    setup.subscribe_to(&receiver, &json!({ "max_per_second": null })).await;
     assert_eq!(settings().await, (Value::Null, Value::Null));
-    sent += world.send().await;
+    sent += setup.send().await;
     assert_eq!(sent, 20);
 }
 
@@ -250,7 +250,7 @@ impl Crowd {
                 std::thread::sleep(Duration::from_millis(1));
             }
             crowd.now.fetch_sub(1, Ordering::SeqCst);
-            Answer::status(200)
+            PreparedResponse::status(200)
         })
     }
 
@@ -260,9 +260,9 @@ impl Crowd {
 }
 
 async fn a_url_gets_no_more_at_once_than_its_setting_says(home: Home) {
-    let world = World::at_once(home).await;
+    let setup = DeliverySetup::at_once(home).await;
     let receiver = Receiver::start(Behaviour::status(200));
-    let uuid = world.subscribe_to(&receiver, &json!({ "max_in_flight": 2 })).await;
+    let uuid = setup.subscribe_to(&receiver, &json!({ "max_in_flight": 2 })).await;
     let crowd = Arc::new(Crowd::default());
     // After twenty were accepted, twenty more would be sent at once.
     for (name, wanted) in [("Before", 0), ("Limited", 2), ("Free", 3)] {
@@ -271,13 +271,13 @@ async fn a_url_gets_no_more_at_once_than_its_setting_says(home: Home) {
         }
         if name == "Free" {
             assert_eq!(crowd.most(), 2, "as many at once as the setting says");
-            assert_eq!(world.subscribe_to(&receiver, &json!({ "max_in_flight": null })).await, uuid);
+            assert_eq!(setup.subscribe_to(&receiver, &json!({ "max_in_flight": null })).await, uuid);
         }
         for number in 0..20 {
-            world.announce(&format!("{name}{number}")).await;
+            setup.announce(&format!("{name}{number}")).await;
         }
-        world.send().await;
+        setup.send().await;
     }
     assert!(crowd.most() >= 3, "more without the setting: {}", crowd.most());
-    assert_eq!((receiver.counts().requests, world.state(&uuid).await.2), (60, 0));
+    assert_eq!((receiver.counts().requests, setup.state(&uuid).await.2), (60, 0));
 }

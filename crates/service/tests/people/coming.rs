@@ -1,7 +1,7 @@
 //! Links, and people who join with them or sign in with a password.
 
+use crate::setup::{NOW, PASSWORD, code, here, join, person, sign_in, visit, wait};
 use crate::support::{Home, Trial, on_both, time};
-use crate::world::{NOW, PASSWORD, code, here, join, person, sign_in, visit, wait};
 use daybook_service::access::{Caller, Role};
 use daybook_service::people::{LINK_MICROS, MOST_LINKS, NewPerson};
 

@@ -1,7 +1,7 @@
 //! Throttling of failed sign-ins.
 
+use crate::setup::{NOW, PASSWORD, SECOND, code, join, seconds, sign_in, wait};
 use crate::support::{Home, Trial, on_both};
-use crate::world::{NOW, PASSWORD, SECOND, code, join, seconds, sign_in, wait};
 use daybook_service::access::Role;
 use std::net::IpAddr;
 

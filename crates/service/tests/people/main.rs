@@ -10,4 +10,4 @@ mod coming;
 mod guessing;
 mod managing;
 mod sessions;
-mod world;
+mod setup;

@@ -1,7 +1,7 @@
 //! How administrators manage people.
 
+use crate::setup::{NOW, PASSWORD, code, here, join, sign_in, visit};
 use crate::support::{Home, Trial, on_both, time};
-use crate::world::{NOW, PASSWORD, code, here, join, sign_in, visit};
 use daybook_service::access::{Caller, Role};
 
 on_both!(

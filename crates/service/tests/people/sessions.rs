@@ -1,7 +1,7 @@
 //! Sessions: how long they last, and what ends them.
 
+use crate::setup::{NOW, PASSWORD, code, here, join, seconds, sign_in, visit, wait};
 use crate::support::{Home, Trial, on_both, time};
-use crate::world::{NOW, PASSWORD, code, here, join, seconds, sign_in, visit, wait};
 use daybook_service::access::Role;
 use daybook_service::people::{ABSOLUTE_MICROS, IDLE_MICROS, LINK_MICROS, Session, TOUCH_MICROS};
 use daybook_service::problem::Problem;

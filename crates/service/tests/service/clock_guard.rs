@@ -41,7 +41,8 @@ async fn account_due_in(trial: &Trial, home: Home, micros: i64) {
     let opening = beginning(home).plus_micros(-28 * DAY);
     let dates = json!({ "product_id": "auto-12", "account_id": "a1", "effective_at": opening.to_string() });
     trial.account_with(dates).await;
-    let want = daybook_store::Want { key: trial.key("a1"), inputs: daybook_store::Inputs::None, names: Vec::new() };
+    let want =
+        daybook_store::AccountToLoad { key: trial.key("a1"), inputs: daybook_store::Inputs::None, names: Vec::new() };
     let loaded = trial.store.load(&[want]).await.expect("it can be loaded").remove(0).expect("it is there");
     let due = loaded.row.now.next_moment.expect("an instalment falls due");
     assert!(due < beginning(home).plus_micros(micros), "it falls due within the step");

@@ -23,7 +23,11 @@ async fn second_node(first: &Trial, now: &str) -> Trial {
 
 /// The next moment at which an account is processed automatically.
 async fn next_moment(trial: &Trial, account: &str) -> Time {
-    let want = daybook_store::Want { key: trial.key(account), inputs: daybook_store::Inputs::None, names: Vec::new() };
+    let want = daybook_store::AccountToLoad {
+        key: trial.key(account),
+        inputs: daybook_store::Inputs::None,
+        names: Vec::new(),
+    };
     let loaded = trial.store.load(&[want]).await.expect("it can be loaded").remove(0).expect("it is there");
     loaded.row.now.next_moment.expect("something is to come")
 }
@@ -116,7 +120,8 @@ async fn inputs_are_placed_by_a_clock_that_never_goes_back(home: Home) {
         let body = json!({ "line_item_id": format!("p{number}"), "original_amount_cents": 700 });
         json_of(trial.pay_with("a1", &body).await);
     }
-    let want = daybook_store::Want { key: trial.key("a1"), inputs: daybook_store::Inputs::All, names: Vec::new() };
+    let want =
+        daybook_store::AccountToLoad { key: trial.key("a1"), inputs: daybook_store::Inputs::All, names: Vec::new() };
     let loaded = trial.store.load(&[want]).await.expect("it can be loaded").remove(0).expect("it is there");
     let of = |name: &str| loaded.inputs.iter().find(|row| &*row.name == name).expect("it is in the journal");
     let clocks: Vec<Time> = ["p0", "p1", "p2"].into_iter().map(|name| of(name).clock).collect();

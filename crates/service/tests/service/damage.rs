@@ -1,10 +1,10 @@
-//! Damage to the sources that `verify --fix` corrects from: journals, states, signed bytes and products. `verify` reports
-//! it, and `--fix` copies it nowhere.
+//! Damage to the sources that `verify --fix` corrects from: journals, states, signed bytes and products. `verify`
+//! reports it, and `--fix` copies it nowhere.
 
 use crate::looked::Looked;
 use crate::support::{Home, LEVEL, Trial, code_of, json_of, on_both, time};
 use daybook_service::Service;
-use daybook_store::{Inputs, Want};
+use daybook_store::{AccountToLoad, Inputs};
 use serde_json::json;
 
 on_both!(
@@ -81,7 +81,7 @@ async fn a_journal_that_lost_a_record_is_told_and_nothing_is_corrected(home: Hom
 
 /// The stored state of an account.
 async fn state_of(looked: &Looked, account: &str) -> Vec<u8> {
-    let want = Want { key: looked.trial.key(account), inputs: Inputs::None, names: Vec::new() };
+    let want = AccountToLoad { key: looked.trial.key(account), inputs: Inputs::None, names: Vec::new() };
     let loaded = looked.trial.store.load(&[want]).await.expect("it can be loaded").remove(0);
     loaded.expect("it is there").row.now.state
 }

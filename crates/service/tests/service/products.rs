@@ -4,7 +4,7 @@ use crate::support::{Home, Trial, code_of, form_of, json_of, on_both, product};
 use daybook_service::form::NewProduct;
 use daybook_service::secrets::hash;
 use daybook_store::batch::{Batch, ProductWrite, Unit};
-use daybook_store::figures::{Kind, Words};
+use daybook_store::portfolio_queries::{SearchWords, SearchedKind};
 use daybook_store::records::{Mode, ProductKey, ProductRow};
 use serde_json::{Value, json};
 
@@ -50,7 +50,7 @@ async fn a_product_of_the_build_before_keeps_its_close_of_business(home: Home) {
         mode: Mode { version: 1, ..Mode::default() },
     };
     let words = ["12", "auto"].map(str::to_owned).to_vec();
-    let words = Words { org: trial.who.org, kind: Kind::Product, id: "old".into(), words, is_new: true };
+    let words = SearchWords { org: trial.who.org, kind: SearchedKind::Product, id: "old".into(), words, is_new: true };
     let products = vec![ProductWrite::Insert(Box::new(row))];
     let unit = Unit { products, words: vec![words], ..Unit::default() };
     trial.store.commit(Batch { units: vec![unit] }).await.expect("it is written");

@@ -5,7 +5,7 @@
 //! items and messages.
 
 use crate::support::{Home, Trial, balances, form_of, json_of, on_both};
-use daybook_store::records::Page;
+use daybook_store::records::PageRequest;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -165,7 +165,11 @@ async fn what_is_asked_of_an_account_under_way_waits_for_it(home: Home) {
     });
     node.join().expect("the first node was stopped");
     let trial = Trial::over(&address, NOW).await;
-    let rows = trial.store.accounts(trial.who.org, &Page { limit: 10, ..Page::default() }).await.expect("it is read");
+    let rows = trial
+        .store
+        .accounts(trial.who.org, &PageRequest { limit: 10, ..PageRequest::default() })
+        .await
+        .expect("it is read");
     let under_way = &rows[0].now;
     assert!(under_way.held_events == 1 && under_way.processed_through.is_some(), "{under_way:?}");
     trial.verify().await;

@@ -89,7 +89,7 @@ async fn a_subscription_that_was_kept_in_another_spelling_is_found(home: Home) {
         old.push(
             trial
                 .store
-                .subscribe(&row, daybook_store::outbox::Given::default(), MOST_SUBSCRIPTIONS, None)
+                .subscribe(&row, daybook_store::outbox::SuppliedSettings::default(), MOST_SUBSCRIPTIONS, None)
                 .await
                 .expect("it is kept")
                 .expect("there is room"),

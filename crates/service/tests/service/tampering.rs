@@ -152,7 +152,8 @@ async fn a_flipped_bit_of_a_state_is_never_served(home: Home) {
     let tampered = Tampered::lived(home).await;
     let trial = &tampered.trial;
     let before = trial.read("a1").await;
-    let want = daybook_store::Want { key: trial.key("a1"), inputs: daybook_store::Inputs::None, names: Vec::new() };
+    let want =
+        daybook_store::AccountToLoad { key: trial.key("a1"), inputs: daybook_store::Inputs::None, names: Vec::new() };
     let loaded = trial.store.load(&[want]).await.expect("it can be loaded").remove(0).expect("it is there");
     let state = loaded.row.now.state;
     for number in 0..FLIPPED_BITS {

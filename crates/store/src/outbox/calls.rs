@@ -1,9 +1,9 @@
 //! What a database does for outgoing messages.
 
 use super::{
-    Again, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, Failure, Found, Given, Head, Leased,
-    MessageFilter, Outgoing, Overdue, Pause, Probed, Range, Reader, Recorded, Replayed, Standing, Subscription,
-    SubscriptionId, UrlFigures,
+    AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, DeliveryRecords, Failure, Head, Leased,
+    MessageFilter, MessageSearchResult, Outgoing, Overdue, Pause, Probed, Range, Recorded, Replayed, ResendResult,
+    Subscription, SubscriptionFilter, SubscriptionId, SuppliedSettings, UrlMetrics,
 };
 use crate::records::{MessageRow, OrgId};
 use crate::{Audited, Result};
@@ -22,7 +22,7 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
     async fn subscribe(
         &self,
         subscription: &Subscription,
-        given: Given,
+        given: SuppliedSettings,
         most: usize,
         audit: Audited<'_>,
     ) -> Result<Option<Subscription>>;
@@ -88,11 +88,17 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
 
     /// The status of the messages at some positions, in the order of the positions: one entry for each subscription, by
     /// time of creation.
-    async fn standings(&self, org: OrgId, positions: &[i64]) -> Result<Vec<Vec<Standing>>>;
+    async fn delivery_records(&self, org: OrgId, positions: &[i64]) -> Result<Vec<Vec<DeliveryRecords>>>;
 
     /// Matching messages of the log, latest first: those before a position, at most `limit`. One call reads a limited
     /// number of positions, so it may find none and return the place where the next call continues.
-    async fn search_log(&self, org: OrgId, filter: &MessageFilter, before: i64, limit: usize) -> Result<Found>;
+    async fn search_log(
+        &self,
+        org: OrgId,
+        filter: &MessageFilter,
+        before: i64,
+        limit: usize,
+    ) -> Result<MessageSearchResult>;
 
     /// Matching messages that wait, or are cancelled, or both, latest first: those before a place, at most `limit`.
     async fn search_waiting(
@@ -102,11 +108,18 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
         cancelled: Option<bool>,
         before: i64,
         limit: usize,
-    ) -> Result<Found>;
+    ) -> Result<MessageSearchResult>;
 
     /// Sends the message at a position again to one subscription, from `now`, as if for the first time, whether it was
     /// delivered, is dead or is to be retried. The version of the subscription goes up.
-    async fn send_again(&self, org: OrgId, uuid: &str, position: i64, now: Time, audit: Audited<'_>) -> Result<Again>;
+    async fn send_again(
+        &self,
+        org: OrgId,
+        uuid: &str,
+        position: i64,
+        now: Time,
+        audit: Audited<'_>,
+    ) -> Result<ResendResult>;
 
     /// Sends matching dead letters of active subscriptions again, from `now`, as if for the first time; with `dry_run`
     /// only counts them. The versions of those subscriptions go up, so that their sender notices.
@@ -126,7 +139,7 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
     ) -> Result<Option<Replayed>>;
 
     /// The state of every subscription of the database, for metrics.
-    async fn url_figures(&self) -> Result<Vec<UrlFigures>>;
+    async fn url_metrics(&self) -> Result<Vec<UrlMetrics>>;
 
     // --- Sending -------------------------------------------------------------------------------------------------
 
@@ -157,7 +170,13 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
 
     /// The messages that a reader gets between two positions of the log (after the first, up to the second), in order,
     /// at most `limit`.
-    async fn feed(&self, reader: Reader<'_>, after: i64, through: i64, limit: usize) -> Result<Vec<Outgoing>>;
+    async fn feed(
+        &self,
+        reader: SubscriptionFilter<'_>,
+        after: i64,
+        through: i64,
+        limit: usize,
+    ) -> Result<Vec<Outgoing>>;
 
     /// Failures of a subscription to be retried by `now`, longest overdue first, with their messages: at most `limit`.
     async fn due_failures(

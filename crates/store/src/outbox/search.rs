@@ -32,7 +32,7 @@ pub struct MessageFilter {
 
 /// The result of a search, latest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct MessageSearchResult {
     /// The messages without their data and signature, each with its place in the order.
     pub messages: Vec<(i64, MessageRow)>,
     /// The search continues before this place; `None` at the end.
@@ -42,7 +42,7 @@ pub struct Found {
 /// The state of a URL, for metrics. Cheap to query: if messages must be counted one by one, the count stops at
 /// [`MOST_COUNTED`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UrlFigures {
+pub struct UrlMetrics {
     /// The organization.
     pub org: OrgId,
     /// The subscription's public id.

@@ -2,11 +2,11 @@
 
 use super::audit;
 use super::cells::{self, each, maybe};
-use super::flight::{Frame, Param, Step, Transaction};
+use super::flight::{Frame, Param, Query, Transaction};
 use super::retry::{Tries, Try};
 use super::server::Server;
 use crate::error::StoreError;
-use crate::records::{Answer, KeyRow, OrgId, Organization};
+use crate::records::{KeptResponse, KeyRow, OrgId, Organization};
 use crate::{Audited, Result};
 use crate::{LATEST_MOMENT, moment_bytes};
 use daybook_engine::time::Time;
@@ -100,7 +100,7 @@ async fn create_organization_once(
         Box::new(until),
         Box::new(event_mark),
     ];
-    let rows = transaction.fly(Frame { begin: Some("BEGIN"), commit: false }, &[Step::new(sql, params)]).await?;
+    let rows = transaction.fly(Frame { begin: Some("BEGIN"), commit: false }, &[Query::new(sql, params)]).await?;
     let made = each(rows.first().map_or(&[], Vec::as_slice), |cells| cells.next())?.pop();
     let org: OrgId = made.ok_or_else(|| StoreError::Broken("a new organization got no number".to_owned()))?;
     transaction.fly(Frame { begin: None, commit: true }, &audit::steps(audit)).await?;
@@ -182,8 +182,8 @@ pub(super) async fn touch_keys(server: &Server, used: &[(String, Time)]) -> Resu
     server.execute(sql, &[&client_ids, &times]).await.map(drop)
 }
 
-pub(super) async fn answer(server: &Server, org: OrgId, key: &str, now: Time) -> Result<Option<Answer>> {
+pub(super) async fn answer(server: &Server, org: OrgId, key: &str, now: Time) -> Result<Option<KeptResponse>> {
     let sql = "SELECT content_hash, body FROM answers WHERE org = $1 AND key = $2 AND expires_at > $3";
     let row: Option<Row> = server.query_opt(sql, &[&org, &key, &now.micros()]).await?;
-    maybe(row, |cells| Ok(Answer { content_hash: cells.next()?, body: cells.bytes()? }))
+    maybe(row, |cells| Ok(KeptResponse { content_hash: cells.next()?, body: cells.bytes()? }))
 }

@@ -6,7 +6,7 @@
 use super::Postgres;
 use super::arrays::{column, limit as to_count, micros};
 use super::cells::{Cells, each};
-use super::flight::{Frame, Param, Step, Transaction};
+use super::flight::{Frame, Param, Query, Transaction};
 use super::retry::{Tries, Try};
 use super::server::{Server, refused};
 use crate::audit::{Along, Audit, AuditFilter, AuditHead, AuditPage, AuditRecord, AuditRow, NewAuditRecord, Origin};
@@ -42,13 +42,13 @@ const APPEND: &str = "
 
 /// Appends records to their chains. These are the last steps of a transaction, organizations in order, so that two
 /// nodes never deadlock.
-pub(super) fn steps<'a>(records: impl IntoIterator<Item = &'a NewAuditRecord>) -> Vec<Step<'a>> {
+pub(super) fn steps<'a>(records: impl IntoIterator<Item = &'a NewAuditRecord>) -> Vec<Query<'a>> {
     let mut by_org: BTreeMap<OrgId, Vec<&NewAuditRecord>> = BTreeMap::new();
     for record in records {
         by_org.entry(record.record.org).or_default().push(record);
     }
     let of_org = |(org, new): (OrgId, Vec<&'a NewAuditRecord>)| {
-        let append = Step::new(
+        let append = Query::new(
             APPEND,
             vec![
                 Box::new(org),
@@ -64,7 +64,7 @@ pub(super) fn steps<'a>(records: impl IntoIterator<Item = &'a NewAuditRecord>) -
                 column(&new, |new| &*new.digest),
             ],
         );
-        [Step::new(LOCK_HEAD, vec![Box::new(org)]), append]
+        [Query::new(LOCK_HEAD, vec![Box::new(org)]), append]
     };
     by_org.into_iter().flat_map(of_org).collect()
 }
@@ -72,7 +72,7 @@ pub(super) fn steps<'a>(records: impl IntoIterator<Item = &'a NewAuditRecord>) -
 /// Runs a statement that returns a row for each row it changes. If it changes any, records that in the same
 /// transaction. Returns how many.
 pub(super) async fn execute(server: &Server, sql: &str, params: Vec<Param<'_>>, audit: Audited<'_>) -> Result<u64> {
-    let statement = [Step::new(sql, params)];
+    let statement = [Query::new(sql, params)];
     let mut tries = Tries::none();
     loop {
         let mut transaction = Transaction::on(server.client().await?);
@@ -83,7 +83,7 @@ pub(super) async fn execute(server: &Server, sql: &str, params: Vec<Param<'_>>, 
     }
 }
 
-async fn execute_once(transaction: &mut Transaction, statement: &[Step<'_>], audit: Audited<'_>) -> Try<u64> {
+async fn execute_once(transaction: &mut Transaction, statement: &[Query<'_>], audit: Audited<'_>) -> Try<u64> {
     let rows = transaction.fly(Frame { begin: Some("BEGIN"), commit: false }, statement).await?;
     let changed = rows.iter().map(Vec::len).sum::<usize>() as u64;
     let record = audit.filter(|_| changed > 0);

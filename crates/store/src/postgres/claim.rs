@@ -9,9 +9,9 @@
 //! waiting writer, and under load a change of the mode would wait for ever.
 
 use super::arrays::{column, micros};
-use super::flight::{Frame, Step, Transaction};
+use super::flight::{Frame, Query, Transaction};
 use super::write::account_key;
-use crate::batch::{AccountClaim, CustomerWrite, NewAnswer, ProductWrite, Unit};
+use crate::batch::{AccountClaim, CustomerWrite, NewKeptResponse, ProductWrite, Unit};
 use crate::records::{AccountKey, AccountRow, CustomerRow, Mode, OrgId, ProductKey, ProductRow};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use tokio_postgres::{Error, Row};
@@ -115,12 +115,12 @@ pub(super) struct Claims<'a> {
 
 /// Rows that claim something, each with its unit, by key: the first unit that wants a key gets it, later ones are
 /// stale.
-struct Wanted<'a, R> {
+struct RowsToClaim<'a, R> {
     rows: BTreeMap<Id<'a>, (usize, R)>,
 }
 
-impl<'a, R: Copy> Wanted<'a, R> {
-    fn of(claims: &mut Claims<'a>, rows: impl Fn(&'a Unit) -> Vec<(Id<'a>, R)>) -> Wanted<'a, R> {
+impl<'a, R: Copy> RowsToClaim<'a, R> {
+    fn of(claims: &mut Claims<'a>, rows: impl Fn(&'a Unit) -> Vec<(Id<'a>, R)>) -> RowsToClaim<'a, R> {
         let mut wanted = BTreeMap::new();
         for (index, unit) in claims.units.iter().enumerate() {
             for (id, row) in rows(unit) {
@@ -132,7 +132,7 @@ impl<'a, R: Copy> Wanted<'a, R> {
                 }
             }
         }
-        Wanted { rows: wanted }
+        RowsToClaim { rows: wanted }
     }
 
     fn rows(&self) -> Vec<(Id<'a>, R)> {
@@ -173,14 +173,14 @@ impl<'a> Claims<'a> {
     pub async fn lock(
         &mut self,
         transaction: &mut Transaction,
-        more: Vec<Step<'_>>,
+        more: Vec<Query<'_>>,
     ) -> Result<(i64, Vec<Vec<Row>>), Error> {
         let modes: BTreeSet<Id<'a>> = self.units.iter().flat_map(|unit| &unit.modes).map(|(key, _)| id(key)).collect();
         let accounts = self.accounts_there();
         let mut steps = self.mode_steps(&modes);
         let mode_answers = steps.len();
         if !accounts.is_empty() {
-            steps.push(Step::new(
+            steps.push(Query::new(
                 LOCK_ACCOUNTS,
                 vec![
                     column(&(0..accounts.len() as i64).collect::<Vec<_>>(), |place| *place),
@@ -193,7 +193,7 @@ impl<'a> Claims<'a> {
         let mine = steps.len();
         steps.extend(more);
         // First, so that a transaction that waits for a migration holds no lock that the migration needs.
-        steps.insert(0, Step::new(TABLES_VERSION, Vec::new()));
+        steps.insert(0, Query::new(TABLES_VERSION, Vec::new()));
         let mut answers = transaction.fly(Frame { begin: Some("BEGIN"), commit: false }, &steps).await?;
         let version = answers.remove(0).first().map_or(Ok(0), |row| row.try_get(0))?;
         let rest = answers.split_off(mine);
@@ -218,7 +218,7 @@ impl<'a> Claims<'a> {
     }
 
     /// Locks modes: those that units were computed under, and those that they change.
-    fn mode_steps(&self, modes: &BTreeSet<Id<'a>>) -> Vec<Step<'a>> {
+    fn mode_steps(&self, modes: &BTreeSet<Id<'a>>) -> Vec<Query<'a>> {
         let changed = self.units.iter().flat_map(|unit| &unit.products).filter_map(|write| match write {
             ProductWrite::Mode(key, _) => Some((id(key), true)),
             ProductWrite::Insert(_) => None,
@@ -226,7 +226,7 @@ impl<'a> Claims<'a> {
         let locked: Vec<(Id<'a>, bool)> = modes.iter().map(|id| (*id, false)).chain(changed).collect();
         let mut steps = Vec::new();
         if !locked.is_empty() {
-            steps.push(Step::new(
+            steps.push(Query::new(
                 LOCK_MODES,
                 vec![
                     column(&locked, |&((org, _), _)| org),
@@ -236,7 +236,7 @@ impl<'a> Claims<'a> {
             ));
             // Read after the locks are held, so the modes can no longer change.
             let modes: Vec<Id<'a>> = modes.iter().copied().collect();
-            steps.push(Step::new(READ_MODES, vec![column(&modes, |id| id.0), column(&modes, |id| id.1)]));
+            steps.push(Query::new(READ_MODES, vec![column(&modes, |id| id.0), column(&modes, |id| id.1)]));
         }
         steps
     }
@@ -272,17 +272,18 @@ impl<'a> Claims<'a> {
 
     /// Takes idempotency keys, and then the rows that are new or replaced.
     pub async fn take(&mut self, transaction: &mut Transaction) -> Result<(), Error> {
-        let answers = Wanted::of(self, |unit| unit.answers.iter().map(|new| ((new.org, &*new.key), new)).collect());
+        let answers =
+            RowsToClaim::of(self, |unit| unit.answers.iter().map(|new| ((new.org, &*new.key), new)).collect());
         if !answers.rows.is_empty() {
             let step = take_keys(&answers.rows());
             let got = transaction.fly(Frame::default(), &[step]).await?;
             self.keys = answers.note(self, got.first().map_or(&[], Vec::as_slice), false)?;
         }
-        let accounts = Wanted::of(self, new_accounts);
-        let new_customers = Wanted::of(self, |unit| customers(unit, true));
-        let changed_customers = Wanted::of(self, |unit| customers(unit, false));
-        let products = Wanted::of(self, new_products);
-        let modes = Wanted::of(self, changed_modes);
+        let accounts = RowsToClaim::of(self, new_accounts);
+        let new_customers = RowsToClaim::of(self, |unit| customers(unit, true));
+        let changed_customers = RowsToClaim::of(self, |unit| customers(unit, false));
+        let products = RowsToClaim::of(self, new_products);
+        let modes = RowsToClaim::of(self, changed_modes);
         let steps = [
             insert_accounts(&accounts.rows()),
             write_customers(INSERT_CUSTOMERS, &new_customers.rows()),
@@ -291,7 +292,7 @@ impl<'a> Claims<'a> {
             change_modes(&modes.rows()),
         ];
         let is_asked: Vec<bool> = steps.iter().map(Option::is_some).collect();
-        let steps: Vec<Step<'_>> = steps.into_iter().flatten().collect();
+        let steps: Vec<Query<'_>> = steps.into_iter().flatten().collect();
         if steps.is_empty() {
             return Ok(());
         }
@@ -342,8 +343,8 @@ fn changed_modes(unit: &Unit) -> Vec<(Id<'_>, &Mode)> {
     changed.collect()
 }
 
-fn take_keys<'a>(rows: &[(Id<'a>, &'a NewAnswer)]) -> Step<'a> {
-    Step::new(
+fn take_keys<'a>(rows: &[(Id<'a>, &'a NewKeptResponse)]) -> Query<'a> {
+    Query::new(
         TAKE_KEYS,
         vec![
             column(rows, |&((org, _), _)| org),
@@ -356,8 +357,8 @@ fn take_keys<'a>(rows: &[(Id<'a>, &'a NewAnswer)]) -> Step<'a> {
     )
 }
 
-fn insert_accounts<'a>(rows: &[(Id<'a>, &'a AccountRow)]) -> Option<Step<'a>> {
-    let step = Step::new(
+fn insert_accounts<'a>(rows: &[(Id<'a>, &'a AccountRow)]) -> Option<Query<'a>> {
+    let step = Query::new(
         INSERT_ACCOUNTS,
         vec![
             column(rows, |&((org, _), _)| org),
@@ -389,8 +390,8 @@ fn insert_accounts<'a>(rows: &[(Id<'a>, &'a AccountRow)]) -> Option<Step<'a>> {
     (!rows.is_empty()).then_some(step)
 }
 
-fn write_customers<'a>(sql: &'static str, rows: &[(Id<'a>, &'a CustomerRow)]) -> Option<Step<'a>> {
-    let step = Step::new(
+fn write_customers<'a>(sql: &'static str, rows: &[(Id<'a>, &'a CustomerRow)]) -> Option<Query<'a>> {
+    let step = Query::new(
         sql,
         vec![
             column(rows, |&((org, _), _)| org),
@@ -406,8 +407,8 @@ fn write_customers<'a>(sql: &'static str, rows: &[(Id<'a>, &'a CustomerRow)]) ->
     (!rows.is_empty()).then_some(step)
 }
 
-fn insert_products<'a>(rows: &[(Id<'a>, &'a ProductRow)]) -> Option<Step<'a>> {
-    let step = Step::new(
+fn insert_products<'a>(rows: &[(Id<'a>, &'a ProductRow)]) -> Option<Query<'a>> {
+    let step = Query::new(
         INSERT_PRODUCTS,
         vec![
             column(rows, |&((org, _), _)| org),
@@ -428,8 +429,8 @@ fn insert_products<'a>(rows: &[(Id<'a>, &'a ProductRow)]) -> Option<Step<'a>> {
     (!rows.is_empty()).then_some(step)
 }
 
-fn change_modes<'a>(rows: &[(Id<'a>, &'a Mode)]) -> Option<Step<'a>> {
-    let step = Step::new(
+fn change_modes<'a>(rows: &[(Id<'a>, &'a Mode)]) -> Option<Query<'a>> {
+    let step = Query::new(
         CHANGE_MODES,
         vec![
             column(rows, |&((org, _), _)| org),

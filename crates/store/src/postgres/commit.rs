@@ -12,7 +12,7 @@
 
 use super::audit;
 use super::claim::Claims;
-use super::flight::{Frame, Step, Transaction};
+use super::flight::{Frame, Query, Transaction};
 use super::migrate;
 use super::publish::{Published, ask_waiting, message_steps, read_waiting};
 use super::search_index;
@@ -110,7 +110,7 @@ async fn write_once(transaction: &mut Transaction, units: &[&Unit]) -> std::resu
     let live = claims.live_units();
     if !live.is_empty() {
         let lost: Vec<_> = claims.keys.iter().filter(|(unit, _)| !claims.live[*unit]).map(|(_, key)| *key).collect();
-        let mut steps: Vec<Step<'_>> = give_keys_back(&lost).into_iter().collect();
+        let mut steps: Vec<Query<'_>> = give_keys_back(&lost).into_iter().collect();
         steps.extend(account_steps(&live));
         steps.extend(search_index::steps(&live));
         steps.extend(message_steps(&live, &Published::of(&waiting)));

@@ -9,7 +9,7 @@ use super::arrays::limit as most;
 use super::cells::{each, maybe, product_key};
 use super::server::Server;
 use crate::records::{AccountKey, ProductKey};
-use crate::{Due, Result};
+use crate::{DueAccount, Result};
 use daybook_engine::time::Time;
 
 /// Products with due accounts that no node has leased, longest waiting first.
@@ -48,7 +48,7 @@ const TAKE: &str = "
     WHERE a.org = t.org AND a.account = t.account
     RETURNING a.org, a.account, a.product, CASE WHEN a.held_events > 0 THEN a.next_seq - 1 ELSE 0 END";
 
-pub(super) async fn take_due(server: &Server, now: Time, limit: usize, lease_until: Time) -> Result<Vec<Due>> {
+pub(super) async fn take_due(server: &Server, now: Time, limit: usize, lease_until: Time) -> Result<Vec<DueAccount>> {
     let products = each(&server.query(PRODUCTS, &[&now.micros(), &most(limit)]).await?, product_key)?;
     if products.is_empty() {
         return Ok(Vec::new());
@@ -65,7 +65,7 @@ pub(super) async fn take_due(server: &Server, now: Time, limit: usize, lease_unt
     let rows = server.query(TAKE, &[&now.micros(), &lease_until.micros(), &orgs, &ids, &shares]).await?;
     each(&rows, |cells| {
         let key = AccountKey { org: cells.next()?, account: cells.text()? };
-        Ok(Due { key, product: cells.text()?, held: cells.next()? })
+        Ok(DueAccount { key, product: cells.text()?, held: cells.next()? })
     })
 }
 

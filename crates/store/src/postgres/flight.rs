@@ -5,7 +5,7 @@
 //! of which ends with COMMIT. If a step fails, the server rejects those after it and turns the COMMIT into a ROLLBACK:
 //! statements that are sent together with their COMMIT take effect all together or not at all.
 
-use super::lent::Lent;
+use super::borrowed_connection::BorrowedConnection;
 use super::server::refused;
 use crate::Result;
 use deadpool_postgres::Client;
@@ -19,14 +19,14 @@ use tokio_postgres::{Error, Row, Statement};
 pub(super) type Param<'a> = Box<dyn ToSql + Sync + Send + 'a>;
 
 /// One statement with its parameters.
-pub(super) struct Step<'a> {
+pub(super) struct Query<'a> {
     sql: &'a str,
     params: Vec<Param<'a>>,
 }
 
-impl<'a> Step<'a> {
-    pub fn new(sql: &'a str, params: Vec<Param<'a>>) -> Step<'a> {
-        Step { sql, params }
+impl<'a> Query<'a> {
+    pub fn new(sql: &'a str, params: Vec<Param<'a>>) -> Query<'a> {
+        Query { sql, params }
     }
 }
 
@@ -40,25 +40,25 @@ pub(super) struct Frame {
 }
 
 /// A statement in progress, and its result.
-type Asked<'a, T, E> = Pin<Box<dyn Future<Output = std::result::Result<T, E>> + Send + 'a>>;
+type PendingStatement<'a, T, E> = Pin<Box<dyn Future<Output = std::result::Result<T, E>> + Send + 'a>>;
 
-type Answer<'a> = Asked<'a, Vec<Row>, Error>;
+type PendingRows<'a> = PendingStatement<'a, Vec<Row>, Error>;
 
 /// A connection with a transaction of its own, from its first flight to its last.
 pub(super) struct Transaction {
-    client: Lent,
+    client: BorrowedConnection,
     /// Whether something is not answered, or not ended.
     open: bool,
 }
 
 impl Transaction {
-    pub fn on(client: Lent) -> Transaction {
+    pub fn on(client: BorrowedConnection) -> Transaction {
         Transaction { client, open: false }
     }
 
     /// Sends the steps and returns their rows, step by step. With a `commit` frame, the changes are durable if this
     /// returns rows, and undone if the server returned an error.
-    pub async fn fly(&mut self, frame: Frame, steps: &[Step<'_>]) -> std::result::Result<Vec<Vec<Row>>, Error> {
+    pub async fn fly(&mut self, frame: Frame, steps: &[Query<'_>]) -> std::result::Result<Vec<Vec<Row>>, Error> {
         let client: &Client = &self.client;
         self.open = true;
         // Prepared beforehand, so that sending a step never waits and the steps stay in order.
@@ -66,7 +66,7 @@ impl Transaction {
         for step in steps {
             statements.push(client.prepare_cached(step.sql).await?);
         }
-        let mut answers: Vec<Answer<'_>> = Vec::with_capacity(steps.len() + 2);
+        let mut answers: Vec<PendingRows<'_>> = Vec::with_capacity(steps.len() + 2);
         if let Some(begin) = frame.begin {
             answers.push(plain(client, begin));
         }
@@ -110,7 +110,7 @@ impl Drop for Transaction {
     }
 }
 
-fn plain<'a>(client: &'a Client, sql: &'static str) -> Answer<'a> {
+fn plain<'a>(client: &'a Client, sql: &'static str) -> PendingRows<'a> {
     Box::pin(async move { client.batch_execute(sql).await.map(|()| Vec::new()) })
 }
 
@@ -118,7 +118,7 @@ fn plain<'a>(client: &'a Client, sql: &'static str) -> Answer<'a> {
 /// the first step that failed. If a step fails before the next one was sent, the rest are not sent; the responses to
 /// the steps before it are still awaited, because the server may be rejecting this step due to the failure of an
 /// earlier one whose response has not been read yet.
-async fn in_order<T, E>(mut futures: Vec<Asked<'_, T, E>>) -> std::result::Result<Vec<T>, E> {
+async fn in_order<T, E>(mut futures: Vec<PendingStatement<'_, T, E>>) -> std::result::Result<Vec<T>, E> {
     let mut results: Vec<Option<std::result::Result<T, E>>> = futures.iter().map(|_| None).collect();
     let mut all_sent = false;
     poll_fn(move |context| {
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    type Boxed<'a> = Asked<'a, u8, &'static str>;
+    type Boxed<'a> = PendingStatement<'a, u8, &'static str>;
 
     #[tokio::test]
     async fn what_cannot_be_sent_keeps_the_rest_from_being_sent() {

@@ -2,10 +2,10 @@
 
 use super::arrays::column;
 use super::cells::{self, Cells};
-use super::flight::{Frame, Step, Transaction};
+use super::flight::{Frame, Query, Transaction};
 use super::server::{Server, refused};
 use crate::records::InputRow;
-use crate::{Inputs, Loaded, Result, Want};
+use crate::{AccountToLoad, Inputs, LoadedAccount, Result};
 use std::collections::BTreeMap;
 use tokio_postgres::Row;
 
@@ -54,7 +54,7 @@ const NAMED: &str = "
                i.extra, i.content_hash
         FROM inputs i WHERE i.org = w.org AND i.account = w.account AND i.name = w.name OFFSET 0) i";
 
-pub(super) async fn load(server: &Server, wanted: &[Want]) -> Result<Vec<Option<Loaded>>> {
+pub(super) async fn load(server: &Server, wanted: &[AccountToLoad]) -> Result<Vec<Option<LoadedAccount>>> {
     if wanted.is_empty() {
         return Ok(Vec::new());
     }
@@ -70,12 +70,13 @@ pub(super) async fn load(server: &Server, wanted: &[Want]) -> Result<Vec<Option<
 }
 
 /// First the accounts, then inputs if any are wanted.
-fn questions(wanted: &[Want]) -> Vec<Step<'_>> {
-    let all: Vec<(i64, &Want)> = (0..).zip(wanted).collect();
-    let with_inputs: Vec<(i64, &Want)> = all.iter().filter(|(_, want)| want.inputs != Inputs::None).copied().collect();
-    let named: Vec<(i64, &Want, &str)> =
+fn questions(wanted: &[AccountToLoad]) -> Vec<Query<'_>> {
+    let all: Vec<(i64, &AccountToLoad)> = (0..).zip(wanted).collect();
+    let with_inputs: Vec<(i64, &AccountToLoad)> =
+        all.iter().filter(|(_, want)| want.inputs != Inputs::None).copied().collect();
+    let named: Vec<(i64, &AccountToLoad, &str)> =
         all.iter().flat_map(|&(place, want)| want.names.iter().map(move |name| (place, want, &**name))).collect();
-    let mut steps = vec![Step::new(
+    let mut steps = vec![Query::new(
         ACCOUNTS,
         vec![
             column(&all, |&(place, _)| place),
@@ -84,7 +85,7 @@ fn questions(wanted: &[Want]) -> Vec<Step<'_>> {
         ],
     )];
     if !with_inputs.is_empty() {
-        steps.push(Step::new(
+        steps.push(Query::new(
             INPUTS,
             vec![
                 column(&with_inputs, |&(place, _)| place),
@@ -95,7 +96,7 @@ fn questions(wanted: &[Want]) -> Vec<Step<'_>> {
         ));
     }
     if !named.is_empty() {
-        steps.push(Step::new(
+        steps.push(Query::new(
             NAMED,
             vec![
                 column(&named, |&(place, _, _)| place),
@@ -109,7 +110,7 @@ fn questions(wanted: &[Want]) -> Vec<Step<'_>> {
 }
 
 /// Assigns rows to the requests they answer; an input that two queries found is returned once.
-fn gather(count: usize, answers: &[Vec<Row>]) -> Result<Vec<Option<Loaded>>> {
+fn gather(count: usize, answers: &[Vec<Row>]) -> Result<Vec<Option<LoadedAccount>>> {
     let mut inputs: Vec<BTreeMap<i64, InputRow>> = vec![BTreeMap::new(); count];
     for row in answers.iter().skip(1).flatten() {
         let mut cells = Cells::of(row);
@@ -119,13 +120,13 @@ fn gather(count: usize, answers: &[Vec<Row>]) -> Result<Vec<Option<Loaded>>> {
             found.insert(input.seq, input);
         }
     }
-    let mut loaded: Vec<Option<Loaded>> = (0..count).map(|_| None).collect();
+    let mut loaded: Vec<Option<LoadedAccount>> = (0..count).map(|_| None).collect();
     for row in answers.first().into_iter().flatten() {
         let mut cells = Cells::of(row);
         let place = cells.next::<i64>()? as usize;
         let row = cells::account(&mut cells)?;
         if let (Some(slot), Some(found)) = (loaded.get_mut(place), inputs.get_mut(place)) {
-            *slot = Some(Loaded { row, inputs: std::mem::take(found).into_values().collect() });
+            *slot = Some(LoadedAccount { row, inputs: std::mem::take(found).into_values().collect() });
         }
     }
     Ok(loaded)

@@ -19,22 +19,22 @@
 mod access;
 mod arrays;
 mod audit;
+mod borrowed_connection;
 mod cells;
 mod claim;
 mod commit;
 mod due;
-mod figures;
 mod flight;
 mod growth;
 mod guards;
 mod health;
 mod heartbeat;
-mod lent;
 mod load;
 mod migrate;
 mod monitoring;
 mod outbox;
 mod people;
+mod portfolio_queries;
 mod publish;
 mod reading;
 mod refolds;
@@ -49,11 +49,11 @@ mod write;
 use crate::batch::{Batch, Claimed};
 use crate::error::StoreError;
 use crate::records::{
-    AccountKey, AccountRow, Answer, CustomerRow, HeldCounts, InputRow, ItemRow, KeyRow, MessageRow, OrgId,
-    Organization, Page, ProductKey, ProductRow,
+    AccountKey, AccountRow, CustomerRow, HeldCounts, InputRow, ItemRow, KeptResponse, KeyRow, MessageRow, OrgId,
+    Organization, PageRequest, ProductKey, ProductRow,
 };
 use crate::sharing::Sharing;
-use crate::{Audited, Due, LATEST_MOMENT, Loaded, Result, Store, Tables, Want, moment_of};
+use crate::{AccountToLoad, Audited, DueAccount, LATEST_MOMENT, LoadedAccount, Result, Store, Tables, moment_of};
 use async_trait::async_trait;
 use daybook_engine::time::Time;
 use growth::Growth;
@@ -211,7 +211,7 @@ impl Store for Postgres {
         reading::product(&self.server, key).await
     }
 
-    async fn products(&self, org: OrgId, page: &Page) -> Result<Vec<ProductRow>> {
+    async fn products(&self, org: OrgId, page: &PageRequest) -> Result<Vec<ProductRow>> {
         reading::products(&self.server, org, page).await
     }
 
@@ -231,7 +231,7 @@ impl Store for Postgres {
         reading::customer(&self.server, org, customer_id).await
     }
 
-    async fn customers(&self, org: OrgId, page: &Page) -> Result<Vec<CustomerRow>> {
+    async fn customers(&self, org: OrgId, page: &PageRequest) -> Result<Vec<CustomerRow>> {
         reading::customers(&self.server, org, page).await
     }
 
@@ -243,7 +243,7 @@ impl Store for Postgres {
         reading::customer_accounts(&self.server, org, customer_id, limit).await
     }
 
-    async fn load(&self, wanted: &[Want]) -> Result<Vec<Option<Loaded>>> {
+    async fn load(&self, wanted: &[AccountToLoad]) -> Result<Vec<Option<LoadedAccount>>> {
         load::load(&self.server, wanted).await
     }
 
@@ -255,7 +255,7 @@ impl Store for Postgres {
         reading::has_input_beginning(&self.server, key, beginnings).await
     }
 
-    async fn accounts(&self, org: OrgId, page: &Page) -> Result<Vec<AccountRow>> {
+    async fn accounts(&self, org: OrgId, page: &PageRequest) -> Result<Vec<AccountRow>> {
         reading::accounts(&self.server, org, page).await
     }
 
@@ -279,11 +279,11 @@ impl Store for Postgres {
         reading::messages(&self.server, org, after, limit).await
     }
 
-    async fn answer(&self, org: OrgId, key: &str, now: Time) -> Result<Option<Answer>> {
+    async fn answer(&self, org: OrgId, key: &str, now: Time) -> Result<Option<KeptResponse>> {
         access::answer(&self.server, org, key, now).await
     }
 
-    async fn take_due(&self, now: Time, limit: usize, lease_until: Time) -> Result<Vec<Due>> {
+    async fn take_due(&self, now: Time, limit: usize, lease_until: Time) -> Result<Vec<DueAccount>> {
         due::take_due(&self.server, now, limit, lease_until).await
     }
 

@@ -3,7 +3,7 @@
 use super::cells::maybe;
 use super::{Postgres, migrate};
 use crate::Result;
-use crate::monitoring::{Connections, MOST_FAILED_COUNTED, Monitoring, Releases, Room, Standing};
+use crate::monitoring::{Connections, MOST_FAILED_COUNTED, Monitoring, OverdueWork, Releases, StorageSpace};
 use async_trait::async_trait;
 use daybook_engine::time::Time;
 
@@ -43,16 +43,16 @@ impl Monitoring for Postgres {
         Some(self.server.connections())
     }
 
-    async fn standing(&self, now: Time) -> Result<Standing> {
+    async fn overdue_work(&self, now: Time) -> Result<OverdueWork> {
         let row = self.server.query_opt(STANDING, &[&now.micros(), &MOST_FAILED_COUNTED]).await?;
-        let standing = maybe(row, |cells| {
-            Ok(Standing {
+        let overdue_work = maybe(row, |cells| {
+            Ok(OverdueWork {
                 oldest_due: cells.time_or_none()?,
                 oldest_unpublished: cells.time_or_none()?,
                 failed_accounts: cells.next::<i64>()?.unsigned_abs(),
             })
         })?;
-        Ok(standing.unwrap_or_default())
+        Ok(overdue_work.unwrap_or_default())
     }
 
     async fn releases(&self) -> Result<Releases> {
@@ -69,9 +69,9 @@ impl Monitoring for Postgres {
         Ok(releases.unwrap_or_default())
     }
 
-    async fn room(&self) -> Result<Option<Room>> {
+    async fn storage_space(&self) -> Result<Option<StorageSpace>> {
         let sql = "SELECT pg_database_size(current_database())";
         let bytes = maybe(self.server.query_opt(sql, &[]).await?, |cells| cells.next::<i64>())?;
-        Ok(bytes.map(|bytes| Room { database_bytes: bytes.unsigned_abs(), files: None }))
+        Ok(bytes.map(|bytes| StorageSpace { database_bytes: bytes.unsigned_abs(), files: None }))
     }
 }

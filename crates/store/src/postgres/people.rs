@@ -8,7 +8,7 @@ use super::Postgres;
 use super::arrays::micros;
 use super::audit;
 use super::cells::{Cells, each, maybe};
-use super::flight::{Frame, Param, Step, Transaction};
+use super::flight::{Frame, Param, Query, Transaction};
 use super::retry::{Tries, Try};
 use super::server::Server;
 use crate::people::{Accepted, Changed, FailedSignIns, InvitationRow, People, PersonChange, PersonRow, SessionRow};
@@ -140,11 +140,11 @@ async fn accept_once(
     new: &PersonRow,
     audit: Audited<'_>,
 ) -> Try<Accepted> {
-    let take = Step::new(TAKE_INVITATION, vec![Box::new(token_hash), Box::new(now.micros())]);
+    let take = Query::new(TAKE_INVITATION, vec![Box::new(token_hash), Box::new(now.micros())]);
     if !any(&transaction.fly(BEGIN, &[take]).await?) {
         return Ok(Accepted::NoInvitation);
     }
-    if !any(&transaction.fly(Frame::default(), &[Step::new(INSERT, inserted(new))]).await?) {
+    if !any(&transaction.fly(Frame::default(), &[Query::new(INSERT, inserted(new))]).await?) {
         return Ok(Accepted::EmailTaken);
     }
     transaction.fly(COMMIT, &audit::steps(audit)).await?;
@@ -159,7 +159,7 @@ async fn change_once(
     must_remain: &str,
     audit: Audited<'_>,
 ) -> Try<Changed> {
-    let locked = transaction.fly(BEGIN, &[Step::new(LOCK_PEOPLE, vec![Box::new(org)])]).await?;
+    let locked = transaction.fly(BEGIN, &[Query::new(LOCK_PEOPLE, vec![Box::new(org)])]).await?;
     let (mut found, mut has_it, mut others) = (false, false, false);
     for row in locked.iter().flatten() {
         let disabled: Option<i64> = row.try_get(2)?;
@@ -182,11 +182,14 @@ async fn change_once(
         return Ok(Changed::LastOne);
     }
     let mut steps = match change {
-        PersonChange::Role(role) => vec![Step::new(SET_ROLE, vec![Box::new(id), Box::new(&**role)])],
+        PersonChange::Role(role) => vec![Query::new(SET_ROLE, vec![Box::new(id), Box::new(&**role)])],
         PersonChange::Disabled(at) => {
-            vec![Step::new(DISABLE, vec![Box::new(id), Box::new(at.micros())]), Step::new(END_ALL, vec![Box::new(id)])]
+            vec![
+                Query::new(DISABLE, vec![Box::new(id), Box::new(at.micros())]),
+                Query::new(END_ALL, vec![Box::new(id)]),
+            ]
         }
-        PersonChange::Enabled => vec![Step::new(ENABLE, vec![Box::new(id)])],
+        PersonChange::Enabled => vec![Query::new(ENABLE, vec![Box::new(id)])],
     };
     steps.extend(audit::steps(audit));
     transaction.fly(COMMIT, &steps).await?;
@@ -201,11 +204,11 @@ async fn change_password_once(
     kept: &[u8],
     audit: Audited<'_>,
 ) -> Try<bool> {
-    let set = Step::new(SET_PASSWORD, vec![Box::new(id), Box::new(old), Box::new(new)]);
+    let set = Query::new(SET_PASSWORD, vec![Box::new(id), Box::new(old), Box::new(new)]);
     if !any(&transaction.fly(BEGIN, &[set]).await?) {
         return Ok(false);
     }
-    let mut steps = vec![Step::new(END_OTHERS, vec![Box::new(id), Box::new(kept)])];
+    let mut steps = vec![Query::new(END_OTHERS, vec![Box::new(id), Box::new(kept)])];
     steps.extend(audit::steps(audit));
     transaction.fly(COMMIT, &steps).await?;
     Ok(true)

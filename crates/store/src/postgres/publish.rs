@@ -8,7 +8,7 @@
 
 use super::arrays::{column, limit as most};
 use super::cells::{Cells, message_of};
-use super::flight::{Frame, Param, Step, Transaction};
+use super::flight::{Frame, Param, Query, Transaction};
 use super::server::{Server, TRIES, lost_to_another, refused};
 use super::write::account_key;
 use crate::Result;
@@ -93,29 +93,29 @@ const DUE: &str = "
     FROM waiting_messages m WHERE m.due_at <= $1 AND m.cancelled_at IS NULL ORDER BY m.due_at, m.arrival LIMIT $2";
 
 /// A message that moves from waiting into the log.
-pub(super) struct Waiting {
+pub(super) struct WaitingMessage {
     arrival: i64,
     org: OrgId,
     message: MessageRow,
 }
 
-impl Waiting {
-    fn read(rows: &[Row]) -> Result<Vec<Waiting>> {
+impl WaitingMessage {
+    fn read(rows: &[Row]) -> Result<Vec<WaitingMessage>> {
         let read = |row| {
             let mut cells = Cells::of(row);
             let arrival = cells.next()?;
             let (org, message) = message_of(&mut cells)?;
-            Ok(Waiting { arrival, org, message })
+            Ok(WaitingMessage { arrival, org, message })
         };
         rows.iter().map(read).collect()
     }
 }
 
 /// The query for the waiting messages that units publish, if there are such units.
-pub(super) fn ask_waiting<'a>(units: &[&'a Unit]) -> Option<Step<'a>> {
+pub(super) fn ask_waiting<'a>(units: &[&'a Unit]) -> Option<Query<'a>> {
     let wanted: Vec<(&AccountKey, Time)> =
         units.iter().flat_map(|unit| &unit.accounts).filter_map(published_by).collect();
-    let step = Step::new(
+    let step = Query::new(
         OF_ACCOUNTS,
         vec![
             column(&wanted, |&(key, _)| key.org),
@@ -136,17 +136,17 @@ fn published_by(write: &AccountWrite) -> Option<(&AccountKey, Time)> {
 
 /// The waiting messages found, by account.
 pub(super) struct Published<'w> {
-    by_account: HashMap<AccountKey, Vec<&'w Waiting>>,
+    by_account: HashMap<AccountKey, Vec<&'w WaitingMessage>>,
 }
 
 /// Reads the rows of [`ask_waiting`].
-pub(super) fn read_waiting(rows: &[Row]) -> Result<Vec<Waiting>> {
-    Waiting::read(rows)
+pub(super) fn read_waiting(rows: &[Row]) -> Result<Vec<WaitingMessage>> {
+    WaitingMessage::read(rows)
 }
 
 impl<'w> Published<'w> {
-    pub fn of(waiting: &'w [Waiting]) -> Published<'w> {
-        let mut by_account: HashMap<AccountKey, Vec<&Waiting>> = HashMap::new();
+    pub fn of(waiting: &'w [WaitingMessage]) -> Published<'w> {
+        let mut by_account: HashMap<AccountKey, Vec<&WaitingMessage>> = HashMap::new();
         for message in waiting {
             if let Some(account) = &message.message.account {
                 let key = AccountKey { org: message.org, account: Arc::clone(account) };
@@ -157,17 +157,17 @@ impl<'w> Published<'w> {
     }
 
     /// Those that this write publishes.
-    fn by(&self, write: &AccountWrite) -> &[&'w Waiting] {
+    fn by(&self, write: &AccountWrite) -> &[&'w WaitingMessage] {
         let found = published_by(write).and_then(|(key, _)| self.by_account.get(key));
         found.map_or(&[], Vec::as_slice)
     }
 }
 
 /// All messages of units: waiting ones that are due, and new ones, in the order of the units. The log is written last.
-pub(super) fn message_steps<'a>(units: &[&'a Unit], published: &Published<'a>) -> Vec<Step<'a>> {
+pub(super) fn message_steps<'a>(units: &[&'a Unit], published: &Published<'a>) -> Vec<Query<'a>> {
     let mut log: Vec<(OrgId, &'a MessageRow)> = Vec::new();
     let mut waiting: Vec<(OrgId, &'a MessageRow)> = Vec::new();
-    let mut moved: Vec<&'a Waiting> = Vec::new();
+    let mut moved: Vec<&'a WaitingMessage> = Vec::new();
     let mut hurried: BTreeSet<OrgId> = BTreeSet::new();
     for unit in units {
         if unit.hurry {
@@ -181,7 +181,7 @@ pub(super) fn message_steps<'a>(units: &[&'a Unit], published: &Published<'a>) -
             if message.due_at.is_some() { &mut waiting } else { &mut log }.push((*org, message));
         }
     }
-    let mut steps: Vec<Step<'a>> = remove(&moved).into_iter().collect();
+    let mut steps: Vec<Query<'a>> = remove(&moved).into_iter().collect();
     // Before the new messages, which carry their own `cancelled_at`.
     steps.extend(cancel(units));
     if !waiting.is_empty() {
@@ -206,8 +206,8 @@ fn organizations_of(unit: &Unit) -> impl Iterator<Item = OrgId> {
     messages.chain(accounts).chain(customers).chain(products).chain(others)
 }
 
-fn wait<'a>(rows: &[(OrgId, &'a MessageRow)]) -> Step<'a> {
-    Step::new(
+fn wait<'a>(rows: &[(OrgId, &'a MessageRow)]) -> Query<'a> {
+    Query::new(
         WAIT,
         vec![
             column(rows, |&(org, _)| org),
@@ -227,11 +227,11 @@ fn wait<'a>(rows: &[(OrgId, &'a MessageRow)]) -> Step<'a> {
     )
 }
 
-fn cancel<'a>(units: &[&'a Unit]) -> Option<Step<'a>> {
+fn cancel<'a>(units: &[&'a Unit]) -> Option<Query<'a>> {
     let cancelled = |write: &'a AccountWrite| write.cancel.map(|which| (account_key(write), which));
     let wanted: Vec<(&AccountKey, Cancel)> =
         units.iter().flat_map(|unit| &unit.accounts).filter_map(cancelled).collect();
-    let step = Step::new(
+    let step = Query::new(
         CANCEL,
         vec![
             column(&wanted, |&(key, _)| key.org),
@@ -243,13 +243,13 @@ fn cancel<'a>(units: &[&'a Unit]) -> Option<Step<'a>> {
     (!wanted.is_empty()).then_some(step)
 }
 
-fn remove<'a>(rows: &[&Waiting]) -> Option<Step<'a>> {
-    let step = Step::new(REMOVE, vec![column(rows, |row| row.org), column(rows, |row| row.arrival)]);
+fn remove<'a>(rows: &[&WaitingMessage]) -> Option<Query<'a>> {
+    let step = Query::new(REMOVE, vec![column(rows, |row| row.org), column(rows, |row| row.arrival)]);
     (!rows.is_empty()).then_some(step)
 }
 
 /// Appends messages to the logs of their organizations. Logs in `hurried` are to be sent up to their end.
-pub(super) fn append<'a>(rows: &[(OrgId, &'a MessageRow)], hurried: &BTreeSet<OrgId>) -> Option<Step<'a>> {
+pub(super) fn append<'a>(rows: &[(OrgId, &'a MessageRow)], hurried: &BTreeSet<OrgId>) -> Option<Query<'a>> {
     let mut counts: BTreeMap<OrgId, i64> = hurried.iter().map(|org| (*org, 0)).collect();
     for (org, _) in rows {
         *counts.entry(*org).or_default() += 1;
@@ -264,7 +264,7 @@ pub(super) fn append<'a>(rows: &[(OrgId, &'a MessageRow)], hurried: &BTreeSet<Or
         *left -= 1;
         before.push(*left);
     }
-    let step = Step::new(
+    let step = Query::new(
         APPEND,
         vec![
             column(&heads, |&(org, _)| org),
@@ -317,10 +317,10 @@ pub(super) async fn publish_due(server: &Server, now: Time, limit: usize) -> Res
 
 async fn publish(transaction: &mut Transaction, now: Time, limit: usize) -> std::result::Result<Result<u64>, Error> {
     let range = || -> Vec<Param<'_>> { vec![Box::new(now.micros()), Box::new(most(limit))] };
-    let steps = [Step::new(LOCK_PUBLISHING, Vec::new()), Step::new(LOCK_ACCOUNTS, range()), Step::new(DUE, range())];
+    let steps = [Query::new(LOCK_PUBLISHING, Vec::new()), Query::new(LOCK_ACCOUNTS, range()), Query::new(DUE, range())];
     let answers = transaction.fly(Frame { begin: Some("BEGIN"), commit: false }, &steps).await?;
     let [_, locked, due] = &answers[..] else { return Ok(Ok(0)) };
-    let mut waiting = match Waiting::read(due) {
+    let mut waiting = match WaitingMessage::read(due) {
         Ok(waiting) => waiting,
         Err(error) => return Ok(Err(error)),
     };
@@ -333,7 +333,7 @@ async fn publish(transaction: &mut Transaction, now: Time, limit: usize) -> std:
         waiting.message.account.as_deref().is_none_or(|account| accounts.contains(&(waiting.org, account)))
     });
     let log: Vec<(OrgId, &MessageRow)> = waiting.iter().map(|waiting| (waiting.org, &waiting.message)).collect();
-    let steps: Vec<Step<'_>> =
+    let steps: Vec<Query<'_>> =
         remove(&waiting.iter().collect::<Vec<_>>()).into_iter().chain(append(&log, &BTreeSet::new())).collect();
     transaction.fly(Frame { begin: None, commit: true }, &steps).await?;
     Ok(Ok(log.len() as u64))

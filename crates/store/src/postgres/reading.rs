@@ -5,7 +5,8 @@ use super::cells::{self, ACCOUNT, CUSTOMER, Cells, ITEM, PRODUCT, each, maybe};
 use super::server::Server;
 use crate::Result;
 use crate::records::{
-    AccountKey, AccountRow, CustomerRow, HeldCounts, InputRow, ItemRow, MessageRow, OrgId, Page, ProductKey, ProductRow,
+    AccountKey, AccountRow, CustomerRow, HeldCounts, InputRow, ItemRow, MessageRow, OrgId, PageRequest, ProductKey,
+    ProductRow,
 };
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ async fn page<T>(
     select: &str,
     id: &str,
     org: OrgId,
-    page: &Page,
+    page: &PageRequest,
     read: impl Fn(&mut Cells<'_>) -> Result<T>,
 ) -> Result<Vec<T>> {
     let after = page.after.as_deref().unwrap_or_default();
@@ -37,7 +38,7 @@ pub(super) async fn product(server: &Server, key: &ProductKey) -> Result<Option<
     maybe(server.query_opt(&sql, &[&key.org, &&*key.product]).await?, cells::product)
 }
 
-pub(super) async fn products(server: &Server, org: OrgId, wanted: &Page) -> Result<Vec<ProductRow>> {
+pub(super) async fn products(server: &Server, org: OrgId, wanted: &PageRequest) -> Result<Vec<ProductRow>> {
     let select = format!("SELECT {PRODUCT} FROM products WHERE org = $1");
     page(server, &select, "product", org, wanted, cells::product).await
 }
@@ -80,7 +81,7 @@ pub(super) async fn customer(server: &Server, org: OrgId, customer_id: &str) -> 
     maybe(server.query_opt(&sql, &[&org, &customer_id]).await?, cells::customer)
 }
 
-pub(super) async fn customers(server: &Server, org: OrgId, wanted: &Page) -> Result<Vec<CustomerRow>> {
+pub(super) async fn customers(server: &Server, org: OrgId, wanted: &PageRequest) -> Result<Vec<CustomerRow>> {
     let select = format!("SELECT {CUSTOMER} FROM customers WHERE org = $1");
     page(server, &select, "customer_id", org, wanted, cells::customer).await
 }
@@ -105,7 +106,7 @@ pub(super) async fn customer_accounts(
     each(&rows, |cells| Ok((cells.text()?, cells.next()?)))
 }
 
-pub(super) async fn accounts(server: &Server, org: OrgId, wanted: &Page) -> Result<Vec<AccountRow>> {
+pub(super) async fn accounts(server: &Server, org: OrgId, wanted: &PageRequest) -> Result<Vec<AccountRow>> {
     let select = format!("SELECT {ACCOUNT} FROM accounts a WHERE a.org = $1");
     page(server, &select, "a.account", org, wanted, cells::account).await
 }

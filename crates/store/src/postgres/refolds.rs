@@ -3,7 +3,7 @@
 use super::Postgres;
 use super::arrays::{column, limit as most};
 use super::cells::{self, ITEM, each};
-use super::flight::Step;
+use super::flight::Query;
 use super::write::account_key;
 use crate::Result;
 use crate::batch::{AccountWrite, RefoldWrite};
@@ -83,7 +83,7 @@ impl Refolds for Postgres {
 }
 
 /// Writes the results of folding accounts again. The accounts are claimed.
-pub(super) fn steps<'a>(writes: &[&'a AccountWrite]) -> Vec<Step<'a>> {
+pub(super) fn steps<'a>(writes: &[&'a AccountWrite]) -> Vec<Query<'a>> {
     let refolds: Vec<(&AccountKey, &RefoldWrite)> =
         writes.iter().filter_map(|write| Some((account_key(write), write.refold.as_ref()?))).collect();
     let done = |&(key, refold): &(&'a AccountKey, &'a RefoldWrite)| Some((key, refold.terms.as_deref()?));
@@ -94,10 +94,10 @@ pub(super) fn steps<'a>(writes: &[&'a AccountWrite]) -> Vec<Step<'a>> {
         let key = || vec![column(&done, |&(key, _)| key.org), column(&done, |&(key, _)| &*key.account)];
         let mut with_terms = key();
         with_terms.push(column(&done, |&(_, terms)| terms));
-        steps.extend([Step::new(TERMS, with_terms), Step::new(DONE, key())]);
+        steps.extend([Query::new(TERMS, with_terms), Query::new(DONE, key())]);
     }
     if !listed.is_empty() {
-        steps.push(Step::new(
+        steps.push(Query::new(
             LIST,
             vec![
                 column(&listed, |row| row.key.org),

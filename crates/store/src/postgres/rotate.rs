@@ -6,7 +6,7 @@
 //! everything starts over.
 
 use super::audit;
-use super::flight::{Frame, Step, Transaction};
+use super::flight::{Frame, Query, Transaction};
 use super::retry::{Setback, Tries, Try};
 use super::server::Server;
 use crate::records::OrgId;
@@ -53,12 +53,13 @@ async fn rotate_once(
     old_until: Time,
     audit: Audited<'_>,
 ) -> Try<bool> {
-    let change = Step::new(CHANGE_KEY, vec![Box::new(org), Box::new(old), Box::new(new), Box::new(old_until.micros())]);
+    let change =
+        Query::new(CHANGE_KEY, vec![Box::new(org), Box::new(old), Box::new(new), Box::new(old_until.micros())]);
     let changed = transaction.fly(Frame { begin: Some("BEGIN"), commit: false }, &[change]).await?;
     if changed.iter().all(Vec::is_empty) {
         return Ok(false);
     }
-    let steps = [Step::new(LOCK_MODES, vec![Box::new(org)]), Step::new(CHANGE_MODES, vec![Box::new(org)])];
+    let steps = [Query::new(LOCK_MODES, vec![Box::new(org)]), Query::new(CHANGE_MODES, vec![Box::new(org)])];
     let answers = transaction.fly(Frame::default(), &steps).await?;
     let [locked, changed] = &answers[..] else { return Ok(false) };
     let mut products = 0;

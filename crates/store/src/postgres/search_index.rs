@@ -10,13 +10,15 @@
 
 use super::arrays::{column, limit as most};
 use super::cells::{self, CUSTOMER, Cells, each, maybe};
-use super::figures::STANDS_AT;
-use super::flight::{Param, Step};
+use super::flight::{Param, Query};
+use super::portfolio_queries::STANDS_AT;
 use super::server::Server;
 use crate::Result;
 use crate::batch::Unit;
-use crate::figures::{AccountSearch, FEW, FoundAccount, Kind, MOST_COUNTED, MOST_MATCHES, Text, Way, Words};
-use crate::records::{CustomerRow, OrgId, Page};
+use crate::portfolio_queries::{
+    AccountIndex, AccountSearch, FEW, FoundAccount, MOST_COUNTED, MOST_MATCHES, SearchText, SearchWords, SearchedKind,
+};
+use crate::records::{CustomerRow, OrgId, PageRequest};
 use daybook_engine::time::Time;
 use std::sync::Arc;
 use tokio_postgres::types::ToSql;
@@ -37,10 +39,10 @@ const NEVER: i64 = i64::MAX;
 
 /// The words of the records that units create or change. A record's words are written under its claim, so there are no
 /// lock waits.
-pub(super) fn steps<'a>(units: &[&'a Unit]) -> Vec<Step<'a>> {
-    let all: Vec<&Words> = units.iter().flat_map(|unit| &unit.words).collect();
-    let replaced: Vec<&Words> = all.iter().copied().filter(|of| !of.is_new).collect();
-    let mut rows: Vec<(&Words, &str)> =
+pub(super) fn steps<'a>(units: &[&'a Unit]) -> Vec<Query<'a>> {
+    let all: Vec<&SearchWords> = units.iter().flat_map(|unit| &unit.words).collect();
+    let replaced: Vec<&SearchWords> = all.iter().copied().filter(|of| !of.is_new).collect();
+    let mut rows: Vec<(&SearchWords, &str)> =
         all.iter().flat_map(|of| of.words.iter().map(move |word| (*of, word.as_str()))).collect();
     rows.sort_unstable_by_key(|(of, word)| (of.org, *word, of.kind, &*of.id));
     let mut steps = Vec::new();
@@ -50,10 +52,10 @@ pub(super) fn steps<'a>(units: &[&'a Unit]) -> Vec<Step<'a>> {
             column(&replaced, |of| of.kind.number()),
             column(&replaced, |of| &*of.id),
         ];
-        steps.push(Step::new(REMOVE, columns));
+        steps.push(Query::new(REMOVE, columns));
     }
     if !rows.is_empty() {
-        steps.push(Step::new(
+        steps.push(Query::new(
             INSERT,
             vec![
                 column(&rows, |(of, _)| of.org),
@@ -67,13 +69,13 @@ pub(super) fn steps<'a>(units: &[&'a Unit]) -> Vec<Step<'a>> {
 }
 
 /// A statement under construction, with its parameters. The first parameter is the organization.
-struct Question {
+struct SearchStatement {
     params: Vec<Param<'static>>,
 }
 
-impl Question {
-    fn of(org: OrgId) -> Question {
-        Question { params: vec![Box::new(org)] }
+impl SearchStatement {
+    fn of(org: OrgId) -> SearchStatement {
+        SearchStatement { params: vec![Box::new(org)] }
     }
 
     /// Adds a parameter; returns its placeholder.
@@ -83,7 +85,7 @@ impl Question {
     }
 
     /// The ids of records that match all words, in the order of the first one; `None` if there are no words.
-    fn with_words(&mut self, kind: Kind, text: &Text, limit: usize) -> Option<String> {
+    fn with_words(&mut self, kind: SearchedKind, text: &SearchText, limit: usize) -> Option<String> {
         let mut stretches = text.stretches().into_iter();
         let (from, to) = stretches.next()?;
         let (from, to) = (self.give(from), self.give(to));
@@ -103,13 +105,13 @@ impl Question {
     }
 
     /// The ids of records whose id begins with the text's id.
-    fn with_id(&mut self, kind: Kind, text: &Text, limit: usize) -> Option<String> {
+    fn with_id(&mut self, kind: SearchedKind, text: &SearchText, limit: usize) -> Option<String> {
         let (from, to) = text.id_stretch()?;
         let (from, to) = (self.give(from), self.give(to));
         let (table, id) = match kind {
-            Kind::Account => ("accounts", "account"),
-            Kind::Customer => ("customers", "customer_id"),
-            Kind::Product => ("products", "product"),
+            SearchedKind::Account => ("accounts", "account"),
+            SearchedKind::Customer => ("customers", "customer_id"),
+            SearchedKind::Product => ("products", "product"),
         };
         Some(format!(
             "SELECT id FROM (SELECT {id} AS id FROM {table} WHERE org = $1 AND {id} >= {from} AND {id} < {to}
@@ -119,16 +121,16 @@ impl Question {
     }
 
     /// The ids of all matching records of a kind, without duplicates; `None` if nothing can match.
-    fn fitting(&mut self, kind: Kind, text: &Text) -> Option<String> {
+    fn fitting(&mut self, kind: SearchedKind, text: &SearchText) -> Option<String> {
         let parts = [self.with_words(kind, text, MOST_MATCHES), self.with_id(kind, text, MOST_MATCHES)];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         (!parts.is_empty()).then(|| parts.join(" UNION "))
     }
 
     /// Matching accounts, and accounts of matching customers.
-    fn fitting_accounts(&mut self, text: &Text) -> Option<String> {
-        let accounts = self.fitting(Kind::Account, text)?;
-        let customers = self.fitting(Kind::Customer, text)?;
+    fn fitting_accounts(&mut self, text: &SearchText) -> Option<String> {
+        let accounts = self.fitting(SearchedKind::Account, text)?;
+        let customers = self.fitting(SearchedKind::Customer, text)?;
         Some(format!(
             "{accounts} UNION SELECT c.account FROM ({customers}) f
              CROSS JOIN LATERAL (SELECT c.account FROM account_customers c
@@ -137,7 +139,7 @@ impl Question {
     }
 
     /// The bounds of a page, and its order.
-    fn bounds(&mut self, id: &str, page: &Page) -> (String, String) {
+    fn bounds(&mut self, id: &str, page: &PageRequest) -> (String, String) {
         let mut bounds = format!("{id} > {}", self.give(page.after.as_deref().unwrap_or_default().to_owned()));
         if let Some(before) = &page.before {
             bounds += &format!(" AND {id} < {}", self.give(before.to_string()));
@@ -147,13 +149,13 @@ impl Question {
     }
 
     /// The bounds of a page, its order and its limit.
-    fn page(&mut self, id: &str, page: &Page) -> String {
+    fn page(&mut self, id: &str, page: &PageRequest) -> String {
         let (bounds, order) = self.bounds(id, page);
         format!("{bounds} {order} LIMIT {}", self.give(most(page.limit)))
     }
 
     /// A page of the accounts with a value, along the index of that value.
-    fn walk(&mut self, column: &str, value: &str, page: &Page) -> String {
+    fn walk(&mut self, column: &str, value: &str, page: &PageRequest) -> String {
         let after = self.give(page.after.as_deref().unwrap_or_default().to_owned());
         let end = match &page.before {
             Some(before) => format!("({column}, a.account) < ({value}, {})", self.give(before.to_string())),
@@ -174,7 +176,7 @@ impl Question {
 }
 
 /// The same text, starting with the word that has the fewest records.
-async fn narrowest_first(server: &Server, org: OrgId, text: &Text) -> Result<Text> {
+async fn narrowest_first(server: &Server, org: OrgId, text: &SearchText) -> Result<SearchText> {
     if text.words.len() < 2 {
         return Ok(text.clone());
     }
@@ -192,29 +194,31 @@ async fn narrowest_first(server: &Server, org: OrgId, text: &Text) -> Result<Tex
 }
 
 /// The index with the fewest accounts for a search.
-async fn shortest_way(server: &Server, org: OrgId, search: &AccountSearch) -> Result<Way> {
-    let ways = search.ways();
-    if let [way @ (Way::Product | Way::Status)] = ways[..] {
-        return Ok(way);
+async fn narrowest_index(server: &Server, org: OrgId, search: &AccountSearch) -> Result<AccountIndex> {
+    let account_indexes = search.account_indexes();
+    if let [account_index @ (AccountIndex::Product | AccountIndex::Status)] = account_indexes[..] {
+        return Ok(account_index);
     }
     let product = search.product.as_deref().unwrap_or_default();
     let status = search.status.as_deref().unwrap_or_default();
     let substatus = search.substatus.as_deref().unwrap_or_default();
     let due_by = search.due_by.map(Time::micros).unwrap_or_default();
     let due_from = search.due_from.map_or(i64::MIN, Time::micros);
-    let mut counted = Vec::with_capacity(ways.len());
-    for way in ways {
-        let (bounds, order, values): (_, _, Vec<&(dyn ToSql + Sync)>) = match way {
-            Way::All => continue,
-            Way::Product => ("a.product >= $2 AND a.product <= $2", "a.product, a.account", vec![&org, &product]),
-            Way::Status => ("a.status >= $2 AND a.status <= $2", "a.status, a.account", vec![&org, &status]),
-            Way::Reason => (
+    let mut counted = Vec::with_capacity(account_indexes.len());
+    for account_index in account_indexes {
+        let (bounds, order, values): (_, _, Vec<&(dyn ToSql + Sync)>) = match account_index {
+            AccountIndex::All => continue,
+            AccountIndex::Product => {
+                ("a.product >= $2 AND a.product <= $2", "a.product, a.account", vec![&org, &product])
+            }
+            AccountIndex::Status => ("a.status >= $2 AND a.status <= $2", "a.status, a.account", vec![&org, &status]),
+            AccountIndex::Reason => (
                 "(a.status, a.substatus) >= ($2, $3) AND (a.status, a.substatus) <= ($2, $3)",
                 "a.status, a.substatus",
                 vec![&org, &status, &substatus],
             ),
             // Accounts that were rolled forward or hold events are not counted.
-            Way::Due => (
+            AccountIndex::Due => (
                 "a.oldest_unpaid_due IS NOT NULL AND a.oldest_unpaid_due <= $2 AND a.oldest_unpaid_due >= $3",
                 "a.oldest_unpaid_due, a.account",
                 vec![&org, &due_by, &due_from],
@@ -224,40 +228,43 @@ async fn shortest_way(server: &Server, org: OrgId, search: &AccountSearch) -> Re
             "SELECT count(*) FROM (SELECT FROM accounts a WHERE a.org = $1 AND {bounds} ORDER BY {order} LIMIT {FEW}) a"
         );
         let count = maybe(server.query_opt(&sql, &values).await?, |cells| cells.next())?;
-        counted.push((way, count.unwrap_or_default()));
+        counted.push((account_index, count.unwrap_or_default()));
     }
-    Ok(Way::narrowest(&counted))
+    Ok(AccountIndex::narrowest(&counted))
 }
 
 pub(super) async fn accounts(
     server: &Server,
     org: OrgId,
     search: &AccountSearch,
-    page: &Page,
+    page: &PageRequest,
 ) -> Result<Vec<FoundAccount>> {
-    let way = if search.text.is_none() { shortest_way(server, org, search).await? } else { Way::All };
-    let mut question = Question::of(org);
-    question.give(search.now.micros());
-    let product = search.product.as_ref().map(|product| question.give(product.to_string()));
-    let status = search.status.as_ref().map(|status| question.give(status.clone()));
-    let substatus = search.substatus.as_ref().map(|substatus| question.give(substatus.clone()));
+    let account_index =
+        if search.text.is_none() { narrowest_index(server, org, search).await? } else { AccountIndex::All };
+    let mut statement = SearchStatement::of(org);
+    statement.give(search.now.micros());
+    let product = search.product.as_ref().map(|product| statement.give(product.to_string()));
+    let status = search.status.as_ref().map(|status| statement.give(status.clone()));
+    let substatus = search.substatus.as_ref().map(|substatus| statement.give(substatus.clone()));
     let mut fits = String::new();
     // The condition of the chosen index is not repeated.
-    if let Some(product) = product.as_ref().filter(|_| way != Way::Product) {
+    if let Some(product) = product.as_ref().filter(|_| account_index != AccountIndex::Product) {
         fits += &format!(" AND a.product = {product}");
     }
-    if let Some(status) = status.as_ref().filter(|_| !matches!(way, Way::Status | Way::Reason)) {
+    if let Some(status) =
+        status.as_ref().filter(|_| !matches!(account_index, AccountIndex::Status | AccountIndex::Reason))
+    {
         fits += &format!(" AND a.status = {status}");
     }
-    if let Some(substatus) = substatus.as_ref().filter(|_| way != Way::Reason) {
+    if let Some(substatus) = substatus.as_ref().filter(|_| account_index != AccountIndex::Reason) {
         fits += &format!(" AND a.substatus = {substatus}");
     }
     if let Some(status) = &search.not_status {
-        fits += &format!(" AND a.status <> {}", question.give(status.clone()));
+        fits += &format!(" AND a.status <> {}", statement.give(status.clone()));
     }
     if let Some(due_by) = search.due_by {
-        let due_by = question.give(due_by.micros());
-        fits += &if way == Way::Due {
+        let due_by = statement.give(due_by.micros());
+        fits += &if account_index == AccountIndex::Due {
             format!(" AND a.oldest_unpaid_due IS NOT NULL AND (a.oldest_unpaid_due <= {due_by} OR a.rolled_to > $2)")
         } else {
             // The same condition, written so that the planner does not use the past-due index.
@@ -265,20 +272,20 @@ pub(super) async fn accounts(
         };
     }
     if let Some(due_from) = search.due_from {
-        let due_from = question.give(due_from.micros());
+        let due_from = statement.give(due_from.micros());
         fits += &format!(
             " AND (a.oldest_unpaid_due IS NULL OR a.oldest_unpaid_due >= {due_from} OR ({STANDS_AT}) IS NOT NULL)"
         );
     }
     let columns = format!("a.account, a.product, a.oldest_unpaid_due, {STANDS_AT} AS stands_at");
     let (product, status) = (product.unwrap_or_default(), status.unwrap_or_default());
-    let sql = match (&search.text, way) {
+    let sql = match (&search.text, account_index) {
         (Some(text), _) => {
             let text = narrowest_first(server, org, text).await?;
-            let Some(fitting) = question.fitting_accounts(&text) else { return Ok(Vec::new()) };
+            let Some(fitting) = statement.fitting_accounts(&text) else { return Ok(Vec::new()) };
             // If the search has only words, only the accounts of the page are looked up.
             if fits.is_empty() {
-                let page = question.page("f.id", page);
+                let page = statement.page("f.id", page);
                 format!(
                     "WITH found AS MATERIALIZED (SELECT f.id FROM ({fitting}) f WHERE {page})
                      SELECT a.* FROM found f
@@ -286,7 +293,7 @@ pub(super) async fn accounts(
                                          WHERE a.org = $1 AND a.account = f.id OFFSET 0) a"
                 )
             } else {
-                let (bounds, order) = question.bounds("f.id", page);
+                let (bounds, order) = statement.bounds("f.id", page);
                 format!(
                     "WITH found AS MATERIALIZED ({fitting})
                      SELECT {columns} FROM (SELECT f.id FROM found f WHERE {bounds} {order}) f
@@ -295,20 +302,21 @@ pub(super) async fn accounts(
                                 a.held_events, a.failure, a.processed_through
                          FROM accounts a WHERE a.org = $1 AND a.account = f.id OFFSET 0) a
                      WHERE true{fits} {order} LIMIT {}",
-                    question.give(most(page.limit))
+                    statement.give(most(page.limit))
                 )
             }
         }
-        (None, Way::All) => {
-            format!("SELECT {columns} FROM accounts a WHERE a.org = $1{fits} AND {}", question.page("a.account", page))
+        (None, AccountIndex::All) => {
+            format!("SELECT {columns} FROM accounts a WHERE a.org = $1{fits} AND {}", statement.page("a.account", page))
         }
-        (None, Way::Product | Way::Status) => {
-            let (column, value) = if way == Way::Product { ("a.product", product) } else { ("a.status", status) };
-            let walk = question.walk(column, &value, page);
+        (None, AccountIndex::Product | AccountIndex::Status) => {
+            let (column, value) =
+                if account_index == AccountIndex::Product { ("a.product", product) } else { ("a.status", status) };
+            let walk = statement.walk(column, &value, page);
             format!("SELECT {columns} FROM accounts a WHERE a.org = $1{fits} AND {walk}")
         }
-        (None, Way::Reason | Way::Due) => {
-            let (bounds, order) = if way == Way::Reason {
+        (None, AccountIndex::Reason | AccountIndex::Due) => {
+            let (bounds, order) = if account_index == AccountIndex::Reason {
                 let reason = format!("({status}, {})", substatus.unwrap_or_default());
                 let both = "(a.status, a.substatus)";
                 (format!(" AND {both} >= {reason} AND {both} <= {reason}"), "a.status, a.substatus")
@@ -319,11 +327,11 @@ pub(super) async fn accounts(
                 "WITH found AS MATERIALIZED (
                      SELECT {columns} FROM accounts a WHERE a.org = $1{fits}{bounds} ORDER BY {order})
                  SELECT f.* FROM found f WHERE {}",
-                question.page("f.account", page)
+                statement.page("f.account", page)
             )
         }
     };
-    let mut found = question
+    let mut found = statement
         .all(server, &sql, |cells| {
             Ok(FoundAccount {
                 account: cells.text()?,
@@ -337,36 +345,41 @@ pub(super) async fn accounts(
     Ok(found)
 }
 
-pub(super) async fn customers(server: &Server, org: OrgId, text: &Text, page: &Page) -> Result<Vec<CustomerRow>> {
-    let mut question = Question::of(org);
+pub(super) async fn customers(
+    server: &Server,
+    org: OrgId,
+    text: &SearchText,
+    page: &PageRequest,
+) -> Result<Vec<CustomerRow>> {
+    let mut statement = SearchStatement::of(org);
     let text = narrowest_first(server, org, text).await?;
-    let Some(fitting) = question.fitting(Kind::Customer, &text) else { return Ok(Vec::new()) };
+    let Some(fitting) = statement.fitting(SearchedKind::Customer, &text) else { return Ok(Vec::new()) };
     let sql = format!(
         "WITH found AS MATERIALIZED ({fitting}),
               page AS MATERIALIZED (SELECT f.id FROM found f WHERE {})
          SELECT c.* FROM page p
          CROSS JOIN LATERAL (SELECT {CUSTOMER} FROM customers WHERE org = $1 AND customer_id = p.id OFFSET 0) c
          ORDER BY c.customer_id",
-        question.page("f.id", page)
+        statement.page("f.id", page)
     );
-    question.all(server, &sql, cells::customer).await
+    statement.all(server, &sql, cells::customer).await
 }
 
 pub(super) async fn find(
     server: &Server,
     org: OrgId,
-    kind: Kind,
-    searched: &Text,
+    kind: SearchedKind,
+    searched: &SearchText,
     limit: usize,
 ) -> Result<Vec<Arc<str>>> {
     let searched = &narrowest_first(server, org, searched).await?;
     let mut found: Vec<Arc<str>> = Vec::new();
-    let mut by_id = Question::of(org);
+    let mut by_id = SearchStatement::of(org);
     if let Some(sql) = by_id.with_id(kind, searched, limit) {
         found.extend(by_id.all(server, &sql, |cells| cells.text()).await?);
     }
     // A record may have several matching words.
-    let mut by_words = Question::of(org);
+    let mut by_words = SearchStatement::of(org);
     if let Some(sql) = by_words.with_words(kind, searched, limit.saturating_mul(4)) {
         for id in by_words.all(server, &sql, |cells| cells.text()).await? {
             if !found.contains(&id) {

@@ -4,9 +4,9 @@
 //! without statistics of a table that is just being filled would choose a full scan, and would keep that plan. So full
 //! scans are made expensive, and a statement is planned once, not for each set of arrays.
 
+use super::borrowed_connection::BorrowedConnection;
 use super::heartbeat::Heartbeat;
-use super::lent::Lent;
-use super::tls::{Wanted, distrust};
+use super::tls::{TlsParameters, distrust};
 use crate::Result;
 use crate::error::StoreError;
 use crate::monitoring::Connections;
@@ -57,7 +57,7 @@ impl Server {
     /// The server at an address. Nothing is connected yet.
     pub fn at(address: &str) -> Result<Server> {
         // The address may hold a password, so errors do not quote it.
-        let (address, tls) = Wanted::split(address)?;
+        let (address, tls) = TlsParameters::split(address)?;
         let mut config: Config = address
             .parse()
             .map_err(|error| StoreError::Broken(format!("its address is invalid: {}", sentence(&error))))?;
@@ -105,8 +105,8 @@ impl Server {
     }
 
     /// Connects for the first time. A certificate that is not trusted now will not be trusted on a retry either, and a
-    /// rejected password stays rejected, so these are reported at once as errors. Later, while the program runs, the same
-    /// errors count as an unavailable database: an operator corrects them.
+    /// rejected password stays rejected, so these are reported at once as errors. Later, while the program runs, the
+    /// same errors count as an unavailable database: an operator corrects them.
     pub async fn meet(&self) -> Result<()> {
         match self.pool.get().await {
             Err(PoolError::Backend(error)) => match distrust(&error) {
@@ -120,7 +120,7 @@ impl Server {
     }
 
     /// A connection. It goes back into the pool only if it is given back.
-    pub async fn client(&self) -> Result<Lent> {
+    pub async fn client(&self) -> Result<BorrowedConnection> {
         if self.heartbeat.is_away() {
             return Err(StoreError::Unavailable("the server does not respond".to_owned()));
         }
@@ -132,7 +132,7 @@ impl Server {
             }
             other => StoreError::Unavailable(other.to_string()),
         })?;
-        Ok(Lent::new(client, self.heartbeat.tls(), turn))
+        Ok(BorrowedConnection::new(client, self.heartbeat.tls(), turn))
     }
 
     /// Runs one query.

@@ -53,15 +53,15 @@ const OF_DRIVER: [&str; 18] = [
 
 /// The TLS parameters of an address.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Wanted {
-    mode: Mode,
+pub(super) struct TlsParameters {
+    mode: TlsMode,
     roots: Option<PathBuf>,
     certificate: Option<PathBuf>,
     key: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Mode {
+enum TlsMode {
     Disable,
     #[default]
     Prefer,
@@ -70,14 +70,14 @@ enum Mode {
     VerifyFull,
 }
 
-impl Mode {
-    fn parse(text: &str) -> Result<Mode> {
+impl TlsMode {
+    fn parse(text: &str) -> Result<TlsMode> {
         match text {
-            "disable" => Ok(Mode::Disable),
-            "prefer" => Ok(Mode::Prefer),
-            "require" => Ok(Mode::Require),
-            "verify-ca" => Ok(Mode::VerifyCa),
-            "verify-full" => Ok(Mode::VerifyFull),
+            "disable" => Ok(TlsMode::Disable),
+            "prefer" => Ok(TlsMode::Prefer),
+            "require" => Ok(TlsMode::Require),
+            "verify-ca" => Ok(TlsMode::VerifyCa),
+            "verify-full" => Ok(TlsMode::VerifyFull),
             _ => Err(wrong("sslmode must be disable, prefer, require, verify-ca or verify-full")),
         }
     }
@@ -85,29 +85,29 @@ impl Mode {
     /// The mode to give to the driver.
     fn for_driver(self) -> &'static str {
         match self {
-            Mode::Disable => "disable",
-            Mode::Prefer => "prefer",
-            Mode::Require | Mode::VerifyCa | Mode::VerifyFull => "require",
+            TlsMode::Disable => "disable",
+            TlsMode::Prefer => "prefer",
+            TlsMode::Require | TlsMode::VerifyCa | TlsMode::VerifyFull => "require",
         }
     }
 }
 
-impl Wanted {
+impl TlsParameters {
     /// Splits an address into the part that the driver understands and the TLS parameters.
-    pub fn split(address: &str) -> Result<(String, Wanted)> {
+    pub fn split(address: &str) -> Result<(String, TlsParameters)> {
         if !is_encoded(address) {
             return Err(wrong(ENCODING_RULE));
         }
         let Some((address, query)) = address.split_once('?') else {
-            return Ok((address.to_owned(), Wanted::default()));
+            return Ok((address.to_owned(), TlsParameters::default()));
         };
-        let mut wanted = Wanted::default();
+        let mut wanted = TlsParameters::default();
         let mut others = Vec::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let value = || percent_decode_str(value).decode_utf8_lossy().into_owned();
             match name {
-                "sslmode" => wanted.mode = Mode::parse(&value())?,
+                "sslmode" => wanted.mode = TlsMode::parse(&value())?,
                 "sslrootcert" => wanted.roots = Some(value().into()).filter(|path| path != Path::new("system")),
                 "sslcert" => wanted.certificate = Some(value().into()),
                 "sslkey" => wanted.key = Some(value().into()),
@@ -126,7 +126,7 @@ impl Wanted {
 
     /// Whether an attacker on the network could read the traffic or impersonate the server.
     pub fn is_open_to_others(&self) -> bool {
-        matches!(self.mode, Mode::Disable | Mode::Prefer)
+        matches!(self.mode, TlsMode::Disable | TlsMode::Prefer)
     }
 
     /// Makes the TLS connector.
@@ -151,9 +151,9 @@ impl Wanted {
 
     fn verifier(&self, provider: Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>> {
         let checks = match self.mode {
-            Mode::VerifyCa | Mode::VerifyFull => true,
-            Mode::Require => self.roots.is_some(),
-            Mode::Disable | Mode::Prefer => false,
+            TlsMode::VerifyCa | TlsMode::VerifyFull => true,
+            TlsMode::Require => self.roots.is_some(),
+            TlsMode::Disable | TlsMode::Prefer => false,
         };
         if !checks {
             return Ok(Arc::new(Lenient { provider, authority: None }));
@@ -161,7 +161,7 @@ impl Wanted {
         let roots = Arc::new(self.roots()?);
         let built = WebPkiServerVerifier::builder_with_provider(roots, provider.clone()).build();
         let verifier = built.map_err(|error| wrong(format!("sslrootcert: {error}")))?;
-        let is_full = self.mode == Mode::VerifyFull;
+        let is_full = self.mode == TlsMode::VerifyFull;
         Ok(if is_full { verifier } else { Arc::new(Lenient { provider, authority: Some(verifier) }) })
     }
 
@@ -301,13 +301,13 @@ mod tests {
 
     #[test]
     fn what_concerns_tls_is_taken_out_of_an_address() {
-        let (address, wanted) = Wanted::split(
+        let (address, wanted) = TlsParameters::split(
             "postgres://me:p%3Fw@host/base?application_name=x&sslmode=verify-full&sslrootcert=%2Fetc%2Fca%20.pem&sslcert=a&sslkey=b",
         )
         .expect("it is understood");
         assert_eq!(address, "postgres://me:p%3Fw@host/base?application_name=x&sslmode=require");
-        let expected = Wanted {
-            mode: Mode::VerifyFull,
+        let expected = TlsParameters {
+            mode: TlsMode::VerifyFull,
             roots: Some("/etc/ca .pem".into()),
             certificate: Some("a".into()),
             key: Some("b".into()),
@@ -317,14 +317,14 @@ mod tests {
 
     #[test]
     fn without_a_word_about_tls_it_is_preferred() {
-        let (address, wanted) = Wanted::split("postgres://host/base").expect("it is understood");
-        assert_eq!((address.as_str(), wanted), ("postgres://host/base", Wanted::default()));
-        assert!(Wanted::default().is_open_to_others());
+        let (address, wanted) = TlsParameters::split("postgres://host/base").expect("it is understood");
+        assert_eq!((address.as_str(), wanted), ("postgres://host/base", TlsParameters::default()));
+        assert!(TlsParameters::default().is_open_to_others());
     }
 
     #[test]
     fn what_is_wrong_is_named() {
-        let said = |address: &str| match Wanted::split(address).and_then(|(_, wanted)| wanted.connector()) {
+        let said = |address: &str| match TlsParameters::split(address).and_then(|(_, wanted)| wanted.connector()) {
             Ok(_) => "nothing".to_owned(),
             Err(error) => error.to_string(),
         };

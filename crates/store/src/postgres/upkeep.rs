@@ -4,8 +4,8 @@ use super::cells::{Cells, each, maybe};
 use super::server::refused;
 use super::{Postgres, guards, migrate};
 use crate::Result;
-use crate::figures::Kind;
 use crate::guards::{ForeignTrigger, LostGuard};
+use crate::portfolio_queries::SearchedKind;
 use crate::records::{AccountKey, OrgId};
 use crate::upkeep::{
     Correction, HOURS_OFF, HourOff, Kinds, LogStanding, ORPHANS, Orphan, TablesStanding, Upkeep, in_words,
@@ -61,7 +61,7 @@ impl Upkeep for Postgres {
         each(&rows, |cells| Ok((cells.text()?, cells.next()?)))
     }
 
-    async fn words_of(&self, org: OrgId, kind: Kind, id: &str) -> Result<Vec<String>> {
+    async fn words_of(&self, org: OrgId, kind: SearchedKind, id: &str) -> Result<Vec<String>> {
         let sql = "SELECT word FROM words WHERE org = $1 AND kind = $2 AND id = $3 ORDER BY word";
         each(&self.server.query(sql, &[&org, &kind.number(), &id]).await?, |cells| cells.next())
     }

@@ -1,7 +1,7 @@
 //! Writes the rows of claimed units: one statement per table.
 
 use super::arrays::{column, micros, rounds};
-use super::flight::Step;
+use super::flight::Query;
 use super::refolds;
 use crate::batch::{AccountClaim, AccountWrite, ItemChange, Unit};
 use crate::records::{AccountKey, AccountNow, InputRow, ItemRow, OrgId};
@@ -87,14 +87,14 @@ pub(super) fn account_key(write: &AccountWrite) -> &AccountKey {
 }
 
 /// Deletes the idempotency keys of units that proved to be stale.
-pub(super) fn give_keys_back<'a>(keys: &[(OrgId, &'a str)]) -> Option<Step<'a>> {
-    let step = Step::new(GIVE_KEYS_BACK, vec![column(keys, |key| key.0), column(keys, |key| key.1)]);
+pub(super) fn give_keys_back<'a>(keys: &[(OrgId, &'a str)]) -> Option<Query<'a>> {
+    let step = Query::new(GIVE_KEYS_BACK, vec![column(keys, |key| key.0), column(keys, |key| key.1)]);
     (!keys.is_empty()).then_some(step)
 }
 
 /// All rows of accounts, in dependency order: removing an input frees its name for a new one, and a line item is
 /// inserted before it changes. Rows are sorted by key, because adjacent rows are written faster.
-pub(super) fn account_steps<'a>(units: &[&'a Unit]) -> Vec<Step<'a>> {
+pub(super) fn account_steps<'a>(units: &[&'a Unit]) -> Vec<Query<'a>> {
     let mut writes: Vec<&AccountWrite> = units.iter().flat_map(|unit| &unit.accounts).collect();
     writes.sort_by_key(|write| account_key(write));
     let mut steps = Vec::new();
@@ -116,13 +116,13 @@ fn each_with_key<'a, R>(
     writes.iter().flat_map(|write| rows(write).iter().map(|row| (account_key(write), row))).collect()
 }
 
-fn update_accounts<'a>(writes: &[&'a AccountWrite]) -> Option<Step<'a>> {
+fn update_accounts<'a>(writes: &[&'a AccountWrite]) -> Option<Query<'a>> {
     let updates = writes.iter().filter_map(|write| match &write.claim {
         AccountClaim::Update { key, now, .. } => Some((key, &**now)),
         AccountClaim::Insert(_) => None,
     });
     let rows: Vec<(&AccountKey, &AccountNow)> = updates.collect();
-    let step = Step::new(
+    let step = Query::new(
         UPDATE_ACCOUNTS,
         vec![
             column(&rows, |&(key, _)| key.org),
@@ -148,9 +148,9 @@ fn update_accounts<'a>(writes: &[&'a AccountWrite]) -> Option<Step<'a>> {
     (!rows.is_empty()).then_some(step)
 }
 
-fn remove_inputs<'a>(writes: &[&'a AccountWrite]) -> Option<Step<'a>> {
+fn remove_inputs<'a>(writes: &[&'a AccountWrite]) -> Option<Query<'a>> {
     let rows = each_with_key(writes, |write| &write.removed_inputs);
-    let step = Step::new(
+    let step = Query::new(
         REMOVE_INPUTS,
         vec![
             column(&rows, |&(key, _)| key.org),
@@ -161,9 +161,9 @@ fn remove_inputs<'a>(writes: &[&'a AccountWrite]) -> Option<Step<'a>> {
     (!rows.is_empty()).then_some(step)
 }
 
-fn insert_inputs<'a>(writes: &[&'a AccountWrite]) -> Option<Step<'a>> {
+fn insert_inputs<'a>(writes: &[&'a AccountWrite]) -> Option<Query<'a>> {
     let rows: Vec<(&AccountKey, &InputRow)> = each_with_key(writes, |write| &write.inputs);
-    let step = Step::new(
+    let step = Query::new(
         INSERT_INPUTS,
         vec![
             column(&rows, |&(key, _)| key.org),
@@ -184,11 +184,11 @@ fn insert_inputs<'a>(writes: &[&'a AccountWrite]) -> Option<Step<'a>> {
     (!rows.is_empty()).then_some(step)
 }
 
-fn write_items<'a>(writes: &[&'a AccountWrite]) -> Vec<Step<'a>> {
+fn write_items<'a>(writes: &[&'a AccountWrite]) -> Vec<Query<'a>> {
     let rows: Vec<(&AccountKey, &ItemRow)> = each_with_key(writes, |write| &write.items);
     let parts = rounds(rows, |(key, item)| (*key, &*item.item_id));
     let step = |rows: &[(&'a AccountKey, &'a ItemRow)]| {
-        Step::new(
+        Query::new(
             WRITE_ITEMS,
             vec![
                 column(rows, |&(key, _)| key.org),
@@ -214,11 +214,11 @@ fn write_items<'a>(writes: &[&'a AccountWrite]) -> Vec<Step<'a>> {
     parts.iter().map(|rows| step(rows)).collect()
 }
 
-fn change_items<'a>(writes: &[&'a AccountWrite]) -> Vec<Step<'a>> {
+fn change_items<'a>(writes: &[&'a AccountWrite]) -> Vec<Query<'a>> {
     let rows: Vec<(&AccountKey, &ItemChange)> = each_with_key(writes, |write| &write.item_changes);
     let parts = rounds(rows, |(key, change)| (*key, &*change.item_id));
     let step = |rows: &[(&'a AccountKey, &'a ItemChange)]| {
-        Step::new(
+        Query::new(
             CHANGE_ITEMS,
             vec![
                 column(rows, |&(key, _)| key.org),
@@ -235,7 +235,7 @@ fn change_items<'a>(writes: &[&'a AccountWrite]) -> Vec<Step<'a>> {
     parts.iter().map(|rows| step(rows)).collect()
 }
 
-fn replace_customers<'a>(writes: &[&'a AccountWrite]) -> Vec<Step<'a>> {
+fn replace_customers<'a>(writes: &[&'a AccountWrite]) -> Vec<Query<'a>> {
     let changed: Vec<&AccountKey> =
         writes.iter().filter(|write| write.customers.is_some()).map(|write| account_key(write)).collect();
     if changed.is_empty() {
@@ -243,8 +243,8 @@ fn replace_customers<'a>(writes: &[&'a AccountWrite]) -> Vec<Step<'a>> {
     }
     let rows = each_with_key(writes, |write| write.customers.as_deref().unwrap_or_default());
     let remove =
-        Step::new(REMOVE_CUSTOMERS, vec![column(&changed, |key| key.org), column(&changed, |&key| &*key.account)]);
-    let insert = Step::new(
+        Query::new(REMOVE_CUSTOMERS, vec![column(&changed, |key| key.org), column(&changed, |&key| &*key.account)]);
+    let insert = Query::new(
         INSERT_CUSTOMERS,
         vec![
             column(&rows, |&(key, _)| key.org),

@@ -25,7 +25,7 @@ pub(super) fn commit(connection: &mut Connection, batch: &Batch) -> Result<Vec<C
     loop {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(broken)?;
         match write(&transaction, batch, &given_up)? {
-            Outcome::Done(claimed) => {
+            TransactionResult::Done(claimed) => {
                 if claimed.contains(&Claimed::Written) {
                     transaction.commit().map_err(broken)?;
                 } else {
@@ -33,7 +33,7 @@ pub(super) fn commit(connection: &mut Connection, batch: &Batch) -> Result<Vec<C
                 }
                 return Ok(claimed);
             }
-            Outcome::Without(unit) => {
+            TransactionResult::Without(unit) => {
                 transaction.rollback().map_err(broken)?;
                 given_up[unit] = true;
             }
@@ -42,7 +42,7 @@ pub(super) fn commit(connection: &mut Connection, batch: &Batch) -> Result<Vec<C
 }
 
 /// How far a transaction got.
-enum Outcome {
+enum TransactionResult {
     /// All units that could be claimed are written.
     Done(Vec<Claimed>),
     /// This unit proved to be stale when it was partly written.
@@ -51,7 +51,7 @@ enum Outcome {
 
 /// The result of a unit, or of a part of it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum UnitResult {
     /// It is written.
     Written,
     /// It is stale, and none of it is written.
@@ -60,7 +60,7 @@ pub(super) enum Step {
     HalfWritten,
 }
 
-fn write(connection: &Connection, batch: &Batch, given_up: &[bool]) -> Result<Outcome> {
+fn write(connection: &Connection, batch: &Batch, given_up: &[bool]) -> Result<TransactionResult> {
     let mut claimed = vec![Claimed::Stale; batch.units.len()];
     let current = under_current_modes(connection, batch)?;
     let mut in_order: Vec<usize> = (0..batch.units.len()).filter(|unit| current[*unit] && !given_up[*unit]).collect();
@@ -69,9 +69,9 @@ fn write(connection: &Connection, batch: &Batch, given_up: &[bool]) -> Result<Ou
     let mut writer = UnitWriter::open(connection)?;
     for index in in_order {
         match writer.write(&batch.units[index])? {
-            Step::Written => claimed[index] = Claimed::Written,
-            Step::Stale => {}
-            Step::HalfWritten => return Ok(Outcome::Without(index)),
+            UnitResult::Written => claimed[index] = Claimed::Written,
+            UnitResult::Stale => {}
+            UnitResult::HalfWritten => return Ok(TransactionResult::Without(index)),
         }
     }
     let mut log = Log::open(connection)?;
@@ -81,7 +81,7 @@ fn write(connection: &Connection, batch: &Batch, given_up: &[bool]) -> Result<Ou
     log.close()?;
     let written = batch.units.iter().zip(&claimed).filter(|(_, claimed)| **claimed == Claimed::Written);
     audit::append(connection, written.flat_map(|(unit, _)| &unit.audit))?;
-    Ok(Outcome::Done(claimed))
+    Ok(TransactionResult::Done(claimed))
 }
 
 /// Which units were computed under the current modes of their products, before anything of the batch is written.

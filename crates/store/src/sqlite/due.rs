@@ -7,7 +7,7 @@ use super::log::Log;
 use super::read::{all, count, one};
 use super::rows::text;
 use crate::records::{AccountKey, ProductKey};
-use crate::{Due, Result};
+use crate::{DueAccount, Result};
 use daybook_engine::time::Time;
 use rusqlite::{Connection, TransactionBehavior, params};
 use std::sync::Arc;
@@ -41,7 +41,7 @@ struct Source {
 
 /// Due accounts, shared between products: each gets an equal share of the limit, and what a product does not need is
 /// divided among the others.
-pub(super) fn take_due(connection: &Connection, now: Time, limit: usize) -> Result<Vec<Due>> {
+pub(super) fn take_due(connection: &Connection, now: Time, limit: usize) -> Result<Vec<DueAccount>> {
     let mut sources = all(connection, PRODUCTS_DUE, [now.micros()], |row| {
         let key = ProductKey { org: row.get(0)?, product: text(row, 1)? };
         Ok(Source { key, taken: Vec::new(), exhausted: false })
@@ -68,7 +68,7 @@ pub(super) fn take_due(connection: &Connection, now: Time, limit: usize) -> Resu
     }
     let due = |source: Source| {
         let ProductKey { org, product } = source.key;
-        source.taken.into_iter().map(move |(account, held)| Due {
+        source.taken.into_iter().map(move |(account, held)| DueAccount {
             key: AccountKey { org, account },
             product: Arc::clone(&product),
             held,

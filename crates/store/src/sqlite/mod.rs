@@ -17,7 +17,7 @@
 //! | [`read`] | products, customers, accounts, items, messages, kept responses |
 //! | [`due`] | due work |
 //! | [`commit`], [`mod@unit`], [`log`] | a batch, a unit of it, its messages |
-//! | [`figures`], [`search_index`] | counts for charts; search by words and past-due accounts |
+//! | [`portfolio_queries`], [`search_index`] | counts for charts; search by words and past-due accounts |
 //! | [`outbox`] | webhook subscriptions and deliveries |
 //! | [`people`] | console users |
 //! | [`audit`] | the audit trail |
@@ -31,7 +31,6 @@ mod connection;
 mod copier;
 mod copy;
 mod due;
-mod figures;
 mod guards;
 mod health;
 mod identity;
@@ -41,6 +40,7 @@ mod migrations;
 mod monitoring;
 mod outbox;
 mod people;
+mod portfolio_queries;
 mod read;
 mod refolds;
 mod registry;
@@ -53,11 +53,13 @@ mod upkeep;
 use crate::batch::{Batch, Claimed};
 use crate::error::StoreError;
 use crate::records::{
-    AccountKey, AccountRow, Answer, CustomerRow, HeldCounts, InputRow, ItemRow, KeyRow, MessageRow, OrgId,
-    Organization, Page, ProductKey, ProductRow,
+    AccountKey, AccountRow, CustomerRow, HeldCounts, InputRow, ItemRow, KeptResponse, KeyRow, MessageRow, OrgId,
+    Organization, PageRequest, ProductKey, ProductRow,
 };
 use crate::sharing::{self, Sharing};
-use crate::{Audited, Due, LATEST_MOMENT, Loaded, LogSize, Result, Store, Tables, Want, moment_of};
+use crate::{
+    AccountToLoad, Audited, DueAccount, LATEST_MOMENT, LoadedAccount, LogSize, Result, Store, Tables, moment_of,
+};
 use async_trait::async_trait;
 use copier::{Copier, Watching};
 use daybook_engine::time::Time;
@@ -325,7 +327,7 @@ impl Store for Sqlite {
         self.read(move |connection| read::product(connection, &key)).await
     }
 
-    async fn products(&self, org: OrgId, page: &Page) -> Result<Vec<ProductRow>> {
+    async fn products(&self, org: OrgId, page: &PageRequest) -> Result<Vec<ProductRow>> {
         let page = page.clone();
         self.read(move |connection| read::products(connection, org, &page)).await
     }
@@ -349,7 +351,7 @@ impl Store for Sqlite {
         self.read(move |connection| read::customer(connection, org, &customer_id)).await
     }
 
-    async fn customers(&self, org: OrgId, page: &Page) -> Result<Vec<CustomerRow>> {
+    async fn customers(&self, org: OrgId, page: &PageRequest) -> Result<Vec<CustomerRow>> {
         let page = page.clone();
         self.read(move |connection| read::customers(connection, org, &page)).await
     }
@@ -364,7 +366,7 @@ impl Store for Sqlite {
         self.read(move |connection| read::customer_accounts(connection, org, &customer_id, limit)).await
     }
 
-    async fn load(&self, wanted: &[Want]) -> Result<Vec<Option<Loaded>>> {
+    async fn load(&self, wanted: &[AccountToLoad]) -> Result<Vec<Option<LoadedAccount>>> {
         let wanted = wanted.to_owned();
         self.read(move |connection| read::load(connection, &wanted)).await
     }
@@ -379,7 +381,7 @@ impl Store for Sqlite {
         self.read(move |connection| read::has_input_beginning(connection, &key, &beginnings)).await
     }
 
-    async fn accounts(&self, org: OrgId, page: &Page) -> Result<Vec<AccountRow>> {
+    async fn accounts(&self, org: OrgId, page: &PageRequest) -> Result<Vec<AccountRow>> {
         let page = page.clone();
         self.read(move |connection| read::accounts(connection, org, &page)).await
     }
@@ -408,12 +410,12 @@ impl Store for Sqlite {
         self.read(move |connection| read::messages(connection, org, after, limit)).await
     }
 
-    async fn answer(&self, org: OrgId, key: &str, now: Time) -> Result<Option<Answer>> {
+    async fn answer(&self, org: OrgId, key: &str, now: Time) -> Result<Option<KeptResponse>> {
         let key = key.to_owned();
         self.read(move |connection| read::answer(connection, org, &key, now)).await
     }
 
-    async fn take_due(&self, now: Time, limit: usize, _lease_until: Time) -> Result<Vec<Due>> {
+    async fn take_due(&self, now: Time, limit: usize, _lease_until: Time) -> Result<Vec<DueAccount>> {
         self.read(move |connection| due::take_due(connection, now, limit)).await
     }
 

@@ -6,7 +6,7 @@ use super::rows::text;
 use super::{Sqlite, migrations};
 use crate::Result;
 use crate::error::StoreError;
-use crate::monitoring::{FilesRoom, MOST_FAILED_COUNTED, Monitoring, Releases, Room, Standing};
+use crate::monitoring::{DiskSpace, MOST_FAILED_COUNTED, Monitoring, OverdueWork, Releases, StorageSpace};
 use crate::records::ProductKey;
 use async_trait::async_trait;
 use daybook_engine::time::Time;
@@ -44,34 +44,34 @@ impl Monitoring for Sqlite {
         migrations::last_known()
     }
 
-    async fn standing(&self, now: Time) -> Result<Standing> {
-        self.read(move |connection| standing(connection, now)).await
+    async fn overdue_work(&self, now: Time) -> Result<OverdueWork> {
+        self.read(move |connection| overdue_work(connection, now)).await
     }
 
     async fn releases(&self) -> Result<Releases> {
         self.read(releases).await
     }
 
-    async fn room(&self) -> Result<Option<Room>> {
+    async fn storage_space(&self) -> Result<Option<StorageSpace>> {
         if self.identity.is_none() {
             return Ok(None);
         }
         let path = self.path.clone();
         // A file system that hangs must not block the server's threads.
-        let looking = tokio::task::spawn_blocking(move || room(Path::new(&path)));
+        let looking = tokio::task::spawn_blocking(move || storage_space(Path::new(&path)));
         let failed = |why: String| StoreError::Unavailable(format!("its file cannot be checked: {why}"));
         let looked = looking.await.map_err(|error| failed(error.to_string()))?;
         looked.map(Some).map_err(|error| failed(error.to_string()))
     }
 }
 
-fn standing(connection: &Connection, now: Time) -> Result<Standing> {
+fn overdue_work(connection: &Connection, now: Time) -> Result<OverdueWork> {
     let first = |sql: &str| {
         let moment: Option<Option<i64>> = one(connection, sql, [now.micros()], |row| row.get(0))?;
         Ok(moment.flatten().map(Time::from_micros))
     };
     let failed: Option<i64> = one(connection, FAILED, [MOST_FAILED_COUNTED], |row| row.get(0))?;
-    Ok(Standing {
+    Ok(OverdueWork {
         oldest_due: first(OLDEST_DUE)?,
         oldest_unpublished: first(OLDEST_UNPUBLISHED)?,
         failed_accounts: failed.unwrap_or(0).unsigned_abs(),
@@ -102,7 +102,7 @@ fn releases(connection: &Connection) -> Result<Releases> {
 }
 
 /// Opens no file: closing the handle would release the locks of the database.
-fn room(path: &Path) -> std::io::Result<Room> {
+fn storage_space(path: &Path) -> std::io::Result<StorageSpace> {
     let database_bytes = std::fs::metadata(path)?.len();
     let mut log = OsString::from(path);
     log.push("-wal");
@@ -110,5 +110,5 @@ fn room(path: &Path) -> std::io::Result<Room> {
     let log_bytes = std::fs::metadata(log).map_or(0, |found| found.len());
     let disk = rustix::fs::statvfs(path)?;
     let (free_bytes, disk_bytes) = (disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize);
-    Ok(Room { database_bytes, files: Some(FilesRoom { log_bytes, free_bytes, disk_bytes }) })
+    Ok(StorageSpace { database_bytes, files: Some(DiskSpace { log_bytes, free_bytes, disk_bytes }) })
 }

@@ -6,10 +6,10 @@ use super::rows::{
     PRODUCT_COLUMNS, place, text,
 };
 use crate::records::{
-    AccountKey, AccountRow, Answer, CustomerRow, HeldCounts, InputRow, ItemRow, MessageRow, OrgId, Page, ProductKey,
-    ProductRow,
+    AccountKey, AccountRow, CustomerRow, HeldCounts, InputRow, ItemRow, KeptResponse, MessageRow, OrgId, PageRequest,
+    ProductKey, ProductRow,
 };
-use crate::{Inputs, Loaded, Result, Want};
+use crate::{AccountToLoad, Inputs, LoadedAccount, Result};
 use bytes::Bytes;
 use daybook_engine::time::Time;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, Row, params};
@@ -47,7 +47,7 @@ pub(super) fn product(connection: &Connection, key: &ProductKey) -> Result<Optio
     one(connection, &sql, params![key.org, key.product], rows::product)
 }
 
-pub(super) fn products(connection: &Connection, org: OrgId, page: &Page) -> Result<Vec<ProductRow>> {
+pub(super) fn products(connection: &Connection, org: OrgId, page: &PageRequest) -> Result<Vec<ProductRow>> {
     let from = format!("SELECT {PRODUCT_COLUMNS} FROM products WHERE org = ?1");
     paged(connection, &from, "product", org, page, rows::product)
 }
@@ -85,7 +85,7 @@ pub(super) fn customer(connection: &Connection, org: OrgId, customer_id: &str) -
     one(connection, &sql, params![org, customer_id], rows::customer)
 }
 
-pub(super) fn customers(connection: &Connection, org: OrgId, page: &Page) -> Result<Vec<CustomerRow>> {
+pub(super) fn customers(connection: &Connection, org: OrgId, page: &PageRequest) -> Result<Vec<CustomerRow>> {
     let from = format!("SELECT {CUSTOMER_COLUMNS} FROM customers WHERE org = ?1");
     paged(connection, &from, "customer", org, page, rows::customer)
 }
@@ -106,7 +106,7 @@ pub(super) fn customer_accounts(
     all(connection, sql, params![org, customer_id, count(limit)], |row| Ok((text(row, 0)?, row.get(1)?)))
 }
 
-pub(super) fn load(connection: &Connection, wanted: &[Want]) -> Result<Vec<Option<Loaded>>> {
+pub(super) fn load(connection: &Connection, wanted: &[AccountToLoad]) -> Result<Vec<Option<LoadedAccount>>> {
     let account = format!("SELECT {ACCOUNT_COLUMNS} FROM accounts WHERE org = ?1 AND account = ?2");
     let inputs = format!("SELECT {INPUT_COLUMNS} FROM inputs WHERE org = ?1 AND account = ?2");
     let mut loader = Loader {
@@ -129,7 +129,7 @@ struct Loader<'c> {
 }
 
 impl Loader<'_> {
-    fn load(&mut self, want: &Want) -> rusqlite::Result<Option<Loaded>> {
+    fn load(&mut self, want: &AccountToLoad) -> rusqlite::Result<Option<LoadedAccount>> {
         let AccountKey { org, account } = &want.key;
         let Some(row) = self.account.query_row(params![org, account], rows::account).optional()? else {
             return Ok(None);
@@ -151,7 +151,7 @@ impl Loader<'_> {
             inputs.sort_by_key(|input| input.seq);
             inputs.dedup_by_key(|input| input.seq);
         }
-        Ok(Some(Loaded { row, inputs }))
+        Ok(Some(LoadedAccount { row, inputs }))
     }
 }
 
@@ -173,7 +173,7 @@ pub(super) fn has_input_beginning(connection: &Connection, key: &AccountKey, beg
     Ok(false)
 }
 
-pub(super) fn accounts(connection: &Connection, org: OrgId, page: &Page) -> Result<Vec<AccountRow>> {
+pub(super) fn accounts(connection: &Connection, org: OrgId, page: &PageRequest) -> Result<Vec<AccountRow>> {
     let from = format!("SELECT {ACCOUNT_COLUMNS} FROM accounts WHERE org = ?1");
     paged(connection, &from, "account", org, page, rows::account)
 }
@@ -184,7 +184,7 @@ fn paged<T>(
     from: &str,
     id: &str,
     org: OrgId,
-    page: &Page,
+    page: &PageRequest,
     read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
 ) -> Result<Vec<T>> {
     // Ids are never empty, so all sort after the empty string.
@@ -267,9 +267,9 @@ pub(super) fn messages(connection: &Connection, org: OrgId, after: i64, limit: u
     all(connection, &sql, params, rows::message)
 }
 
-pub(super) fn answer(connection: &Connection, org: OrgId, key: &str, now: Time) -> Result<Option<Answer>> {
+pub(super) fn answer(connection: &Connection, org: OrgId, key: &str, now: Time) -> Result<Option<KeptResponse>> {
     let sql = "SELECT content_hash, body FROM answers WHERE org = ?1 AND key = ?2 AND expires_at > ?3";
     one(connection, sql, params![org, key, now.micros()], |row| {
-        Ok(Answer { content_hash: row.get(0)?, body: Bytes::from(row.get::<_, Vec<u8>>(1)?) })
+        Ok(KeptResponse { content_hash: row.get(0)?, body: Bytes::from(row.get::<_, Vec<u8>>(1)?) })
     })
 }

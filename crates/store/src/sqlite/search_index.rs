@@ -6,18 +6,20 @@
 //! status, or all.
 
 use super::connection::broken;
-use super::figures::STANDS_AT;
+use super::portfolio_queries::STANDS_AT;
 use super::read::{all, count, one};
 use super::rows::{self, CUSTOMER_COLUMNS, optional_time, text};
 use crate::Result;
-use crate::figures::{AccountSearch, FEW, FoundAccount, Kind, MOST_COUNTED, MOST_MATCHES, Text, Way, Words};
-use crate::records::{CustomerRow, OrgId, Page};
+use crate::portfolio_queries::{
+    AccountIndex, AccountSearch, FEW, FoundAccount, MOST_COUNTED, MOST_MATCHES, SearchText, SearchWords, SearchedKind,
+};
+use crate::records::{CustomerRow, OrgId, PageRequest};
 use daybook_engine::time::Time;
 use rusqlite::{Connection, ToSql, params, params_from_iter};
 use std::sync::Arc;
 
-pub(super) fn write(connection: &Connection, of: &Words) -> Result<()> {
-    let Words { org, kind, id, words, is_new } = of;
+pub(super) fn write(connection: &Connection, of: &SearchWords) -> Result<()> {
+    let SearchWords { org, kind, id, words, is_new } = of;
     if !is_new {
         let sql = "DELETE FROM words WHERE org = ?1 AND kind = ?2 AND id = ?3";
         let mut remove = connection.prepare_cached(sql).map_err(broken)?;
@@ -32,13 +34,13 @@ pub(super) fn write(connection: &Connection, of: &Words) -> Result<()> {
 }
 
 /// A statement under construction, with its parameters. The first parameter is the organization.
-struct Question {
+struct SearchStatement {
     params: Vec<Box<dyn ToSql>>,
 }
 
-impl Question {
-    fn of(org: OrgId) -> Question {
-        Question { params: vec![Box::new(org)] }
+impl SearchStatement {
+    fn of(org: OrgId) -> SearchStatement {
+        SearchStatement { params: vec![Box::new(org)] }
     }
 
     /// Adds a parameter; returns its placeholder.
@@ -48,7 +50,7 @@ impl Question {
     }
 
     /// The ids of records that match all words, in the order of the first one; `None` if there are no words.
-    fn with_words(&mut self, kind: Kind, text: &Text, limit: usize) -> Option<String> {
+    fn with_words(&mut self, kind: SearchedKind, text: &SearchText, limit: usize) -> Option<String> {
         let mut stretches = text.stretches().into_iter();
         let (from, to) = stretches.next()?;
         let (from, to) = (self.give(from), self.give(to));
@@ -67,13 +69,13 @@ impl Question {
     }
 
     /// The ids of records whose id begins with the text's id.
-    fn with_id(&mut self, kind: Kind, text: &Text, limit: usize) -> Option<String> {
+    fn with_id(&mut self, kind: SearchedKind, text: &SearchText, limit: usize) -> Option<String> {
         let (from, to) = text.id_stretch()?;
         let (from, to) = (self.give(from), self.give(to));
         let (table, id) = match kind {
-            Kind::Account => ("accounts", "account"),
-            Kind::Customer => ("customers", "customer"),
-            Kind::Product => ("products", "product"),
+            SearchedKind::Account => ("accounts", "account"),
+            SearchedKind::Customer => ("customers", "customer"),
+            SearchedKind::Product => ("products", "product"),
         };
         Some(format!(
             "SELECT id FROM (SELECT {id} AS id FROM {table} WHERE org = ?1 AND {id} >= {from} AND {id} < {to}
@@ -82,16 +84,16 @@ impl Question {
     }
 
     /// The ids of all matching records of a kind, without duplicates; `None` if nothing can match.
-    fn fitting(&mut self, kind: Kind, text: &Text) -> Option<String> {
+    fn fitting(&mut self, kind: SearchedKind, text: &SearchText) -> Option<String> {
         let parts = [self.with_words(kind, text, MOST_MATCHES), self.with_id(kind, text, MOST_MATCHES)];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         (!parts.is_empty()).then(|| parts.join(" UNION "))
     }
 
     /// Matching accounts, and accounts of matching customers.
-    fn fitting_accounts(&mut self, text: &Text) -> Option<String> {
-        let accounts = self.fitting(Kind::Account, text)?;
-        let customers = self.fitting(Kind::Customer, text)?;
+    fn fitting_accounts(&mut self, text: &SearchText) -> Option<String> {
+        let accounts = self.fitting(SearchedKind::Account, text)?;
+        let customers = self.fitting(SearchedKind::Customer, text)?;
         Some(format!(
             "{accounts} UNION SELECT c.account FROM ({customers}) f CROSS JOIN account_customers c
              INDEXED BY account_customers_by_customer ON c.org = ?1 AND c.customer = f.id"
@@ -99,7 +101,7 @@ impl Question {
     }
 
     /// The bounds of a page, its order and its limit.
-    fn page(&mut self, id: &str, page: &Page) -> String {
+    fn page(&mut self, id: &str, page: &PageRequest) -> String {
         let mut sql = format!("{id} > {}", self.give(page.after.as_deref().unwrap_or_default().to_owned()));
         if let Some(before) = &page.before {
             sql += &format!(" AND {id} < {}", self.give(before.to_string()));
@@ -119,7 +121,7 @@ impl Question {
 }
 
 /// The same text, starting with the word that has the fewest records.
-fn narrowest_first(connection: &Connection, org: OrgId, text: &Text) -> Result<Text> {
+fn narrowest_first(connection: &Connection, org: OrgId, text: &SearchText) -> Result<SearchText> {
     if text.words.len() < 2 {
         return Ok(text.clone());
     }
@@ -132,46 +134,48 @@ fn narrowest_first(connection: &Connection, org: OrgId, text: &Text) -> Result<T
 }
 
 /// The index with the fewest accounts for a search.
-fn shortest_way(connection: &Connection, org: OrgId, search: &AccountSearch) -> Result<Way> {
-    let ways = search.ways();
-    if let [way @ (Way::Product | Way::Status)] = ways[..] {
-        return Ok(way);
+fn narrowest_index(connection: &Connection, org: OrgId, search: &AccountSearch) -> Result<AccountIndex> {
+    let account_indexes = search.account_indexes();
+    if let [account_index @ (AccountIndex::Product | AccountIndex::Status)] = account_indexes[..] {
+        return Ok(account_index);
     }
-    let mut counted = Vec::with_capacity(ways.len());
-    for way in ways {
-        let mut question = Question::of(org);
+    let mut counted = Vec::with_capacity(account_indexes.len());
+    for account_index in account_indexes {
+        let mut statement = SearchStatement::of(org);
         let mut has = |column: &str, value: Option<&str>| {
-            format!(" AND {column} = {}", question.give(value.unwrap_or_default().to_owned()))
+            format!(" AND {column} = {}", statement.give(value.unwrap_or_default().to_owned()))
         };
-        let bounds = match way {
-            Way::All => String::new(),
-            Way::Product => has("product", search.product.as_deref()),
-            Way::Status => has("status", search.status.as_deref()),
-            Way::Reason => has("status", search.status.as_deref()) + &has("substatus", search.substatus.as_deref()),
+        let bounds = match account_index {
+            AccountIndex::All => String::new(),
+            AccountIndex::Product => has("product", search.product.as_deref()),
+            AccountIndex::Status => has("status", search.status.as_deref()),
+            AccountIndex::Reason => {
+                has("status", search.status.as_deref()) + &has("substatus", search.substatus.as_deref())
+            }
             // Accounts that were rolled forward or hold events are not counted.
-            Way::Due => {
-                let by = question.give(search.due_by.map(Time::micros).unwrap_or_default());
-                let from = question.give(search.due_from.map_or(i64::MIN, Time::micros));
+            AccountIndex::Due => {
+                let by = statement.give(search.due_by.map(Time::micros).unwrap_or_default());
+                let from = statement.give(search.due_from.map_or(i64::MIN, Time::micros));
                 format!(" AND oldest_unpaid_due IS NOT NULL AND oldest_unpaid_due BETWEEN {from} AND {by}")
             }
         };
-        let index = index(way);
+        let index = index(account_index);
         let sql = format!(
             "SELECT count(*) FROM (SELECT 1 FROM accounts INDEXED BY {index} WHERE org = ?1{bounds} LIMIT {FEW})"
         );
-        counted.push((way, question.all(connection, &sql, |row| row.get(0))?.pop().unwrap_or_default()));
+        counted.push((account_index, statement.all(connection, &sql, |row| row.get(0))?.pop().unwrap_or_default()));
     }
-    Ok(Way::narrowest(&counted))
+    Ok(AccountIndex::narrowest(&counted))
 }
 
 /// The index by its name.
-fn index(way: Way) -> &'static str {
-    match way {
-        Way::All => "accounts_by_key",
-        Way::Product => "accounts_by_product",
-        Way::Status => "accounts_by_status",
-        Way::Reason => "accounts_counted",
-        Way::Due => "accounts_past_due",
+fn index(account_index: AccountIndex) -> &'static str {
+    match account_index {
+        AccountIndex::All => "accounts_by_key",
+        AccountIndex::Product => "accounts_by_product",
+        AccountIndex::Status => "accounts_by_status",
+        AccountIndex::Reason => "accounts_counted",
+        AccountIndex::Due => "accounts_past_due",
     }
 }
 
@@ -179,30 +183,30 @@ pub(super) fn accounts(
     connection: &Connection,
     org: OrgId,
     search: &AccountSearch,
-    page: &Page,
+    page: &PageRequest,
 ) -> Result<Vec<FoundAccount>> {
-    let mut question = Question::of(org);
-    question.give(search.now.micros());
+    let mut statement = SearchStatement::of(org);
+    statement.give(search.now.micros());
     let mut fits = String::new();
     if let Some(product) = &search.product {
-        fits += &format!(" AND a.product = {}", question.give(product.to_string()));
+        fits += &format!(" AND a.product = {}", statement.give(product.to_string()));
     }
     if let Some(status) = &search.status {
-        fits += &format!(" AND a.status = {}", question.give(status.clone()));
+        fits += &format!(" AND a.status = {}", statement.give(status.clone()));
     }
     if let Some(status) = &search.not_status {
-        fits += &format!(" AND a.status <> {}", question.give(status.clone()));
+        fits += &format!(" AND a.status <> {}", statement.give(status.clone()));
     }
     if let Some(substatus) = &search.substatus {
-        fits += &format!(" AND a.substatus = {}", question.give(substatus.clone()));
+        fits += &format!(" AND a.substatus = {}", statement.give(substatus.clone()));
     }
     if let Some(due_by) = search.due_by {
-        let due_by = question.give(due_by.micros());
+        let due_by = statement.give(due_by.micros());
         fits +=
             &format!(" AND a.oldest_unpaid_due IS NOT NULL AND (a.oldest_unpaid_due <= {due_by} OR a.rolled_to > ?2)");
     }
     if let Some(due_from) = search.due_from {
-        let due_from = question.give(due_from.micros());
+        let due_from = statement.give(due_from.micros());
         fits += &format!(
             " AND (a.oldest_unpaid_due IS NULL OR a.oldest_unpaid_due >= {due_from} OR ({STANDS_AT}) IS NOT NULL)"
         );
@@ -210,7 +214,7 @@ pub(super) fn accounts(
     let source = match &search.text {
         Some(text) => {
             let text = narrowest_first(connection, org, text)?;
-            let Some(fitting) = question.fitting_accounts(&text) else { return Ok(Vec::new()) };
+            let Some(fitting) = statement.fitting_accounts(&text) else { return Ok(Vec::new()) };
             if fits.is_empty() {
                 // If the search has only words, only the accounts of the page are looked up.
                 format!("(SELECT ?1 AS org, id AS account FROM ({fitting})) a")
@@ -218,15 +222,15 @@ pub(super) fn accounts(
                 format!("({fitting}) f CROSS JOIN accounts a ON a.org = ?1 AND a.account = f.id")
             }
         }
-        None => format!("accounts a INDEXED BY {}", index(shortest_way(connection, org, search)?)),
+        None => format!("accounts a INDEXED BY {}", index(narrowest_index(connection, org, search)?)),
     };
-    let page = question.page("a.account", page);
+    let page = statement.page("a.account", page);
     let wanted = format!("SELECT a.account FROM {source} WHERE a.org = ?1{fits} AND {page}");
     let sql = format!(
         "SELECT a.account, a.product, a.oldest_unpaid_due, {STANDS_AT}
          FROM ({wanted}) w CROSS JOIN accounts a ON a.org = ?1 AND a.account = w.account ORDER BY a.account"
     );
-    question.all(connection, &sql, |row| {
+    statement.all(connection, &sql, |row| {
         Ok(FoundAccount {
             account: text(row, 0)?,
             product: text(row, 1)?,
@@ -236,33 +240,38 @@ pub(super) fn accounts(
     })
 }
 
-pub(super) fn customers(connection: &Connection, org: OrgId, text: &Text, page: &Page) -> Result<Vec<CustomerRow>> {
-    let mut question = Question::of(org);
+pub(super) fn customers(
+    connection: &Connection,
+    org: OrgId,
+    text: &SearchText,
+    page: &PageRequest,
+) -> Result<Vec<CustomerRow>> {
+    let mut statement = SearchStatement::of(org);
     let text = narrowest_first(connection, org, text)?;
-    let Some(fitting) = question.fitting(Kind::Customer, &text) else { return Ok(Vec::new()) };
-    let page = question.page("f.id", page);
+    let Some(fitting) = statement.fitting(SearchedKind::Customer, &text) else { return Ok(Vec::new()) };
+    let page = statement.page("f.id", page);
     let sql = format!(
         "SELECT {CUSTOMER_COLUMNS} FROM (SELECT f.id FROM ({fitting}) f WHERE {page}) f
          CROSS JOIN customers c ON c.org = ?1 AND c.customer = f.id ORDER BY c.customer"
     );
-    question.all(connection, &sql, rows::customer)
+    statement.all(connection, &sql, rows::customer)
 }
 
 pub(super) fn find(
     connection: &Connection,
     org: OrgId,
-    kind: Kind,
-    searched: &Text,
+    kind: SearchedKind,
+    searched: &SearchText,
     limit: usize,
 ) -> Result<Vec<Arc<str>>> {
     let searched = &narrowest_first(connection, org, searched)?;
     let mut found: Vec<Arc<str>> = Vec::new();
-    let mut by_id = Question::of(org);
+    let mut by_id = SearchStatement::of(org);
     if let Some(sql) = by_id.with_id(kind, searched, limit) {
         found.extend(by_id.all(connection, &sql, |row| text(row, 0))?);
     }
     // A record may have several matching words.
-    let mut by_words = Question::of(org);
+    let mut by_words = SearchStatement::of(org);
     if let Some(sql) = by_words.with_words(kind, searched, limit.saturating_mul(4)) {
         for id in by_words.all(connection, &sql, |row| text(row, 0))? {
             if !found.contains(&id) {

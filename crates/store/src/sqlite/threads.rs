@@ -210,15 +210,15 @@ mod tests {
     use tokio::task::JoinHandle;
 
     /// Readers of a new file, shared between organizations.
-    struct Shared {
+    struct SharedReaders {
         readers: Arc<Readers>,
         sharing: Arc<Sharing>,
         _writer: Connection,
         _folder: tempfile::TempDir,
     }
 
-    impl Shared {
-        fn new() -> Shared {
+    impl SharedReaders {
+        fn new() -> SharedReaders {
             let folder = tempfile::tempdir().expect("a folder");
             let path = folder.path().join("daybook.db");
             let mut connection = super::super::connection::open_writer(&path.display().to_string()).expect("a file");
@@ -226,7 +226,7 @@ mod tests {
             let identity = Arc::new(Identity::of(&connection, &path).expect("an identity"));
             let health = Arc::new(Health::new(path.clone()));
             let readers = Arc::new(Readers::new(path, identity, health, READERS));
-            Shared { readers, sharing: Sharing::of(READERS), _writer: connection, _folder: folder }
+            SharedReaders { readers, sharing: Sharing::of(READERS), _writer: connection, _folder: folder }
         }
 
         /// A call of an organization that reads.
@@ -257,7 +257,7 @@ mod tests {
 
     #[tokio::test]
     async fn slow_reads_of_one_organization_leave_readers_for_another() {
-        let shared = Shared::new();
+        let shared = SharedReaders::new();
         let slow: Vec<_> = (0..2 * READERS).map(|_| shared.reads_slowly(1)).collect();
         shared.until(READERS / 2, 2 * READERS - READERS / 2).await;
         assert_eq!(shared.reads(2, || 7).await.expect("it ran").expect("it read"), 7);
@@ -272,7 +272,7 @@ mod tests {
     /// A caller that hangs up does not get its turn back before its read has ended.
     #[tokio::test]
     async fn a_read_that_was_given_up_keeps_its_turn() {
-        let shared = Shared::new();
+        let shared = SharedReaders::new();
         let slow: Vec<_> = (0..READERS / 2).map(|_| shared.reads_slowly(1)).collect();
         shared.until(READERS / 2, 0).await;
         slow.iter().for_each(|(_, reading)| reading.abort());

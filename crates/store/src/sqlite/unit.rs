@@ -1,10 +1,10 @@
 //! Writes one unit: its claims first, then the rows of its accounts.
 
-use super::commit::{Step, account_key};
+use super::commit::{UnitResult, account_key};
 use super::connection::broken;
 use super::{refolds, search_index};
 use crate::Result;
-use crate::batch::{AccountClaim, AccountWrite, CustomerWrite, ItemChange, NewAnswer, ProductWrite, Unit};
+use crate::batch::{AccountClaim, AccountWrite, CustomerWrite, ItemChange, NewKeptResponse, ProductWrite, Unit};
 use crate::records::{
     AccountKey, AccountNow, AccountRow, CustomerRow, InputRow, ItemRow, Mode, ProductKey, ProductRow,
 };
@@ -123,27 +123,27 @@ impl<'c> UnitWriter<'c> {
     }
 
     /// Claims a unit and writes its rows.
-    pub(super) fn write(&mut self, unit: &Unit) -> Result<Step> {
+    pub(super) fn write(&mut self, unit: &Unit) -> Result<UnitResult> {
         match self.claim(unit).map_err(broken)? {
-            Step::Written => {}
+            UnitResult::Written => {}
             not_claimed => return Ok(not_claimed),
         }
         for account in &unit.accounts {
             match self.write_rows(account) {
                 Ok(()) => {}
                 Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
-                    return Ok(Step::HalfWritten);
+                    return Ok(UnitResult::HalfWritten);
                 }
                 Err(error) => return Err(broken(error)),
             }
         }
         unit.words.iter().try_for_each(|of| search_index::write(self.connection, of))?;
-        Ok(Step::Written)
+        Ok(UnitResult::Written)
     }
 
     /// Makes the claims of a unit. If the first claim fails, only kept responses were written, and they are deleted
     /// again.
-    fn claim(&mut self, unit: &Unit) -> Sql<Step> {
+    fn claim(&mut self, unit: &Unit) -> Sql<UnitResult> {
         for (taken, answer) in unit.answers.iter().enumerate() {
             if !self.take_answer(answer)? {
                 return self.give_back(&unit.answers[..taken]);
@@ -168,24 +168,24 @@ impl<'c> UnitWriter<'c> {
             }
             claims += 1;
         }
-        Ok(Step::Written)
+        Ok(UnitResult::Written)
     }
 
     /// Handles a claim that failed after this many others.
-    fn lost(&mut self, unit: &Unit, claims: usize) -> Sql<Step> {
-        if claims > 0 { Ok(Step::HalfWritten) } else { self.give_back(&unit.answers) }
+    fn lost(&mut self, unit: &Unit, claims: usize) -> Sql<UnitResult> {
+        if claims > 0 { Ok(UnitResult::HalfWritten) } else { self.give_back(&unit.answers) }
     }
 
     /// Deletes kept responses again. A response that they replaced had expired, so nothing is lost.
-    fn give_back(&mut self, answers: &[NewAnswer]) -> Sql<Step> {
+    fn give_back(&mut self, answers: &[NewKeptResponse]) -> Sql<UnitResult> {
         for answer in answers {
             self.run(GIVE_ANSWER_BACK, params![answer.org, answer.key])?;
         }
-        Ok(Step::Stale)
+        Ok(UnitResult::Stale)
     }
 
-    fn take_answer(&mut self, new: &NewAnswer) -> Sql<bool> {
-        let NewAnswer { org, key, answer, recorded_at, expires_at } = new;
+    fn take_answer(&mut self, new: &NewKeptResponse) -> Sql<bool> {
+        let NewKeptResponse { org, key, answer, recorded_at, expires_at } = new;
         self.run(
             TAKE_ANSWER,
             params![org, key, answer.content_hash, &answer.body[..], recorded_at.micros(), expires_at.micros()],

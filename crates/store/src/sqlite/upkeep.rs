@@ -5,8 +5,8 @@ use super::read::{all, one};
 use super::rows::{LAST_POSITION, place, position, text, time};
 use super::{Sqlite, guards, migrations};
 use crate::Result;
-use crate::figures::Kind;
 use crate::guards::{ForeignTrigger, LostGuard};
+use crate::portfolio_queries::SearchedKind;
 use crate::records::{AccountKey, OrgId};
 use crate::upkeep::{Correction, HOURS_OFF, HourOff, LogStanding, ORPHANS, Orphan, TablesStanding, Upkeep, in_words};
 use async_trait::async_trait;
@@ -32,7 +32,7 @@ impl Upkeep for Sqlite {
         .await
     }
 
-    async fn words_of(&self, org: OrgId, kind: Kind, id: &str) -> Result<Vec<String>> {
+    async fn words_of(&self, org: OrgId, kind: SearchedKind, id: &str) -> Result<Vec<String>> {
         let id = id.to_owned();
         let sql = "SELECT word FROM words WHERE org = ?1 AND kind = ?2 AND id = ?3 ORDER BY word";
         self.read(move |connection| all(connection, sql, params![org, kind.number(), id], |row| row.get(0))).await

@@ -3,7 +3,7 @@
 use super::fixtures::*;
 use daybook_engine::time::Time;
 use daybook_store::records::{AccountNow, AccountRow};
-use daybook_store::{Inputs, Store, Want};
+use daybook_store::{AccountToLoad, Inputs, Store};
 use std::sync::Arc;
 
 /// Every field set, each to a different value.
@@ -92,7 +92,7 @@ pub async fn accounts_load_in_the_order_asked(store: Arc<dyn Store>) {
         write.inputs = vec![input(1, &format!("of {id}"))];
         written(&store, vec![account_unit(write)]).await;
     }
-    let want = |id: &str, inputs| Want { key: account_key(org, id), inputs, names: vec![] };
+    let want = |id: &str, inputs| AccountToLoad { key: account_key(org, id), inputs, names: vec![] };
     let wanted = [
         want("c", Inputs::All),
         want("none", Inputs::All),

@@ -110,7 +110,7 @@ pub async fn one_idempotency_key_is_taken_once(store: Arc<dyn Store>) {
     })
     .await;
     assert_eq!(claimed.iter().filter(|claimed| **claimed == Claimed::Written).count(), 1);
-    let page = daybook_store::records::Page { limit: 100, ..Default::default() };
+    let page = daybook_store::records::PageRequest { limit: 100, ..Default::default() };
     let accounts = store.accounts(org, &page).await.unwrap();
     assert_eq!(accounts.len(), 1);
 }

@@ -4,7 +4,7 @@ use super::fixtures::*;
 use daybook_engine::time::Time;
 use daybook_store::batch::ProductWrite;
 use daybook_store::records::{Mode, OrgId};
-use daybook_store::{Due, Inputs, Store};
+use daybook_store::{DueAccount, Inputs, Store};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -15,17 +15,17 @@ async fn timer(store: &Arc<dyn Store>, org: OrgId, id: &str, of: &str, seconds: 
 }
 
 /// Takes with a lease that ends at once, so that it does not affect a later take.
-async fn take(store: &Arc<dyn Store>, now: Time, limit: usize) -> Vec<Due> {
+async fn take(store: &Arc<dyn Store>, now: Time, limit: usize) -> Vec<DueAccount> {
     store.take_due(now, limit, now).await.unwrap()
 }
 
-fn ids(due: &[Due]) -> Vec<&str> {
+fn ids(due: &[DueAccount]) -> Vec<&str> {
     let mut ids: Vec<&str> = due.iter().map(|due| &*due.key.account).collect();
     ids.sort_unstable();
     ids
 }
 
-fn by_product(due: &[Due]) -> BTreeMap<&str, usize> {
+fn by_product(due: &[DueAccount]) -> BTreeMap<&str, usize> {
     due.iter().fold(BTreeMap::new(), |mut counts, due| {
         *counts.entry(&*due.product).or_default() += 1;
         counts
@@ -44,7 +44,7 @@ pub async fn due_accounts_are_found(store: Arc<dyn Store>) {
     assert_eq!(take(&store, at(4), 10).await, []);
     let due = take(&store, at(20), 10).await;
     assert_eq!(ids(&due), ["just", "other", "past"]);
-    let other = Due { key: account_key(two, "other"), product: "lease".into(), held: 0 };
+    let other = DueAccount { key: account_key(two, "other"), product: "lease".into(), held: 0 };
     assert!(due.contains(&other), "{due:?}");
     // A commit removes it from the list.
     written(&store, vec![account_unit(update(&account_key(one, "past"), 1, now()))]).await;

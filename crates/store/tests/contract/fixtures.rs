@@ -2,13 +2,13 @@
 
 use bytes::Bytes;
 use daybook_engine::time::Time;
-use daybook_store::batch::{AccountClaim, AccountWrite, Batch, Claimed, NewAnswer, ProductWrite, Unit};
-use daybook_store::figures::AccountSearch;
+use daybook_store::batch::{AccountClaim, AccountWrite, Batch, Claimed, NewKeptResponse, ProductWrite, Unit};
+use daybook_store::portfolio_queries::AccountSearch;
 use daybook_store::records::{
-    AccountKey, AccountNow, AccountRow, Answer, CustomerRow, InputRow, ItemRow, KeyRow, MessageRow, Mode, OrgId,
+    AccountKey, AccountNow, AccountRow, CustomerRow, InputRow, ItemRow, KeptResponse, KeyRow, MessageRow, Mode, OrgId,
     Organization, ProductKey, ProductRow,
 };
-use daybook_store::{Inputs, Loaded, Store, Want};
+use daybook_store::{AccountToLoad, Inputs, LoadedAccount, Store};
 use std::sync::Arc;
 
 /// The moment this many seconds after 1970.
@@ -168,12 +168,12 @@ pub fn waiting(account: &str, sequence: i64, event_id: &str, due_at: Time) -> Me
     MessageRow { due_at: Some(due_at), ..message(Some(account), sequence, event_id) }
 }
 
-pub fn new_answer(org: OrgId, key: &str, recorded_at: Time, expires_at: Time) -> NewAnswer {
-    NewAnswer { org, key: key.into(), answer: answer(key), recorded_at, expires_at }
+pub fn new_answer(org: OrgId, key: &str, recorded_at: Time, expires_at: Time) -> NewKeptResponse {
+    NewKeptResponse { org, key: key.into(), answer: answer(key), recorded_at, expires_at }
 }
 
-pub fn answer(of: &str) -> Answer {
-    Answer { content_hash: of.as_bytes().to_vec(), body: Bytes::from(format!("{{\"of\":\"{of}\"}}")) }
+pub fn answer(of: &str) -> KeptResponse {
+    KeptResponse { content_hash: of.as_bytes().to_vec(), body: Bytes::from(format!("{{\"of\":\"{of}\"}}")) }
 }
 
 /// Writes an account and nothing else.
@@ -240,8 +240,8 @@ pub async fn product(store: &Arc<dyn Store>, row: ProductRow) -> ProductKey {
     key
 }
 
-pub async fn load(store: &Arc<dyn Store>, key: &AccountKey, inputs: Inputs) -> Option<Loaded> {
-    let want = Want { key: key.clone(), inputs, names: vec![] };
+pub async fn load(store: &Arc<dyn Store>, key: &AccountKey, inputs: Inputs) -> Option<LoadedAccount> {
+    let want = AccountToLoad { key: key.clone(), inputs, names: vec![] };
     let mut loaded = store.load(&[want]).await.unwrap();
     assert_eq!(loaded.len(), 1);
     loaded.remove(0)

@@ -2,7 +2,7 @@
 
 use super::fixtures::*;
 use daybook_store::records::{AccountKey, InputRow};
-use daybook_store::{Inputs, Store, Want};
+use daybook_store::{AccountToLoad, Inputs, Store};
 use std::sync::Arc;
 
 /// An account with these inputs.
@@ -55,7 +55,7 @@ pub async fn named_inputs_come_once(store: Arc<dyn Store>) {
         [(Inputs::None, vec![1, 6]), (Inputs::Pending, vec![1, 4, 5, 6]), (Inputs::All, vec![1, 2, 3, 4, 5, 6])]
     {
         let names = ["n6", "n1", "none", "n1"].map(Arc::from).to_vec();
-        let loaded = store.load(&[Want { key: key.clone(), inputs, names }]).await.unwrap().remove(0).unwrap();
+        let loaded = store.load(&[AccountToLoad { key: key.clone(), inputs, names }]).await.unwrap().remove(0).unwrap();
         let seqs: Vec<i64> = loaded.inputs.iter().map(|input| input.seq).collect();
         assert_eq!(seqs, expected, "{inputs:?}");
     }

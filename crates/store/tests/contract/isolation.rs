@@ -2,8 +2,8 @@
 
 use super::fixtures::*;
 use daybook_store::batch::{CustomerWrite, ProductWrite, Unit};
-use daybook_store::records::{HeldCounts, MessageRow, OrgId, Page};
-use daybook_store::{Inputs, Store, Want};
+use daybook_store::records::{HeldCounts, MessageRow, OrgId, PageRequest};
+use daybook_store::{AccountToLoad, Inputs, Store};
 use std::sync::Arc;
 
 /// The same ids in each organization, with different contents.
@@ -32,7 +32,7 @@ fn tenant(org: OrgId, mark: &str) -> Unit {
     }
 }
 
-const ALL: Page = Page { after: None, before: None, limit: 100 };
+const ALL: PageRequest = PageRequest { after: None, before: None, limit: 100 };
 
 pub async fn the_same_ids_live_in_two_organizations(store: Arc<dyn Store>) {
     let orgs = [organization(&store, "one").await, organization(&store, "two").await];
@@ -46,7 +46,7 @@ pub async fn the_same_ids_live_in_two_organizations(store: Arc<dyn Store>) {
         assert_eq!((loaded.row.key.org, loaded.row.now.status.as_str()), (org, mark));
         assert_eq!(loaded.inputs.len(), 1);
         assert_eq!(loaded.inputs[0].payload, mark.as_bytes());
-        let want = Want { key: key.clone(), inputs: Inputs::None, names: vec!["in".into()] };
+        let want = AccountToLoad { key: key.clone(), inputs: Inputs::None, names: vec!["in".into()] };
         let named = store.load(&[want]).await.unwrap().remove(0).unwrap().inputs;
         assert_eq!((named.len(), &*named[0].payload), (1, mark.as_bytes()));
         let items = store.items(&key).await.unwrap();

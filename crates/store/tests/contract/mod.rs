@@ -23,7 +23,6 @@ pub mod audit;
 pub mod concurrency;
 pub mod customers;
 pub mod due;
-pub mod figures;
 pub mod fixtures;
 pub mod inputs;
 pub mod isolation;
@@ -34,6 +33,7 @@ pub mod monitoring;
 pub mod outbox;
 pub mod paging;
 pub mod people;
+pub mod portfolio_queries;
 pub mod products;
 pub mod units;
 
@@ -234,7 +234,7 @@ macro_rules! contract_tests {
                 guesses_are_kept_as_they_were_read,
                 what_expired_is_removed_in_steps,
             ]
-            figures: [
+            portfolio_queries: [
                 accounts_are_counted_and_summed_by_status,
                 late_accounts_are_counted_by_where_they_stand,
                 accounts_are_found_by_when_they_fell_due,

@@ -4,7 +4,7 @@ use super::fixtures::*;
 use super::outbox::{pause, subscribe};
 use daybook_store::Store;
 use daybook_store::batch::ProductWrite;
-use daybook_store::monitoring::{MOST_FAILED_COUNTED, Releases, Standing};
+use daybook_store::monitoring::{MOST_FAILED_COUNTED, OverdueWork, Releases};
 use daybook_store::records::{AccountRow, Mode, OrgId, ProductRow};
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ pub async fn the_oldest_moment_that_is_due_is_told(store: Arc<dyn Store>) {
     for row in rows {
         account(&store, row).await;
     }
-    let oldest_due = async |seconds| store.standing(at(seconds)).await.unwrap().oldest_due;
+    let oldest_due = async |seconds| store.overdue_work(at(seconds)).await.unwrap().oldest_due;
     assert_eq!(oldest_due(19).await, None);
     assert_eq!(oldest_due(20).await, Some(at(20)));
     assert_eq!(oldest_due(40).await, Some(at(20)));
@@ -62,7 +62,7 @@ pub async fn messages_whose_moment_has_come_are_told(store: Arc<dyn Store>) {
     cancelled.cancelled_at = Some(at(5));
     let messages = vec![(org, cancelled), (org, waiting("a", 2, "e2", at(30))), (org, waiting("a", 3, "e3", at(20)))];
     written(&store, vec![message_unit(messages)]).await;
-    let oldest = async |seconds| store.standing(at(seconds)).await.unwrap().oldest_unpublished;
+    let oldest = async |seconds| store.overdue_work(at(seconds)).await.unwrap().oldest_unpublished;
     assert_eq!(oldest(19).await, None);
     assert_eq!(oldest(40).await, Some(at(20)));
     assert_eq!(store.publish_due(at(40), 1).await.unwrap(), 1);
@@ -73,7 +73,7 @@ pub async fn messages_whose_moment_has_come_are_told(store: Arc<dyn Store>) {
 
 pub async fn failed_accounts_are_counted_up_to_a_limit(store: Arc<dyn Store>) {
     let (one, two) = (organization(&store, "one").await, organization(&store, "two").await);
-    assert_eq!(store.standing(at(NOW)).await.unwrap(), Standing::default());
+    assert_eq!(store.overdue_work(at(NOW)).await.unwrap(), OverdueWork::default());
     let rows = [
         held(one, "a", "loan", 2, Some("why")),
         held(two, "a", "loan", 0, Some("why")),
@@ -82,11 +82,11 @@ pub async fn failed_accounts_are_counted_up_to_a_limit(store: Arc<dyn Store>) {
     for row in rows {
         account(&store, row).await;
     }
-    assert_eq!(store.standing(at(NOW)).await.unwrap().failed_accounts, 2);
+    assert_eq!(store.overdue_work(at(NOW)).await.unwrap().failed_accounts, 2);
     let many =
         (0..MOST_FAILED_COUNTED).map(|n| account_unit(insert(held(one, &format!("n{n}"), "loan", 0, Some("why")))));
     written(&store, many.collect()).await;
-    assert_eq!(store.standing(at(NOW)).await.unwrap().failed_accounts, MOST_FAILED_COUNTED.unsigned_abs());
+    assert_eq!(store.overdue_work(at(NOW)).await.unwrap().failed_accounts, MOST_FAILED_COUNTED.unsigned_abs());
 }
 
 pub async fn releases_under_way_are_summed(store: Arc<dyn Store>) {
@@ -120,7 +120,7 @@ pub async fn releases_under_way_are_summed(store: Arc<dyn Store>) {
 pub async fn room_and_schema_are_told(store: Arc<dyn Store>) {
     assert_eq!(store.schema(), store.tables().await.unwrap().at);
     let is_in_memory = store.log_size().is_none() && store.connections().is_none();
-    let Some(before) = store.room().await.unwrap() else { return assert!(is_in_memory) };
+    let Some(before) = store.storage_space().await.unwrap() else { return assert!(is_in_memory) };
     assert!(!is_in_memory && before.database_bytes > 0, "{before:?}");
     if let Some(files) = before.files {
         assert!(files.free_bytes > 0 && files.disk_bytes > files.free_bytes, "{files:?}");
@@ -135,16 +135,17 @@ pub async fn room_and_schema_are_told(store: Arc<dyn Store>) {
         }
         written(&store, units).await;
     }
-    let after = store.room().await.unwrap().unwrap();
-    let grown =
-        |room: &daybook_store::monitoring::Room| room.database_bytes + room.files.map_or(0, |files| files.log_bytes);
+    let after = store.storage_space().await.unwrap().unwrap();
+    let grown = |storage_space: &daybook_store::monitoring::StorageSpace| {
+        storage_space.database_bytes + storage_space.files.map_or(0, |files| files.log_bytes)
+    };
     assert!(grown(&after) >= grown(&before) + 1_000_000, "4,000,000 bytes were written: {before:?}, {after:?}");
 }
 
 pub async fn urls_tell_why_they_are_paused(store: Arc<dyn Store>) {
     let org = organization(&store, "one").await;
     let reasons = async || -> Vec<Option<String>> {
-        store.url_figures().await.unwrap().into_iter().map(|url| url.pause_reason).collect()
+        store.url_metrics().await.unwrap().into_iter().map(|url| url.pause_reason).collect()
     };
     let of = subscribe(&store, org, "https://example.com/a", None).await;
     assert_eq!(reasons().await, [None]);

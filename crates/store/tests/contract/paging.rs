@@ -4,18 +4,18 @@ use super::fixtures::*;
 use daybook_engine::time::Time;
 use daybook_store::Store;
 use daybook_store::batch::{CustomerWrite, Unit};
-use daybook_store::figures::AccountSearch;
-use daybook_store::records::Page;
+use daybook_store::portfolio_queries::AccountSearch;
+use daybook_store::records::PageRequest;
 use std::sync::Arc;
 
 const IDS: [&str; 5] = ["a", "b", "c", "d", "e"];
 
-fn page(after: Option<&str>, before: Option<&str>, limit: usize) -> Page {
-    Page { after: after.map(Arc::from), before: before.map(Arc::from), limit }
+fn page(after: Option<&str>, before: Option<&str>, limit: usize) -> PageRequest {
+    PageRequest { after: after.map(Arc::from), before: before.map(Arc::from), limit }
 }
 
 /// Pages of a list of `IDS`, and the ids they hold.
-fn cases() -> Vec<(Page, &'static str)> {
+fn cases() -> Vec<(PageRequest, &'static str)> {
     vec![
         (page(None, None, 10), "abcde"),
         (page(None, None, 2), "ab"),
@@ -172,7 +172,7 @@ pub async fn lists_of_many_accounts(store: Arc<dyn Store>) {
             due_from,
             ..everything()
         };
-        let found = async |page: Page| -> Vec<String> {
+        let found = async |page: PageRequest| -> Vec<String> {
             let found = store.search_accounts(org, &search, &page).await.unwrap();
             found.into_iter().map(|found| found.account.to_string()).collect()
         };

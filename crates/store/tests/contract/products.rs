@@ -3,7 +3,7 @@
 use super::fixtures::*;
 use daybook_store::Store;
 use daybook_store::batch::{Claimed, ProductWrite, Unit};
-use daybook_store::records::{HeldCounts, Mode, Page};
+use daybook_store::records::{HeldCounts, Mode, PageRequest};
 use std::sync::Arc;
 
 fn full_mode(version: i64) -> Mode {
@@ -151,5 +151,5 @@ pub async fn failed_accounts_are_listed_by_id(store: Arc<dyn Store>) {
     let expected: [(Arc<str>, String); 2] = [("b".into(), "why".into()), ("z".into(), "late".into())];
     assert_eq!(store.failed_accounts(&key, 10).await.unwrap(), expected);
     assert_eq!(store.failed_accounts(&key, 1).await.unwrap(), expected[..1]);
-    assert_eq!(store.products(org, &Page { limit: 10, ..Page::default() }).await.unwrap(), []);
+    assert_eq!(store.products(org, &PageRequest { limit: 10, ..PageRequest::default() }).await.unwrap(), []);
 }

@@ -1,9 +1,9 @@
-//! Calls whose caller does not wait for the answer: their connections do not go back into the pool, and the server stops
-//! what it was asked.
+//! Calls whose caller does not wait for the answer: their connections do not go back into the pool, and the server
+//! stops what it was asked.
 
 use crate::block_on;
 use crate::contract::fixtures::{account, account_row, organization};
-use daybook_store::{Inputs, Store, Want};
+use daybook_store::{AccountToLoad, Inputs, Store};
 use daybook_testkit::postgres::Server;
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,7 +64,7 @@ fn a_connection_whose_statement_was_given_up_is_closed() {
         // Preparing the statement waits for the table.
         let tables = "settings, organizations, accounts";
         holder.batch_execute(&format!("BEGIN; LOCK TABLE {tables} IN ACCESS EXCLUSIVE MODE")).await.unwrap();
-        let want = [Want { key: key.clone(), inputs: Inputs::None, names: Vec::new() }];
+        let want = [AccountToLoad { key: key.clone(), inputs: Inputs::None, names: Vec::new() }];
         give_up("a write", &store, &watcher, store.keep_setting("b", b"2")).await;
         give_up("a read", &store, &watcher, store.organizations()).await;
         give_up("a transaction", &store, &watcher, store.load(&want)).await;

@@ -73,7 +73,8 @@ fn a_lease_ends_by_time_or_by_commit() {
 
         let again = AccountNow { next_moment: Some(at(20)), ..now() };
         written(&nodes[0], vec![account_unit(update(&account_key(org, "works"), 1, again))]).await;
-        let taken = |due: Vec<daybook_store::Due>| due.into_iter().map(|due| due.key.account).collect::<Vec<_>>();
+        let taken =
+            |due: Vec<daybook_store::DueAccount>| due.into_iter().map(|due| due.key.account).collect::<Vec<_>>();
         assert_eq!(taken(nodes[1].take_due(at(59), 10, at(90)).await.unwrap()), ["works".into()]);
         assert_eq!(taken(nodes[1].take_due(at(60), 10, at(90)).await.unwrap()), ["dies".into()]);
     });

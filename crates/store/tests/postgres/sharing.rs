@@ -3,7 +3,7 @@
 use crate::abandoned::{connect, until_waiting};
 use crate::block_on;
 use crate::contract::fixtures::{account, account_row, organization};
-use daybook_store::records::Page;
+use daybook_store::records::PageRequest;
 use daybook_store::sharing::within_a_share;
 use daybook_testkit::postgres::Server;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ fn slow_reads_of_one_organization_leave_connections_for_another() {
         assert_eq!(store.connections().unwrap().limit, 2 * half as u64);
         let (holder, watcher) = (connect(&address).await, connect(&address).await);
         holder.batch_execute("BEGIN; LOCK TABLE customers IN ACCESS EXCLUSIVE MODE").await.unwrap();
-        let page = Page { limit: 10, ..Page::default() };
+        let page = PageRequest { limit: 10, ..PageRequest::default() };
         let slow = (0..3 * half).map(|_| {
             let (store, page) = (Arc::clone(&store), page.clone());
             tokio::spawn(within_a_share(async move {

@@ -9,13 +9,13 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 
 /// A server whose certificate is for `localhost`, and the files of its clients.
-struct Place {
+struct TlsServer {
     server: Server,
     folder: TempDir,
 }
 
-impl Place {
-    fn new() -> Place {
+impl TlsServer {
+    fn new() -> TlsServer {
         let folder = TempDir::new().expect("a folder");
         let path = |name: &str| folder.path().join(name);
         let (authority, stranger) = (Authority::named("authority"), Authority::named("stranger"));
@@ -25,7 +25,7 @@ impl Place {
         authority.sign("carded", &path("client.crt"), &path("client.key"));
         stranger.sign("carded", &path("forged.crt"), &path("forged.key"));
         authority.sign("another", &path("another.crt"), &path("another.key"));
-        Place { server: Server::start_tls(folder.path()), folder }
+        TlsServer { server: Server::start_tls(folder.path()), folder }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -49,23 +49,23 @@ impl Place {
 
 #[test]
 fn each_mode_checks_what_it_says() {
-    let place = Place::new();
+    let tls_server = TlsServer::new();
     // Encrypted, without any check.
     for parameters in ["", "sslmode=prefer", "sslmode=require"] {
-        place.open("daybook", "127.0.0.1", parameters).expect(parameters);
+        tls_server.open("daybook", "127.0.0.1", parameters).expect(parameters);
     }
-    place.assert_refused("daybook", "127.0.0.1", "sslmode=disable", "no encryption");
+    tls_server.assert_refused("daybook", "127.0.0.1", "sslmode=disable", "no encryption");
     // The authority is checked, the name is not.
     for mode in ["require", "verify-ca"] {
-        place.open("daybook", "127.0.0.1", &format!("sslmode={mode}&sslrootcert=FOLDER/ca.crt")).expect(mode);
+        tls_server.open("daybook", "127.0.0.1", &format!("sslmode={mode}&sslrootcert=FOLDER/ca.crt")).expect(mode);
         let strange = format!("sslmode={mode}&sslrootcert=FOLDER/stranger.crt");
-        place.assert_refused("daybook", "127.0.0.1", &strange, "no trusted authority has signed it");
+        tls_server.assert_refused("daybook", "127.0.0.1", &strange, "no trusted authority has signed it");
     }
     // Both are checked.
     let full = "sslmode=verify-full&sslrootcert=FOLDER/ca.crt";
-    place.open("daybook", "localhost", full).expect("the certificate names localhost");
-    place.assert_refused("daybook", "127.0.0.1", full, "it is not valid for the host in the address");
-    place.assert_refused(
+    tls_server.open("daybook", "localhost", full).expect("the certificate names localhost");
+    tls_server.assert_refused("daybook", "127.0.0.1", full, "it is not valid for the host in the address");
+    tls_server.assert_refused(
         "daybook",
         "localhost",
         "sslmode=verify-full&sslrootcert=FOLDER/stranger.crt",
@@ -75,19 +75,19 @@ fn each_mode_checks_what_it_says() {
     if rustls_native_certs::load_native_certs().certs.is_empty() {
         println!("this machine knows no certificate authority: sslmode=verify-full without sslrootcert is not tried");
     } else {
-        place.assert_refused("daybook", "localhost", "sslmode=verify-full", "no trusted authority has signed it");
+        tls_server.assert_refused("daybook", "localhost", "sslmode=verify-full", "no trusted authority has signed it");
     }
 }
 
 #[test]
 fn a_client_shows_its_own_certificate() {
-    let place = Place::new();
+    let tls_server = TlsServer::new();
     let full = "sslmode=verify-full&sslrootcert=FOLDER/ca.crt";
     let with = |name: &str| format!("{full}&sslcert=FOLDER/{name}.crt&sslkey=FOLDER/{name}.key");
-    place.open("carded", "localhost", &with("client")).expect("the authority signed it");
-    place.assert_refused("carded", "localhost", full, "certificate");
-    place.assert_refused("carded", "localhost", &with("forged"), "certificate");
-    place.assert_refused("carded", "localhost", &with("another"), "carded");
-    fs::write(place.path("client.key"), "nothing").expect("a file");
-    place.assert_refused("carded", "localhost", &with("client"), "sslkey");
+    tls_server.open("carded", "localhost", &with("client")).expect("the authority signed it");
+    tls_server.assert_refused("carded", "localhost", full, "certificate");
+    tls_server.assert_refused("carded", "localhost", &with("forged"), "certificate");
+    tls_server.assert_refused("carded", "localhost", &with("another"), "carded");
+    fs::write(tls_server.path("client.key"), "nothing").expect("a file");
+    tls_server.assert_refused("carded", "localhost", &with("client"), "sslkey");
 }

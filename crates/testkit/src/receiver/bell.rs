@@ -26,7 +26,7 @@ impl Bell {
 
     /// Blocks until a condition holds; returns whether it did before the timeout.
     pub fn wait(&self, is_so: impl Fn() -> bool) -> bool {
-        let _waiting = Waiting::new(&self.waiting);
+        let _waiting = Waiter::new(&self.waiting);
         let lock = self.lock.lock().unwrap();
         let (_lock, waited) = self.blocked.wait_timeout_while(lock, PATIENCE, |()| !is_so()).unwrap();
         !waited.timed_out()
@@ -34,7 +34,7 @@ impl Bell {
 
     /// Waits in a runtime until a condition holds.
     pub async fn heard(&self, is_so: impl Fn() -> bool) {
-        let _waiting = Waiting::new(&self.waiting);
+        let _waiting = Waiter::new(&self.waiting);
         loop {
             let mut ring = std::pin::pin!(self.tasks.notified());
             ring.as_mut().enable();
@@ -47,16 +47,16 @@ impl Bell {
 }
 
 /// Counts as a waiter until dropped.
-struct Waiting<'a>(&'a AtomicUsize);
+struct Waiter<'a>(&'a AtomicUsize);
 
-impl<'a> Waiting<'a> {
-    fn new(count: &'a AtomicUsize) -> Waiting<'a> {
+impl<'a> Waiter<'a> {
+    fn new(count: &'a AtomicUsize) -> Waiter<'a> {
         count.fetch_add(1, Ordering::SeqCst);
-        Waiting(count)
+        Waiter(count)
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for Waiter<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }

@@ -4,7 +4,7 @@ use std::io::Write;
 
 /// The response to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct PreparedResponse {
     /// The status.
     pub status: u16,
     /// Headers other than `content-length`.
@@ -15,26 +15,26 @@ pub struct Answer {
     pub closes: bool,
 }
 
-impl Answer {
+impl PreparedResponse {
     /// A response with an empty body.
-    pub fn status(status: u16) -> Answer {
-        Answer { status, headers: Vec::new(), body: Vec::new(), closes: false }
+    pub fn status(status: u16) -> PreparedResponse {
+        PreparedResponse { status, headers: Vec::new(), body: Vec::new(), closes: false }
     }
 
     /// The same with one more header.
-    pub fn with(mut self, name: &str, value: &str) -> Answer {
+    pub fn with(mut self, name: &str, value: &str) -> PreparedResponse {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
     /// The same with a body.
-    pub fn saying(mut self, body: impl Into<Vec<u8>>) -> Answer {
+    pub fn saying(mut self, body: impl Into<Vec<u8>>) -> PreparedResponse {
         self.body = body.into();
         self
     }
 
     /// The same, and then the connection is closed.
-    pub fn closing(mut self) -> Answer {
+    pub fn closing(mut self) -> PreparedResponse {
         self.closes = true;
         self
     }

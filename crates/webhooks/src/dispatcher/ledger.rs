@@ -23,7 +23,7 @@ pub(super) struct Ledger {
 
 /// The result of one attempt.
 #[derive(Debug)]
-pub(super) struct Outcome {
+pub(super) struct AttemptResult {
     /// The message's position.
     pub position: i64,
     /// The earlier failure, if there was one.
@@ -88,9 +88,19 @@ impl Ledger {
     }
 
     /// Adds the result of an attempt. `may_have_failed`: whether the message may have a failure that is not known here.
-    pub(super) fn note(&mut self, outcome: Outcome, may_have_failed: bool) {
-        let Outcome { position, before, began_at, ended_at, latency_us, status, reason, response, verdict, weight } =
-            outcome;
+    pub(super) fn note(&mut self, outcome: AttemptResult, may_have_failed: bool) {
+        let AttemptResult {
+            position,
+            before,
+            began_at,
+            ended_at,
+            latency_us,
+            status,
+            reason,
+            response,
+            verdict,
+            weight,
+        } = outcome;
         let number = before.as_ref().map_or(0, |before| before.attempts) + 1;
         let fate = match verdict {
             Verdict::Delivered => None,
@@ -181,7 +191,7 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use daybook_store::outbox::Ahead;
+    use daybook_store::outbox::OutOfOrder;
 
     fn at(seconds: i64) -> Time {
         Time::from_seconds(seconds)
@@ -205,14 +215,14 @@ mod tests {
             max_per_second: None,
             max_in_flight: None,
             held_until: None,
-            ahead: Ahead::default(),
+            ahead: OutOfOrder::default(),
         }
     }
 
-    fn outcome(position: i64, before: Option<Failure>, verdict: Verdict) -> Outcome {
+    fn outcome(position: i64, before: Option<Failure>, verdict: Verdict) -> AttemptResult {
         let status = Some(if verdict == Verdict::Delivered { 200 } else { 500 });
         let (began_at, ended_at) = (at(10), at(11));
-        Outcome {
+        AttemptResult {
             position,
             before,
             began_at,
@@ -253,7 +263,7 @@ mod tests {
     #[test]
     fn throttling_counts_towards_no_pause_and_a_burst_of_refused_connections_is_one_failure() {
         let mut ledger = Ledger::of(&subscription());
-        let failed = |position, weight, seconds| Outcome {
+        let failed = |position, weight, seconds| AttemptResult {
             weight,
             ended_at: at(seconds),
             ..outcome(position, None, Verdict::Retry(at(70)))

@@ -24,8 +24,8 @@
 //! | [`watching`] | looks for overdue retries |
 //! | [`stopping`] | stops, and records all responses received by then |
 
-mod figures;
 mod ledger;
+mod metrics;
 mod pace;
 mod probing;
 mod queue;
@@ -34,9 +34,9 @@ mod watching;
 mod window;
 mod worker;
 
-pub use figures::{Figures, URL_LABELS};
+pub use metrics::{DeliveryMetrics, URL_LABELS};
 
-use crate::policy::Schedule;
+use crate::policy::RetrySchedule;
 use crate::sender::Sender;
 use crate::signature::Key;
 use async_trait::async_trait;
@@ -116,15 +116,15 @@ pub trait DispatcherSupport: Send + Sync + std::fmt::Debug {
 
 /// What all workers share.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct WorkerContext {
     outbox: Arc<dyn Outbox>,
     clock: Arc<dyn Clock>,
     support: Arc<dyn DispatcherSupport>,
     sender: Sender,
     settings: Settings,
-    schedule: Schedule,
+    schedule: RetrySchedule,
     token: String,
-    figures: Figures,
+    metrics: DeliveryMetrics,
     stopping: AtomicBool,
     /// True when messages in flight are no longer waited for.
     hurry: watch::Sender<bool>,
@@ -133,14 +133,14 @@ pub(crate) struct Shared {
 /// Becomes true when messages in flight are no longer waited for.
 type Hurry = watch::Receiver<bool>;
 
-impl Shared {
+impl WorkerContext {
     fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Relaxed)
     }
 }
 
 /// An order to a worker.
-struct Order {
+struct WorkerOrder {
     /// The subscription as it is now; `None` if the worker is to stop sending for it.
     subscription: Option<Subscription>,
     /// The position up to which the log is to be sent.
@@ -199,7 +199,7 @@ impl Nudge {
 /// Delivers messages. Cloning is cheap; all clones share one state.
 #[derive(Clone, Debug)]
 pub struct Dispatcher {
-    shared: Arc<Shared>,
+    shared: Arc<WorkerContext>,
     registry: Arc<Mutex<WorkerRegistry>>,
     nudge: Nudge,
 }
@@ -222,7 +222,7 @@ struct WorkerRegistry {
 /// The dispatcher's handle to a worker.
 #[derive(Debug)]
 struct WorkerHandle {
-    orders: mpsc::UnboundedSender<Order>,
+    orders: mpsc::UnboundedSender<WorkerOrder>,
     /// Makes it look for due retries.
     look: Arc<Notify>,
     /// Sending to its URL is on hold until this moment because it answered 429: microseconds.
@@ -245,10 +245,12 @@ impl Dispatcher {
         nudge: Nudge,
     ) -> Dispatcher {
         nudge.0.in_batches.store(!settings.batch_interval.is_zero(), Ordering::Relaxed);
-        let schedule = Schedule::starting_with(settings.retry_first);
+        let schedule = RetrySchedule::starting_with(settings.retry_first);
         let tick = tick_at(clock.now(), settings.batch_interval);
-        let (figures, stopping, hurry) = (Figures::default(), AtomicBool::new(false), watch::Sender::new(false));
-        let shared = Shared { outbox, clock, support, sender, settings, schedule, token, figures, stopping, hurry };
+        let (metrics, stopping, hurry) =
+            (DeliveryMetrics::default(), AtomicBool::new(false), watch::Sender::new(false));
+        let shared =
+            WorkerContext { outbox, clock, support, sender, settings, schedule, token, metrics, stopping, hurry };
         let registry = WorkerRegistry {
             workers: HashMap::new(),
             probes: HashMap::new(),
@@ -267,8 +269,8 @@ impl Dispatcher {
     }
 
     /// Metrics about deliveries.
-    pub fn figures(&self) -> &Figures {
-        &self.shared.figures
+    pub fn metrics(&self) -> &DeliveryMetrics {
+        &self.shared.metrics
     }
 
     /// Sends until `stop` is true; then waits for messages in flight.
@@ -299,7 +301,7 @@ impl Dispatcher {
 
     async fn keep_tidy(&self, mut stop: watch::Receiver<bool>) {
         let mut tidied_at: Option<Time> = None;
-        let mut watch = watching::Told::default();
+        let mut watch = watching::LastLogged::default();
         while !*stop.borrow() {
             let now = self.shared.clock.now();
             if !self.nudge.is_muted() && tidied_at.is_none_or(|at| now >= at.plus_micros(TIDY_EVERY_MICROS)) {
@@ -426,14 +428,19 @@ impl Dispatcher {
 
 impl WorkerRegistry {
     /// Makes every worker end; the leases expire, and are renewed when this node sends again.
-    fn dismiss(&mut self, shared: &Arc<Shared>, now: Time, done: &mut Option<&mut Vec<oneshot::Receiver<usize>>>) {
+    fn dismiss(
+        &mut self,
+        shared: &Arc<WorkerContext>,
+        now: Time,
+        done: &mut Option<&mut Vec<oneshot::Receiver<usize>>>,
+    ) {
         self.rows.clear();
         self.leased_at = None;
         self.tick = tick_at(now, shared.settings.batch_interval);
         self.give_orders(shared, done);
     }
 
-    fn give_orders(&mut self, shared: &Arc<Shared>, done: &mut Option<&mut Vec<oneshot::Receiver<usize>>>) {
+    fn give_orders(&mut self, shared: &Arc<WorkerContext>, done: &mut Option<&mut Vec<oneshot::Receiver<usize>>>) {
         let mut mine: Vec<SubscriptionId> = Vec::with_capacity(self.rows.len());
         for row in &self.rows {
             mine.push(row.id);
@@ -465,11 +472,11 @@ impl WorkerHandle {
             waiter
         });
         // If the worker has ended, its finished task shows that.
-        let _ = self.orders.send(Order { subscription, through, lease_until, done: waiter });
+        let _ = self.orders.send(WorkerOrder { subscription, through, lease_until, done: waiter });
     }
 }
 
-fn hire(shared: &Arc<Shared>, row: &Subscription) -> WorkerHandle {
+fn hire(shared: &Arc<WorkerContext>, row: &Subscription) -> WorkerHandle {
     let (orders, taken) = mpsc::unbounded_channel();
     let look = Arc::new(Notify::new());
     let worker = Worker::new(shared.clone(), row.clone(), taken, look.clone());

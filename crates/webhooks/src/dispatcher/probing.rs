@@ -5,12 +5,13 @@
 //! probed after a restart, or by another node.
 
 use super::worker::sending::{UNAUTHORIZED, judge, post, reason, said};
-use super::{Dispatcher, Shared, WorkerRegistry};
+use super::{Dispatcher, WorkerContext, WorkerRegistry};
 use crate::policy::Verdict;
 use daybook_engine::time::Time;
 use daybook_store::error::StoreError;
 use daybook_store::outbox::{
-    Attempt, DeadLetter, DeliveryFilter, Failure, Fate, Outgoing, Pause, Probed, Reader, Recorded, Subscription,
+    Attempt, DeadLetter, DeliveryFilter, Failure, Fate, Outgoing, Pause, Probed, Recorded, Subscription,
+    SubscriptionFilter,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -93,13 +94,13 @@ impl Dispatcher {
     }
 }
 
-async fn stopped(shared: &Shared) {
+async fn stopped(shared: &WorkerContext) {
     // The other half of the channel is in the same struct.
     let _ = shared.hurry.subscribe().wait_for(|is_so| *is_so).await;
 }
 
 /// Tries one message; returns whether there was one.
-async fn try_one(shared: &Arc<Shared>, of: &Subscription) -> Result<bool, StoreError> {
+async fn try_one(shared: &Arc<WorkerContext>, of: &Subscription) -> Result<bool, StoreError> {
     let Some(pause) = &of.paused else { return Ok(false) };
     let Some((letter, message)) = waiting(shared, of).await? else { return Ok(false) };
     let keys = shared.support.keys(of.org).await.map_err(StoreError::Unavailable)?;
@@ -108,7 +109,7 @@ async fn try_one(shared: &Arc<Shared>, of: &Subscription) -> Result<bool, StoreE
     let reply = post(&shared.sender.pool_of(of.org, &of.url), &keys, &message, began_at).await;
     let ended_at = shared.clock.now();
     let verdict = judge(&reply, None, ended_at, &shared.schedule);
-    shared.figures.note_probe(of.org, &of.uuid, verdict);
+    shared.metrics.note_probe(of.org, &of.uuid, verdict);
     let is_taken = verdict == Verdict::Delivered;
     let attempts = letter.attempts + 1;
     let failed = (!is_taken).then(|| Failure {
@@ -147,23 +148,23 @@ async fn try_one(shared: &Arc<Shared>, of: &Subscription) -> Result<bool, StoreE
     Ok(true)
 }
 
-fn next(shared: &Shared, pause: &Pause, now: Time) -> Option<Time> {
+fn next(shared: &WorkerContext, pause: &Pause, now: Time) -> Option<Time> {
     shared.schedule.next_probe(pause.at, now)
 }
 
 /// The dead letter to try, with its message.
-async fn waiting(shared: &Shared, of: &Subscription) -> Result<Option<(DeadLetter, Outgoing)>, StoreError> {
+async fn waiting(shared: &WorkerContext, of: &Subscription) -> Result<Option<(DeadLetter, Outgoing)>, StoreError> {
     let filter = DeliveryFilter { subscription: Some(of.id), ..DeliveryFilter::default() };
     let letters = shared.outbox.dead_letters(of.org, &filter, shared.clock.now(), None, CANDIDATES).await?;
     let Some(letter) = letters.into_iter().min_by_key(|letter| (letter.attempts, letter.about.position)) else {
         return Ok(None);
     };
-    let (reader, position) = (Reader { filter: None, ..of.reader() }, letter.about.position);
+    let (reader, position) = (SubscriptionFilter { filter: None, ..of.subscription_filter() }, letter.about.position);
     let message = shared.outbox.feed(reader, position - 1, position, 1).await?.pop();
     Ok(message.map(|message| (letter, message)))
 }
 
-async fn record(shared: &Shared, probed: &Probed) -> Result<Recorded, StoreError> {
+async fn record(shared: &WorkerContext, probed: &Probed) -> Result<Recorded, StoreError> {
     loop {
         match shared.outbox.record_probe(probed).await {
             Err(reason) if reason.is_unavailable() && !shared.is_stopping() => {

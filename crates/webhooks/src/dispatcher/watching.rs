@@ -16,12 +16,12 @@ const MOST: usize = 1_000;
 
 /// When each subscription was last logged.
 #[derive(Debug, Default)]
-pub(super) struct Told(HashMap<SubscriptionId, Time>);
+pub(super) struct LastLogged(HashMap<SubscriptionId, Time>);
 
 impl Dispatcher {
     /// Counts overdue retries, logs their subscriptions, and makes their workers look for them. A retry that waits
     /// because this node's worker respects a 429 is not overdue.
-    pub(super) async fn watch(&self, now: Time, told: &mut Told) -> Result<(), StoreError> {
+    pub(super) async fn watch(&self, now: Time, last_logged: &mut LastLogged) -> Result<(), StoreError> {
         let before = now.plus_micros(-OVERDUE_MICROS);
         let mut overdue = self.shared.outbox.overdue_retries(before, MOST).await?;
         let registry = self.registry.lock().await;
@@ -32,14 +32,15 @@ impl Dispatcher {
             one.since < before
         });
         let count: u64 = overdue.iter().map(|one| one.retries).sum();
-        self.shared.figures.overdue.set(count);
-        told.0
+        self.shared.metrics.overdue.set(count);
+        last_logged
+            .0
             .retain(|id, at| now < at.plus_micros(SAY_EVERY_MICROS) && overdue.iter().any(|overdue| overdue.id == *id));
         for one in overdue {
             if let Some(hand) = registry.workers.get(&one.id) {
                 hand.look.notify_one();
             }
-            if told.0.insert(one.id, now).is_none() {
+            if last_logged.0.insert(one.id, now).is_none() {
                 let overdue_s = (now.micros() - one.since.micros()) / 1_000_000;
                 tracing::warn!(
                     org = one.org, webhook_uuid = %one.uuid, retries = one.retries, overdue_s,
@@ -52,6 +53,6 @@ impl Dispatcher {
 
     /// Looks for overdue retries by the clock now. [`Dispatcher::run`] does this automatically.
     pub async fn look_for_overdue(&self) -> Result<(), StoreError> {
-        self.watch(self.shared.clock.now(), &mut Told::default()).await
+        self.watch(self.shared.clock.now(), &mut LastLogged::default()).await
     }
 }

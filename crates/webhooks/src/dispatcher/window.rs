@@ -1,6 +1,6 @@
 //! A range of the log in progress: which positions were read, and which of them are finished.
 
-use daybook_store::outbox::Ahead;
+use daybook_store::outbox::OutOfOrder;
 use std::collections::VecDeque;
 
 /// Positions that were read, in order.
@@ -11,12 +11,12 @@ pub(super) struct Window {
     /// Positions that were read, from the first unfinished one on, and whether each is finished.
     positions: VecDeque<(i64, bool)>,
     /// Positions that were finished out of order before this was created.
-    before: Ahead,
+    before: OutOfOrder,
 }
 
 impl Window {
     /// Nothing is read yet after a position; `before` holds later positions that were finished earlier.
-    pub(super) fn after(position: i64, before: Ahead) -> Window {
+    pub(super) fn after(position: i64, before: OutOfOrder) -> Window {
         Window { read_to: position, positions: VecDeque::new(), before }
     }
 
@@ -58,16 +58,16 @@ impl Window {
     }
 
     /// Positions that are finished out of order.
-    pub(super) fn ahead(&self) -> Ahead {
+    pub(super) fn ahead(&self) -> OutOfOrder {
         let reached = self.last_finished();
         if self.read_to >= self.before.reached {
-            return Ahead { reached, holes: self.holes() };
+            return OutOfOrder { reached, holes: self.holes() };
         }
         // Positions that were finished before are still ahead, unless they were read again.
         let reached = reached.max(self.before.reached);
         let unfinished = self.positions.iter().filter(|(_, finished)| !finished).map(|(position, _)| *position);
         let not_read = self.before.holes.iter().copied().filter(|position| *position > self.read_to);
-        Ahead { reached, holes: unfinished.chain(not_read).collect() }
+        OutOfOrder { reached, holes: unfinished.chain(not_read).collect() }
     }
 
     /// How many positions there are from the first unfinished one on.
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn it_is_finished_up_to_the_first_position_that_is_not() {
-        let mut window = Window::after(10, Ahead::default());
+        let mut window = Window::after(10, OutOfOrder::default());
         assert!([11, 14, 15].into_iter().all(|position| window.read(position)));
         window.pass_over(20);
         assert_eq!(window.finished_through(), 10);
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn what_was_not_read_counts_for_nothing() {
-        let mut window = Window::after(5, Ahead::default());
+        let mut window = Window::after(5, OutOfOrder::default());
         window.finish(3);
         window.pass_over(4);
         assert_eq!((window.finished_through(), window.last_finished(), window.read_to()), (5, 5, 5));
@@ -118,13 +118,13 @@ mod tests {
 
     #[test]
     fn what_was_finished_with_before_is_not_sent_again_and_not_forgotten() {
-        let mut first = Window::after(10, Ahead::default());
+        let mut first = Window::after(10, OutOfOrder::default());
         (11..=20).for_each(|position| {
             first.read(position);
         });
         [12, 13, 15, 18].into_iter().for_each(|position| first.finish(position));
         let ahead = first.ahead();
-        assert_eq!(ahead, Ahead { reached: 18, holes: vec![11, 14, 16, 17] });
+        assert_eq!(ahead, OutOfOrder { reached: 18, holes: vec![11, 14, 16, 17] });
         let mut second = Window::after(10, ahead.clone());
         assert_eq!(second.ahead(), ahead, "before anything is read");
         let to_send = |window: &mut Window, last: i64| -> Vec<i64> {
@@ -132,7 +132,10 @@ mod tests {
         };
         assert_eq!(to_send(&mut second, 14), [11, 14]);
         second.finish(11);
-        assert_eq!((second.finished_through(), second.ahead()), (13, Ahead { reached: 18, holes: vec![14, 16, 17] }));
+        assert_eq!(
+            (second.finished_through(), second.ahead()),
+            (13, OutOfOrder { reached: 18, holes: vec![14, 16, 17] })
+        );
         assert_eq!(to_send(&mut second, 20), [16, 17, 19, 20]);
         [14, 16, 17].into_iter().for_each(|position| second.finish(position));
         assert_eq!((second.finished_through(), second.ahead().holes), (18, vec![]));

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The purpose of an address that is not public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum AddressKind {
     /// This machine.
     Loopback,
     /// An organization's own network.
@@ -24,54 +24,54 @@ pub enum Kind {
     Reserved,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for AddressKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Kind::Loopback => "a loopback address",
-            Kind::Private => "a private address",
-            Kind::LinkLocal => "a link-local address",
-            Kind::Multicast => "a multicast address",
-            Kind::Unspecified => "an unspecified address",
-            Kind::Reserved => "a reserved address",
+            AddressKind::Loopback => "a loopback address",
+            AddressKind::Private => "a private address",
+            AddressKind::LinkLocal => "a link-local address",
+            AddressKind::Multicast => "a multicast address",
+            AddressKind::Unspecified => "an unspecified address",
+            AddressKind::Reserved => "a reserved address",
         })
     }
 }
 
 /// IPv4 addresses that are not public: the first address, the prefix length, the purpose.
-const NOT_PUBLIC_V4: &[(Ipv4Addr, u32, Kind)] = &[
-    (Ipv4Addr::new(0, 0, 0, 0), 8, Kind::Unspecified),
-    (Ipv4Addr::new(10, 0, 0, 0), 8, Kind::Private),
-    (Ipv4Addr::new(100, 64, 0, 0), 10, Kind::Private),
-    (Ipv4Addr::new(127, 0, 0, 0), 8, Kind::Loopback),
-    (Ipv4Addr::new(169, 254, 0, 0), 16, Kind::LinkLocal),
-    (Ipv4Addr::new(172, 16, 0, 0), 12, Kind::Private),
-    (Ipv4Addr::new(192, 0, 0, 0), 24, Kind::Reserved),
-    (Ipv4Addr::new(192, 0, 2, 0), 24, Kind::Reserved),
-    (Ipv4Addr::new(192, 88, 99, 0), 24, Kind::Reserved),
-    (Ipv4Addr::new(192, 168, 0, 0), 16, Kind::Private),
-    (Ipv4Addr::new(198, 18, 0, 0), 15, Kind::Reserved),
-    (Ipv4Addr::new(198, 51, 100, 0), 24, Kind::Reserved),
-    (Ipv4Addr::new(203, 0, 113, 0), 24, Kind::Reserved),
-    (Ipv4Addr::new(224, 0, 0, 0), 4, Kind::Multicast),
-    (Ipv4Addr::new(240, 0, 0, 0), 4, Kind::Reserved),
+const NOT_PUBLIC_V4: &[(Ipv4Addr, u32, AddressKind)] = &[
+    (Ipv4Addr::new(0, 0, 0, 0), 8, AddressKind::Unspecified),
+    (Ipv4Addr::new(10, 0, 0, 0), 8, AddressKind::Private),
+    (Ipv4Addr::new(100, 64, 0, 0), 10, AddressKind::Private),
+    (Ipv4Addr::new(127, 0, 0, 0), 8, AddressKind::Loopback),
+    (Ipv4Addr::new(169, 254, 0, 0), 16, AddressKind::LinkLocal),
+    (Ipv4Addr::new(172, 16, 0, 0), 12, AddressKind::Private),
+    (Ipv4Addr::new(192, 0, 0, 0), 24, AddressKind::Reserved),
+    (Ipv4Addr::new(192, 0, 2, 0), 24, AddressKind::Reserved),
+    (Ipv4Addr::new(192, 88, 99, 0), 24, AddressKind::Reserved),
+    (Ipv4Addr::new(192, 168, 0, 0), 16, AddressKind::Private),
+    (Ipv4Addr::new(198, 18, 0, 0), 15, AddressKind::Reserved),
+    (Ipv4Addr::new(198, 51, 100, 0), 24, AddressKind::Reserved),
+    (Ipv4Addr::new(203, 0, 113, 0), 24, AddressKind::Reserved),
+    (Ipv4Addr::new(224, 0, 0, 0), 4, AddressKind::Multicast),
+    (Ipv4Addr::new(240, 0, 0, 0), 4, AddressKind::Reserved),
 ];
 
 /// IPv6 addresses with a special purpose; all others outside of 2000::/3 are reserved.
-const NOT_PUBLIC_V6: &[(Ipv6Addr, u32, Kind)] = &[
-    (Ipv6Addr::UNSPECIFIED, 128, Kind::Unspecified),
-    (Ipv6Addr::LOCALHOST, 128, Kind::Loopback),
-    (Ipv6Addr::new(0xfc00, 0, 0, 0, 0, 0, 0, 0), 7, Kind::Private),
-    (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10, Kind::LinkLocal),
-    (Ipv6Addr::new(0xfec0, 0, 0, 0, 0, 0, 0, 0), 10, Kind::Private),
-    (Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8, Kind::Multicast),
-    (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23, Kind::Reserved),
-    (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32, Kind::Reserved),
-    (Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0), 16, Kind::Reserved),
-    (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20, Kind::Reserved),
+const NOT_PUBLIC_V6: &[(Ipv6Addr, u32, AddressKind)] = &[
+    (Ipv6Addr::UNSPECIFIED, 128, AddressKind::Unspecified),
+    (Ipv6Addr::LOCALHOST, 128, AddressKind::Loopback),
+    (Ipv6Addr::new(0xfc00, 0, 0, 0, 0, 0, 0, 0), 7, AddressKind::Private),
+    (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10, AddressKind::LinkLocal),
+    (Ipv6Addr::new(0xfec0, 0, 0, 0, 0, 0, 0, 0), 10, AddressKind::Private),
+    (Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8, AddressKind::Multicast),
+    (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23, AddressKind::Reserved),
+    (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32, AddressKind::Reserved),
+    (Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0), 16, AddressKind::Reserved),
+    (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20, AddressKind::Reserved),
 ];
 
 /// The purpose of an address; `None` if it is public. Pass only [`reached`] addresses.
-pub fn kind(address: IpAddr) -> Option<Kind> {
+pub fn kind(address: IpAddr) -> Option<AddressKind> {
     match address {
         IpAddr::V4(address) => {
             let differs = |other: &Ipv4Addr, bits: u32| (address.to_bits() ^ other.to_bits()) >> (32 - bits) != 0;
@@ -81,7 +81,7 @@ pub fn kind(address: IpAddr) -> Option<Kind> {
             let differs = |other: &Ipv6Addr, bits: u32| (address.to_bits() ^ other.to_bits()) >> (128 - bits) != 0;
             let listed = NOT_PUBLIC_V6.iter().find(|(first, bits, _)| !differs(first, *bits)).map(|(_, _, kind)| *kind);
             let is_global_unicast = address.segments()[0] >> 13 == 1;
-            listed.or((!is_global_unicast).then_some(Kind::Reserved))
+            listed.or((!is_global_unicast).then_some(AddressKind::Reserved))
         }
     }
 }
@@ -104,7 +104,7 @@ pub fn reached(address: IpAddr) -> IpAddr {
 mod tests {
     use super::*;
 
-    fn kind_of(text: &str) -> Option<Kind> {
+    fn kind_of(text: &str) -> Option<AddressKind> {
         kind(reached(text.parse().expect("an address")))
     }
 
@@ -209,13 +209,13 @@ mod tests {
     #[test]
     fn ipv4_in_ipv6_is_judged_as_ipv4() {
         for prefix in ["::ffff:", "::", "64:ff9b::"] {
-            assert_eq!(kind_of(&format!("{prefix}127.0.0.1")), Some(Kind::Loopback), "{prefix}");
-            assert_eq!(kind_of(&format!("{prefix}10.1.2.3")), Some(Kind::Private), "{prefix}");
-            assert_eq!(kind_of(&format!("{prefix}169.254.169.254")), Some(Kind::LinkLocal), "{prefix}");
+            assert_eq!(kind_of(&format!("{prefix}127.0.0.1")), Some(AddressKind::Loopback), "{prefix}");
+            assert_eq!(kind_of(&format!("{prefix}10.1.2.3")), Some(AddressKind::Private), "{prefix}");
+            assert_eq!(kind_of(&format!("{prefix}169.254.169.254")), Some(AddressKind::LinkLocal), "{prefix}");
             assert_eq!(kind_of(&format!("{prefix}8.8.8.8")), None, "{prefix}");
         }
         // 6to4 and Teredo go through relays: not public, whatever they embed.
-        assert_eq!(kind_of("2002:808:808::1"), Some(Kind::Reserved));
-        assert_eq!(kind_of("2001:0:808:808::1"), Some(Kind::Reserved));
+        assert_eq!(kind_of("2002:808:808::1"), Some(AddressKind::Reserved));
+        assert_eq!(kind_of("2001:0:808:808::1"), Some(AddressKind::Reserved));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A caller that subscribes a URL makes this machine send requests to it, from inside its network. The [`Guard`] keeps
 //! those requests on the public internet. It checks three times: when a URL is subscribed
-//! ([`Guard::check_at_subscribing`], so that callers learn of a mistake at once), when a sender opens its door
+//! ([`Guard::check_at_subscribing`], so that callers learn of a mistake at once), when a sender opens a connection pool
 //! ([`Guard::check_url`]: settings may have changed since) and at every connection, for each address that the name has
 //! at that moment ([`Guard::check_address`]: a name may resolve differently by then). A connection is made to the
 //! address that was checked, never to the name.
@@ -22,10 +22,10 @@ mod normal;
 mod refusal;
 mod resolve;
 
-pub use address::Kind;
+pub use address::AddressKind;
 pub use network::{Network, NoNetwork};
 pub use normal::normal_form;
-pub use refusal::Refusal;
+pub use refusal::UrlRefusal;
 pub use resolve::{LookupLimits, NAME_SERVER_PORT, Resolve, System};
 
 use http::{HeaderValue, Uri};
@@ -73,7 +73,7 @@ pub enum Host {
 
 impl Guard {
     /// Splits a URL and checks what can be checked without a resolver.
-    pub fn check_url(&self, text: &str) -> Result<Target, Refusal> {
+    pub fn check_url(&self, text: &str) -> Result<Target, UrlRefusal> {
         let target = take_apart(&parsed(text)?)?;
         match &target.host {
             Host::Address(address) => self.check_address(*address, target.is_tls)?,
@@ -83,32 +83,32 @@ impl Guard {
     }
 
     /// Checks an address before a connection to it.
-    pub fn check_address(&self, address: IpAddr, is_tls: bool) -> Result<(), Refusal> {
+    pub fn check_address(&self, address: IpAddr, is_tls: bool) -> Result<(), UrlRefusal> {
         let reached = address::reached(address);
         if self.networks.iter().any(|network| network.contains(reached)) {
             return Ok(());
         }
         if let Some(kind) = address::kind(reached)
-            && !(self.dev && kind == Kind::Loopback)
+            && !(self.dev && kind == AddressKind::Loopback)
         {
-            return Err(Refusal::Address { address, kind });
+            return Err(UrlRefusal::Address { address, kind });
         }
-        if is_tls || self.dev { Ok(()) } else { Err(Refusal::PlainHttp) }
+        if is_tls || self.dev { Ok(()) } else { Err(UrlRefusal::PlainHttp) }
     }
 
     /// Checks a name. Its addresses are checked when they are known; this only rejects names that can never be allowed.
-    fn check_name(&self, name: &str, is_tls: bool) -> Result<(), Refusal> {
+    fn check_name(&self, name: &str, is_tls: bool) -> Result<(), UrlRefusal> {
         let loopback = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
         if resolve::is_localhost(name) && loopback.iter().all(|address| self.check_address(*address, is_tls).is_err()) {
-            return Err(Refusal::Localhost(name.to_owned()));
+            return Err(UrlRefusal::Localhost(name.to_owned()));
         }
         let plain_may_be_right = self.dev || !self.networks.is_empty();
-        if is_tls || plain_may_be_right { Ok(()) } else { Err(Refusal::PlainHttp) }
+        if is_tls || plain_may_be_right { Ok(()) } else { Err(UrlRefusal::PlainHttp) }
     }
 
     /// Checks a URL that a caller wants to subscribe, with the addresses that its name has now. A name without
     /// addresses is accepted: it may exist before the first message, and is checked again then.
-    pub async fn check_at_subscribing(&self, text: &str, resolver: &dyn Resolve) -> Result<(), Refusal> {
+    pub async fn check_at_subscribing(&self, text: &str, resolver: &dyn Resolve) -> Result<(), UrlRefusal> {
         let target = self.check_url(text)?;
         let Host::Name(name) = &target.host else { return Ok(()) };
         let lookup = resolver.addresses(name, target.port);
@@ -118,37 +118,37 @@ impl Guard {
 }
 
 /// Parses a URL as browsers do, within our limits.
-fn parsed(text: &str) -> Result<Url, Refusal> {
+fn parsed(text: &str) -> Result<Url, UrlRefusal> {
     if text.len() > MOST_URL_BYTES {
-        return Err(Refusal::TooLong);
+        return Err(UrlRefusal::TooLong);
     }
     // The parser would silently drop some of them.
     if text.chars().any(|c| c.is_control() || c.is_whitespace()) {
-        return Err(Refusal::Blank);
+        return Err(UrlRefusal::Blank);
     }
-    Url::parse(text).map_err(Refusal::NotAUrl)
+    Url::parse(text).map_err(UrlRefusal::NotAUrl)
 }
 
 /// The parts of a URL that sending needs.
-fn take_apart(url: &Url) -> Result<Target, Refusal> {
+fn take_apart(url: &Url) -> Result<Target, UrlRefusal> {
     let is_tls = match url.scheme() {
         "https" => true,
         "http" => false,
-        other => return Err(Refusal::Scheme(other.to_owned())),
+        other => return Err(UrlRefusal::Scheme(other.to_owned())),
     };
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(Refusal::UserInfo);
+        return Err(UrlRefusal::UserInfo);
     }
     if url.fragment().is_some() {
-        return Err(Refusal::Fragment);
+        return Err(UrlRefusal::Fragment);
     }
     let (host, host_text) = match (url.host(), url.host_str()) {
         (Some(url::Host::Domain(name)), Some(text)) if !name.is_empty() => (Host::Name(name.to_owned()), text),
         (Some(url::Host::Ipv4(address)), Some(text)) => (Host::Address(address.into()), text),
         (Some(url::Host::Ipv6(address)), Some(text)) => (Host::Address(address.into()), text),
-        _ => return Err(Refusal::NoHost),
+        _ => return Err(UrlRefusal::NoHost),
     };
-    let port = url.port_or_known_default().filter(|port| *port != 0).ok_or(Refusal::Port)?;
+    let port = url.port_or_known_default().filter(|port| *port != 0).ok_or(UrlRefusal::Port)?;
     let path = match url.query() {
         Some(query) => format!("{}?{query}", url.path()),
         None => url.path().to_owned(),
@@ -161,8 +161,8 @@ fn take_apart(url: &Url) -> Result<Target, Refusal> {
         is_tls,
         host,
         port,
-        uri: Uri::try_from(path).map_err(|_| Refusal::Path)?,
-        authority: HeaderValue::try_from(authority).map_err(|_| Refusal::NoHost)?,
+        uri: Uri::try_from(path).map_err(|_| UrlRefusal::Path)?,
+        authority: HeaderValue::try_from(authority).map_err(|_| UrlRefusal::NoHost)?,
     })
 }
 

@@ -7,16 +7,16 @@
 //! Differences that servers may distinguish stay: upper and lower case in the path, `//`, a slash at the end, the order
 //! of parameters.
 
-use super::{Refusal, parsed};
+use super::{UrlRefusal, parsed};
 
 /// A URL in its stored spelling.
-pub fn normal_form(text: &str) -> Result<String, Refusal> {
+pub fn normal_form(text: &str) -> Result<String, UrlRefusal> {
     let mut url = parsed(text)?;
     if let Some(url::Host::Domain(name)) = url.host()
         && let Some(bare) = name.strip_suffix('.').filter(|bare| !bare.is_empty() && !bare.ends_with('.'))
     {
         let bare = bare.to_owned();
-        url.set_host(Some(&bare)).map_err(Refusal::NotAUrl)?;
+        url.set_host(Some(&bare)).map_err(UrlRefusal::NotAUrl)?;
     }
     let path = unescaped(url.path());
     url.set_path(&path);

@@ -1,13 +1,13 @@
 //! Why a URL is rejected, as text.
 
 use crate::guard::MOST_URL_BYTES;
-use crate::guard::address::Kind;
+use crate::guard::address::AddressKind;
 use std::fmt;
 use std::net::IpAddr;
 
 /// Why a URL is rejected. It reads as a sentence after the field's name: `webhook_url` *must not point to …*.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum UrlRefusal {
     /// It is longer than [`MOST_URL_BYTES`].
     TooLong,
     /// It contains whitespace or a control character.
@@ -35,27 +35,27 @@ pub enum Refusal {
         /// The address as written or resolved.
         address: IpAddr,
         /// Its purpose.
-        kind: Kind,
+        kind: AddressKind,
     },
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for UrlRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refusal::TooLong => write!(f, "must not be longer than {MOST_URL_BYTES} bytes"),
-            Refusal::Blank => f.write_str("must not contain whitespace or control characters"),
-            Refusal::NotAUrl(why) => write!(f, "must be a URL such as https://example.com/hooks ({why})"),
-            Refusal::Scheme(scheme) => write!(f, "must begin with https:// (not {scheme}:)"),
-            Refusal::NoHost => f.write_str("must name a host"),
-            Refusal::UserInfo => f.write_str("must not contain a user name or a password"),
-            Refusal::Fragment => f.write_str("must not have a part after #"),
-            Refusal::Port => f.write_str("must not use port 0"),
-            Refusal::Path => f.write_str("must have a path that is valid in an HTTP request"),
-            Refusal::PlainHttp => f.write_str("must begin with https:// (plain http is only for allowed networks)"),
-            Refusal::Localhost(name) => write!(f, "must not point to a loopback address ({name})"),
-            Refusal::Address { address, kind } => write!(f, "must not point to {kind} ({address})"),
+            UrlRefusal::TooLong => write!(f, "must not be longer than {MOST_URL_BYTES} bytes"),
+            UrlRefusal::Blank => f.write_str("must not contain whitespace or control characters"),
+            UrlRefusal::NotAUrl(why) => write!(f, "must be a URL such as https://example.com/hooks ({why})"),
+            UrlRefusal::Scheme(scheme) => write!(f, "must begin with https:// (not {scheme}:)"),
+            UrlRefusal::NoHost => f.write_str("must name a host"),
+            UrlRefusal::UserInfo => f.write_str("must not contain a user name or a password"),
+            UrlRefusal::Fragment => f.write_str("must not have a part after #"),
+            UrlRefusal::Port => f.write_str("must not use port 0"),
+            UrlRefusal::Path => f.write_str("must have a path that is valid in an HTTP request"),
+            UrlRefusal::PlainHttp => f.write_str("must begin with https:// (plain http is only for allowed networks)"),
+            UrlRefusal::Localhost(name) => write!(f, "must not point to a loopback address ({name})"),
+            UrlRefusal::Address { address, kind } => write!(f, "must not point to {kind} ({address})"),
         }
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for UrlRefusal {}

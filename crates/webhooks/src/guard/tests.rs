@@ -70,7 +70,7 @@ fn each_refusal_says_what_to_do() {
     for (url, sentence) in said {
         assert_eq!(strict().check_url(url).expect_err(url).to_string(), sentence, "{url}");
     }
-    assert!(matches!(strict().check_url("https://"), Err(Refusal::NotAUrl(_))));
+    assert!(matches!(strict().check_url("https://"), Err(UrlRefusal::NotAUrl(_))));
 }
 
 #[test]
@@ -101,21 +101,25 @@ fn an_allowed_network_allows_its_addresses_with_plain_http_too() {
     // For a name, its addresses decide.
     assert!(guard.check_url("http://inside.example/").is_ok());
     let public = "8.8.8.8".parse().expect("an address");
-    assert_eq!(guard.check_address(public, false), Err(Refusal::PlainHttp));
+    assert_eq!(guard.check_address(public, false), Err(UrlRefusal::PlainHttp));
     assert_eq!(guard.check_address(public, true), Ok(()));
     assert!(allowing("127.0.0.0/8").check_url("http://localhost/").is_ok());
 }
 
 #[tokio::test]
 async fn subscribing_asks_for_every_address_of_the_name() {
-    let refused = |address: &str, kind| Err(Refusal::Address { address: address.parse().expect("an address"), kind });
+    let refused =
+        |address: &str, kind| Err(UrlRefusal::Address { address: address.parse().expect("an address"), kind });
     let check = async |answer: Option<Vec<&'static str>>, guard: Guard, url: &str| {
         guard.check_at_subscribing(url, &Answers(answer)).await
     };
     let url = "https://example.com/";
     assert_eq!(check(Some(vec!["8.8.8.8", "2606:4700::1"]), strict(), url).await, Ok(()));
-    assert_eq!(check(Some(vec!["8.8.8.8", "10.0.0.1"]), strict(), url).await, refused("10.0.0.1", Kind::Private));
-    assert_eq!(check(Some(vec!["::1"]), strict(), url).await, refused("::1", Kind::Loopback));
+    assert_eq!(
+        check(Some(vec!["8.8.8.8", "10.0.0.1"]), strict(), url).await,
+        refused("10.0.0.1", AddressKind::Private)
+    );
+    assert_eq!(check(Some(vec!["::1"]), strict(), url).await, refused("::1", AddressKind::Loopback));
     assert_eq!(check(Some(vec!["::1"]), dev(), "http://example.com").await, Ok(()));
     // No address is known now: it is checked again at each connection.
     assert_eq!(check(None, strict(), url).await, Ok(()));
@@ -124,7 +128,7 @@ async fn subscribing_asks_for_every_address_of_the_name() {
     assert_eq!(check(Some(vec!["10.1.0.1"]), allowing("10.1.0.0/16"), inside).await, Ok(()));
     assert_eq!(
         check(Some(vec!["10.1.0.1", "8.8.8.8"]), allowing("10.1.0.0/16"), inside).await,
-        Err(Refusal::PlainHttp)
+        Err(UrlRefusal::PlainHttp)
     );
 }
 

@@ -5,7 +5,7 @@
 //! no proxy.
 
 use crate::guard::{Guard, Host, Resolve, Target};
-use crate::sender::lookup_limits::Turn;
+use crate::sender::lookup_limits::LookupPermit;
 use crate::sender::reply::Fault;
 use daybook_clock::Stopwatch;
 use std::io;
@@ -76,7 +76,7 @@ pub(super) async fn checked_addresses(
     guard: &Guard,
     resolver: &dyn Resolve,
     target: &Target,
-    turn: Option<Turn>,
+    turn: Option<LookupPermit>,
 ) -> Result<Vec<SocketAddr>, Fault> {
     let addresses = match &target.host {
         Host::Address(address) => vec![SocketAddr::new(*address, target.port)],

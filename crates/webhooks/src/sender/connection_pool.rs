@@ -7,10 +7,10 @@
 //! A new connection to a name waits for its turn to look up the name. That wait is not part of the attempt: it is not
 //! the receiver's fault.
 
-use crate::guard::{Host, Refusal, Target};
+use crate::guard::{Host, Target, UrlRefusal};
 use crate::sender::connect::{self, Stream};
 use crate::sender::connection::Connection;
-use crate::sender::lookup_limits::{Turn, TurnsOfHost};
+use crate::sender::lookup_limits::{HostLookupTurns, LookupPermit};
 use crate::sender::reply::{Fault, Post, Reply, RetryAfter};
 use crate::sender::{Sender, headers, inside, shown_body};
 use bytes::Bytes;
@@ -33,21 +33,21 @@ const MOST_IDLE: usize = 64;
 const DELIVERED: [u16; 2] = [200, 202];
 
 /// The head of a response, and the connection it was received on.
-type Answer = Result<(Connection, Response<Incoming>), Fault>;
+type ResponseHead = Result<(Connection, Response<Incoming>), Fault>;
 /// The turn to look up a name: among the URL's messages, and among the organization's names.
-type OwnTurn = (Result<OwnedSemaphorePermit, AcquireError>, Turn);
+type LookupPermits = (Result<OwnedSemaphorePermit, AcquireError>, LookupPermit);
 
 /// Sends the messages for one URL.
 #[derive(Debug)]
 pub struct ConnectionPool {
     sender: Sender,
-    target: Result<Target, Refusal>,
+    target: Result<Target, UrlRefusal>,
     /// For https: the name that the certificate must be for.
     server_name: Option<ServerName<'static>>,
     /// Allows one lookup of the URL's name at a time.
     lookup: Arc<Semaphore>,
     /// The turns of the URL's name; `None` for an address.
-    turns: Option<TurnsOfHost>,
+    turns: Option<HostLookupTurns>,
     idle: Mutex<Vec<Connection>>,
 }
 
@@ -80,7 +80,7 @@ impl ConnectionPool {
         if let Some(receiver) = &self.sender.shared.inside {
             return inside::hand_over(&**receiver, &post, stopwatch);
         }
-        let attempt = Attempt { target, post, was_informed: Arc::default() };
+        let attempt = SendAttempt { target, post, was_informed: Arc::default() };
         let limit = self.sender.shared.timeout;
         let kept = tokio::time::timeout(limit, self.answer_over_a_kept_line(&attempt)).await;
         let mut latency = stopwatch.elapsed();
@@ -104,7 +104,7 @@ impl ConnectionPool {
     }
 
     /// Gets the head of a response over an idle connection; `None` if a new connection is needed.
-    async fn answer_over_a_kept_line(&self, attempt: &Attempt<'_>) -> Option<Answer> {
+    async fn answer_over_a_kept_line(&self, attempt: &SendAttempt<'_>) -> Option<ResponseHead> {
         let mut connection = self.take().await?;
         let request = match attempt.request() {
             Ok(request) => request,
@@ -118,20 +118,25 @@ impl ConnectionPool {
         }
     }
 
-    async fn answer_over_a_new_line(&self, attempt: &Attempt<'_>, turn: Option<OwnTurn>, time: Duration) -> Answer {
+    async fn answer_over_a_new_line(
+        &self,
+        attempt: &SendAttempt<'_>,
+        turn: Option<LookupPermits>,
+        time: Duration,
+    ) -> ResponseHead {
         let mut connection = self.connect(attempt.target, turn, time).await?;
         let response = connection.exchange(attempt.request()?).await?;
         Ok((connection, response))
     }
 
     /// Waits until the URL's name may be looked up; `None` for an address, which needs no lookup.
-    async fn turn(&self) -> Option<OwnTurn> {
+    async fn turn(&self) -> Option<LookupPermits> {
         let turns = self.turns.as_ref()?;
         let alone = self.lookup.clone().acquire_owned().await;
         Some((alone, turns.take().await))
     }
 
-    async fn connect(&self, target: &Target, turn: Option<OwnTurn>, time: Duration) -> Result<Connection, Fault> {
+    async fn connect(&self, target: &Target, turn: Option<LookupPermits>, time: Duration) -> Result<Connection, Fault> {
         let (shared, stopwatch) = (&self.sender.shared, Stopwatch::start());
         let addresses = {
             let (_alone, turn) = turn.unzip();
@@ -199,14 +204,14 @@ impl ConnectionPool {
 
 /// One attempt at a message: the parts of each of its requests.
 #[derive(Debug)]
-struct Attempt<'a> {
+struct SendAttempt<'a> {
     target: &'a Target,
     post: Post<'a>,
     /// Whether an informational response (1XX) has arrived.
     was_informed: Arc<AtomicBool>,
 }
 
-impl Attempt<'_> {
+impl SendAttempt<'_> {
     fn was_informed(&self) -> bool {
         self.was_informed.load(Ordering::Relaxed)
     }

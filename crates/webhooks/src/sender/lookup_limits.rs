@@ -18,7 +18,7 @@ const AT_ONCE_OF_A_HOST: usize = 4;
 
 /// The turns of all organizations.
 #[derive(Debug, Default)]
-pub(super) struct Turns {
+pub(super) struct LookupTurns {
     organizations: Mutex<HashMap<OrgId, Arc<Organization>>>,
 }
 
@@ -36,13 +36,13 @@ struct Host {
     is_answered: AtomicBool,
 }
 
-impl Turns {
+impl LookupTurns {
     /// The turns of one host of an organization.
-    pub(super) fn of(&self, org: OrgId, host: &str) -> TurnsOfHost {
+    pub(super) fn of(&self, org: OrgId, host: &str) -> HostLookupTurns {
         let mut organizations = self.organizations.lock().unwrap_or_else(PoisonError::into_inner);
         let organization = organizations.entry(org).or_insert_with(|| Arc::new(Organization::new())).clone();
         let host = organization.host(host);
-        TurnsOfHost { organization, host }
+        HostLookupTurns { organization, host }
     }
 }
 
@@ -67,38 +67,38 @@ impl Organization {
 
 /// The turns of one host.
 #[derive(Clone, Debug)]
-pub(super) struct TurnsOfHost {
+pub(super) struct HostLookupTurns {
     organization: Arc<Organization>,
     host: Arc<Host>,
 }
 
-impl TurnsOfHost {
+impl HostLookupTurns {
     /// Waits for a turn, which lasts until it is dropped.
-    pub(super) async fn take(&self) -> Turn {
+    pub(super) async fn take(&self) -> LookupPermit {
         let of_host = self.host.at_once.clone().acquire_owned().await;
         let is_answered = self.host.is_answered.load(Ordering::Relaxed);
         let among = if is_answered { &self.organization.answered } else { &self.organization.others };
         let permits = [of_host, among.clone().acquire_owned().await];
-        Turn { host: self.host.clone(), is_answered: false, _permits: permits }
+        LookupPermit { host: self.host.clone(), is_answered: false, _permits: permits }
     }
 }
 
 /// A turn to look up a name.
 #[derive(Debug)]
-pub(super) struct Turn {
+pub(super) struct LookupPermit {
     host: Arc<Host>,
     is_answered: bool,
     _permits: [Result<OwnedSemaphorePermit, AcquireError>; 2],
 }
 
-impl Turn {
+impl LookupPermit {
     /// Ends the turn of a name for which a name server responded, even if the name does not exist.
     pub(super) fn answered(mut self) {
         self.is_answered = true;
     }
 }
 
-impl Drop for Turn {
+impl Drop for LookupPermit {
     fn drop(&mut self) {
         self.host.is_answered.store(self.is_answered, Ordering::Relaxed);
     }

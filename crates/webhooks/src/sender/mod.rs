@@ -1,9 +1,9 @@
 //! Sends one message to one URL, over HTTP/1.1.
 //!
 //! A [`Sender`] holds what all URLs share: the guard, the resolver, the trusted certificates, the timeout of an
-//! attempt. It opens a [`ConnectionPool`] for each URL; the door keeps connections alive between messages. A [`Post`] is sent
-//! through a door and results in a [`Reply`]: the final status, or the [`Fault`] that prevented it. What a reply means
-//! (delivered, retry, dead) is decided elsewhere.
+//! attempt. It opens a [`ConnectionPool`] for each URL; the pool keeps connections alive between messages. A [`Post`]
+//! is sent through a pool and results in a [`Reply`]: the final status, or the [`Fault`] that prevented it. What a
+//! reply means (delivered, retry, dead) is decided elsewhere.
 //!
 //! A receiver is never trusted: redirects are not followed, the name is resolved and every address checked at each
 //! connection, a response's head is limited in size and time, and its body is read only as far as needed to reuse the
@@ -36,7 +36,7 @@ pub use tokio_rustls::rustls::pki_types::CertificateDer;
 
 use crate::guard::{Guard, Resolve};
 use daybook_store::records::OrgId;
-use lookup_limits::Turns;
+use lookup_limits::LookupTurns;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -85,36 +85,40 @@ impl Default for Settings {
     }
 }
 
-/// Opens doors. Clones share everything.
+/// Opens connection pools. Clones share everything.
 #[derive(Clone, Debug)]
 pub struct Sender {
-    shared: Arc<Shared>,
+    shared: Arc<SenderState>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SenderState {
     guard: Guard,
     resolver: Arc<dyn Resolve>,
     tls: Arc<ClientConfig>,
     timeout: Duration,
     idle_limit: Duration,
-    turns: Turns,
+    turns: LookupTurns,
     /// Gets all messages instead of their URLs, if set.
     inside: Option<Arc<dyn Receive>>,
 }
 
-impl Shared {
-    fn new(settings: Settings, resolver: Arc<dyn Resolve>, inside: Option<Arc<dyn Receive>>) -> io::Result<Shared> {
+impl SenderState {
+    fn new(
+        settings: Settings,
+        resolver: Arc<dyn Resolve>,
+        inside: Option<Arc<dyn Receive>>,
+    ) -> io::Result<SenderState> {
         let Settings { guard, timeout, idle_limit, roots } = settings;
-        let (tls, turns) = (connect::tls_config(roots)?, Turns::default());
-        Ok(Shared { guard, resolver, tls, timeout, idle_limit, turns, inside })
+        let (tls, turns) = (connect::tls_config(roots)?, LookupTurns::default());
+        Ok(SenderState { guard, resolver, tls, timeout, idle_limit, turns, inside })
     }
 }
 
 impl Sender {
     /// A sender with these settings. Reads the machine's root certificates if needed.
     pub fn new(settings: Settings, resolver: Arc<dyn Resolve>) -> io::Result<Sender> {
-        Ok(Sender { shared: Arc::new(Shared::new(settings, resolver, None)?) })
+        Ok(Sender { shared: Arc::new(SenderState::new(settings, resolver, None)?) })
     }
 
     /// A sender that passes everything to a receiver in this process, regardless of the URL. It opens no connection.
@@ -125,16 +129,16 @@ impl Sender {
             ..Settings::default()
         };
         let resolver = Arc::new(crate::guard::System::default());
-        Ok(Sender { shared: Arc::new(Shared::new(settings, resolver, Some(receiver))?) })
+        Ok(Sender { shared: Arc::new(SenderState::new(settings, resolver, Some(receiver))?) })
     }
 
-    /// The door for a URL of an organization. If the URL is not (or no longer) allowed, every post through it reports
-    /// that.
+    /// The connection pool for a URL of an organization. If the URL is not (or no longer) allowed, every post through
+    /// it reports that.
     pub fn pool_of(&self, org: OrgId, url: &str) -> ConnectionPool {
         ConnectionPool::new(self.clone(), org, url)
     }
 
-    /// The door for a URL of no organization in particular.
+    /// The connection pool for a URL of no organization in particular.
     pub fn pool(&self, url: &str) -> ConnectionPool {
         self.pool_of(0, url)
     }
@@ -150,7 +154,7 @@ impl Sender {
     }
 
     /// Checks a URL that a caller wants to subscribe.
-    pub async fn check_at_subscribing(&self, url: &str) -> Result<(), crate::guard::Refusal> {
+    pub async fn check_at_subscribing(&self, url: &str) -> Result<(), crate::guard::UrlRefusal> {
         self.shared.guard.check_at_subscribing(url, &*self.shared.resolver).await
     }
 }

@@ -1,6 +1,6 @@
 //! Requests and their results.
 
-use crate::guard::Refusal;
+use crate::guard::UrlRefusal;
 use crate::sender::tls_words;
 use bytes::Bytes;
 use http::HeaderMap;
@@ -76,7 +76,7 @@ impl RetryAfter {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The URL, or an address of its name, is not allowed; no connection was made.
-    Forbidden(Refusal),
+    Forbidden(UrlRefusal),
     /// The name has no address.
     NameNotFound(String),
     /// The connection was refused: nothing listens there.

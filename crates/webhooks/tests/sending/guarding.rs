@@ -3,7 +3,7 @@
 use crate::spellings;
 use crate::support::{GENEROUS, Prepared, message, sender_with};
 use daybook_testkit::receiver::{Behaviour, Receiver};
-use daybook_webhooks::guard::{Guard, Kind, Network, Refusal, Resolve, System};
+use daybook_webhooks::guard::{AddressKind, Guard, Network, Resolve, System, UrlRefusal};
 use daybook_webhooks::sender::{Fault, Settings};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -85,7 +85,7 @@ async fn a_name_server_that_changes_its_answer_gains_nothing() {
     let pool = sender.pool(&url);
     for _ in 0..20 {
         let reply = pool.post(message(b"{}")).await;
-        let refusal = Refusal::Address { address: canary.ip(), kind: Kind::Loopback };
+        let refusal = UrlRefusal::Address { address: canary.ip(), kind: AddressKind::Loopback };
         assert_eq!(reply.fault, Some(Fault::Forbidden(refusal)));
     }
     assert_eq!(resolver.asked.load(Ordering::SeqCst), 21, "asked once and used once, each time");
@@ -100,7 +100,7 @@ async fn plain_http_to_a_name_needs_every_address_in_an_allowed_network() {
     let guard = Guard { dev: false, networks: vec![loopback] };
     let sender = sender_with(strict(guard.clone()), Prepared::new(vec![vec![receiver.address(), outside]]));
     let reply = sender.pool("http://mixed.example/").post(message(b"{}")).await;
-    assert_eq!(reply.fault, Some(Fault::Forbidden(Refusal::PlainHttp)));
+    assert_eq!(reply.fault, Some(Fault::Forbidden(UrlRefusal::PlainHttp)));
     assert_eq!(receiver.counts().accepted, 0);
     let sender = sender_with(strict(guard), Prepared::new(vec![vec![receiver.address()]]));
     assert_eq!(sender.pool("http://inside.example/").post(message(b"{}")).await.status, Some(200));

@@ -2,7 +2,7 @@
 
 use crate::support::{GENEROUS, SHORT, dev_sender, message, send, sender_with};
 use daybook_clock::Stopwatch;
-use daybook_testkit::receiver::{Answer, Behaviour, Receiver};
+use daybook_testkit::receiver::{Behaviour, PreparedResponse, Receiver};
 use daybook_webhooks::guard::{Guard, System};
 use daybook_webhooks::sender::{Fault, Settings};
 use futures_util::StreamExt;
@@ -13,7 +13,7 @@ use std::time::Duration;
 #[tokio::test]
 async fn one_connection_serves_message_after_message() {
     for status in [200, 204, 404, 500] {
-        let receiver = Receiver::start(Behaviour::answers(move |_, _| Answer::status(status).saying("body")));
+        let receiver = Receiver::start(Behaviour::answers(move |_, _| PreparedResponse::status(status).saying("body")));
         let pool = dev_sender(GENEROUS).pool(&receiver.url());
         for _ in 0..20 {
             assert_eq!(pool.post(message(b"{}")).await.status, Some(status));
@@ -75,7 +75,7 @@ async fn a_post_that_is_given_up_closes_its_connection() {
 
 #[tokio::test]
 async fn a_message_on_a_connection_closed_meanwhile_is_sent_on_a_new_one() {
-    let receiver = Receiver::start(Behaviour::answers(|_, _| Answer::status(200).closing()));
+    let receiver = Receiver::start(Behaviour::answers(|_, _| PreparedResponse::status(200).closing()));
     let pool = dev_sender(GENEROUS).pool(&receiver.url());
     for sent in 1..=20 {
         assert_eq!(pool.post(message(b"{}")).await.status, Some(200));
@@ -102,7 +102,7 @@ async fn a_request_swallowed_by_a_kept_connection_is_sent_once_more_at_once() {
 #[tokio::test]
 async fn answers_that_close_their_connection_are_not_lost() {
     let receiver = Receiver::start(Behaviour::answers(|_, _| {
-        Answer::status(404).with("connection", "close").saying("no").closing()
+        PreparedResponse::status(404).with("connection", "close").saying("no").closing()
     }));
     let pool = dev_sender(GENEROUS).pool(&receiver.url());
     let posts: FuturesUnordered<_> = (0..300).map(|_| pool.post(message(b"{}"))).collect();

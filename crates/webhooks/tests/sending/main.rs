@@ -4,9 +4,9 @@
 mod faults;
 mod guarding;
 mod keeping;
+mod lookup_limits;
 mod replies;
 mod resolving;
 mod spellings;
 mod support;
 mod tls;
-mod turns;

@@ -1,7 +1,7 @@
 //! Responses, and what they result in.
 
 use crate::support::{GENEROUS, dev_sender, message, send};
-use daybook_testkit::receiver::{Answer, Behaviour, Receiver};
+use daybook_testkit::receiver::{Behaviour, PreparedResponse, Receiver};
 use daybook_webhooks::sender::RetryAfter;
 
 #[tokio::test]
@@ -67,12 +67,13 @@ async fn the_start_of_a_body_is_kept_when_it_is_no_delivery() {
     let long: Vec<u8> = (0..2_000_u32).map(|n| b'a' + (n % 26) as u8).collect();
     for (status, kept) in [(400, 512), (201, 512), (500, 512), (200, 0), (202, 0)] {
         let body = long.clone();
-        let receiver = Receiver::start(Behaviour::answers(move |_, _| Answer::status(status).saying(body.clone())));
+        let receiver =
+            Receiver::start(Behaviour::answers(move |_, _| PreparedResponse::status(status).saying(body.clone())));
         let reply = send(&dev_sender(GENEROUS), &receiver.url()).await;
         assert_eq!(reply.status, Some(status));
         assert_eq!(reply.body_start, &long[..kept], "{status}");
     }
-    let receiver = Receiver::start(Behaviour::answers(|_, _| Answer::status(400).saying("no")));
+    let receiver = Receiver::start(Behaviour::answers(|_, _| PreparedResponse::status(400).saying("no")));
     assert_eq!(send(&dev_sender(GENEROUS), &receiver.url()).await.body_start, b"no");
 }
 
@@ -81,7 +82,7 @@ async fn the_start_of_a_body_is_kept_when_it_is_no_delivery() {
 async fn a_compressed_body_is_shown_as_a_sentence() {
     let gzip = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xcb\xcb\x57\x28\xca\xcf\xcf\x05\x00".to_vec();
     let receiver = Receiver::start(Behaviour::answers(move |_, _| {
-        Answer::status(500).with("Content-Encoding", "gzip").saying(gzip.clone())
+        PreparedResponse::status(500).with("Content-Encoding", "gzip").saying(gzip.clone())
     }));
     let reply = send(&dev_sender(GENEROUS), &receiver.url()).await;
     assert_eq!(reply.status, Some(500));
@@ -96,7 +97,8 @@ async fn retry_after_is_read() {
         ("later", None),
     ];
     for (text, expected) in cases {
-        let receiver = Receiver::start(Behaviour::answers(move |_, _| Answer::status(429).with("Retry-After", text)));
+        let receiver =
+            Receiver::start(Behaviour::answers(move |_, _| PreparedResponse::status(429).with("Retry-After", text)));
         assert_eq!(send(&dev_sender(GENEROUS), &receiver.url()).await.retry_after, expected, "{text}");
     }
 }

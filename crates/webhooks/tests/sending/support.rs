@@ -35,7 +35,7 @@ pub fn message(body: &'static [u8]) -> Post<'static> {
     }
 }
 
-/// Sends one message to a URL through its own door.
+/// Sends one message to a URL through its own connection pool.
 pub async fn send(sender: &Sender, url: &str) -> Reply {
     sender.pool(url).post(message(b"{}")).await
 }

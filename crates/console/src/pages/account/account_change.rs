@@ -307,11 +307,11 @@ impl AccountChange {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use daybook_engine::status::Standing;
+    use daybook_engine::status::AccountStanding;
 
     #[test]
     fn every_pair_of_the_engine_can_be_chosen_and_no_other() {
-        let standings = [Standing::Active, Standing::Suspended, Standing::Closed];
+        let standings = [AccountStanding::Active, AccountStanding::Suspended, AccountStanding::Closed];
         let pairs = standings.into_iter().flat_map(|standing| {
             let of = move |reason: &Option<daybook_engine::status::Reason>| {
                 format!("{}:{}", standing.name(), reason.map_or("", |reason| reason.name()))

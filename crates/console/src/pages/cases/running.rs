@@ -10,7 +10,7 @@ use crate::guard::Visitor;
 use crate::page::{Answer, Page, PageError, Section};
 use askama::Template;
 use axum::extract::{Path, State};
-use daybook_cases::{Outcome, Scenario, builtin, run_all};
+use daybook_cases::{CaseOutcome, Scenario, builtin, run_all};
 use daybook_service::problem::Problem;
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -26,7 +26,7 @@ static PLAYERS: Semaphore = Semaphore::const_new(AT_ONCE);
 static PLACES: Semaphore = Semaphore::const_new(MOST_WAITING);
 
 /// Runs cases and returns their results, in order.
-pub async fn play(cases: Vec<Scenario>) -> Result<Vec<Outcome>, PageError> {
+pub async fn play(cases: Vec<Scenario>) -> Result<Vec<CaseOutcome>, PageError> {
     let full = || Problem::new("rate_limited", "too many test cases are running; try again in a moment");
     let broken = |what: String| Problem::internal(format!("a test case could not be run: {what}"));
     let place = PLACES.try_acquire().map_err(|_| full())?;
@@ -51,7 +51,7 @@ pub async fn play(cases: Vec<Scenario>) -> Result<Vec<Outcome>, PageError> {
 #[template(path = "cases/outcomes.html")]
 struct OutcomesPage {
     page: Page,
-    outcomes: Vec<Outcome>,
+    outcomes: Vec<CaseOutcome>,
     /// The page that the run was started from: its path and name.
     back: (String, String),
     /// The text of the case, if the user typed it.
@@ -73,7 +73,7 @@ impl OutcomesPage {
 }
 
 /// Shows the results of cases.
-pub(super) fn tell(visitor: &Visitor, outcomes: Vec<Outcome>, back: (String, String), text: &str) -> Answer {
+pub(super) fn tell(visitor: &Visitor, outcomes: Vec<CaseOutcome>, back: (String, String), text: &str) -> Answer {
     let mut shown =
         OutcomesPage { page: Page::new("", Section::Cases, visitor), outcomes, back, text: text.to_owned() };
     shown.page.title = shown.verdict();

@@ -2,7 +2,7 @@
 
 use crate::display::{Moment, Money, plain_words};
 use daybook_cases::Scenario;
-use daybook_cases::scenario::{Event, Field, Mode};
+use daybook_cases::scenario::{Event, Field, ProcessingMode};
 use serde_json::Value;
 
 /// A case in readable form.
@@ -62,10 +62,10 @@ pub struct Group {
 }
 
 /// How a case's events are entered, in plain text.
-pub fn mode_words(mode: Mode) -> &'static str {
+pub fn mode_words(mode: ProcessingMode) -> &'static str {
     match mode {
-        Mode::Migration => "Migration: all events are loaded, then released",
-        Mode::Live => "Live: each event is processed when it arrives",
+        ProcessingMode::Migration => "Migration: all events are loaded, then released",
+        ProcessingMode::Live => "Live: each event is processed when it arrives",
     }
 }
 

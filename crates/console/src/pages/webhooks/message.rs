@@ -13,7 +13,7 @@ use axum::extract::{Path, State};
 use daybook_engine::time::Time;
 use daybook_service::problem::Problem;
 use daybook_service::view::time::Utc;
-use daybook_service::webhooks::message::{Message, MessageAttempt, Stand, UrlStanding};
+use daybook_service::webhooks::message::{DeliveryStatus, Message, MessageAttempt, UrlStanding};
 use serde::Deserialize;
 
 #[derive(Template)]
@@ -69,29 +69,33 @@ fn moment(at: Time) -> Moment {
 }
 
 /// The state of a message: a badge (class and text), and a sentence.
-fn stands(stand: Stand, is_paused: bool) -> ((&'static str, &'static str), String) {
+fn stands(stand: DeliveryStatus, is_paused: bool) -> ((&'static str, &'static str), String) {
     match stand {
-        Stand::Delivered(at) => (("delivered", "Delivered"), format!("The receiver accepted it on {}.", moment(at))),
-        Stand::Waiting => (("pending", "Pending"), "It is queued for sending.".to_owned()),
-        Stand::Retry(at) => (("retry", "Failed, retrying"), format!("The next attempt is on {}.", moment(at))),
-        Stand::Dead(at) if is_paused => {
+        DeliveryStatus::Delivered(at) => {
+            (("delivered", "Delivered"), format!("The receiver accepted it on {}.", moment(at)))
+        }
+        DeliveryStatus::Waiting => (("pending", "Pending"), "It is queued for sending.".to_owned()),
+        DeliveryStatus::Retry(at) => (("retry", "Failed, retrying"), format!("The next attempt is on {}.", moment(at))),
+        DeliveryStatus::Dead(at) if is_paused => {
             (("dead", "Dead letter"), format!("Since {}. To send it again, resume the URL first.", moment(at)))
         }
-        Stand::Dead(at) => {
+        DeliveryStatus::Dead(at) => {
             (("dead", "Dead letter"), format!("Since {}. There are no more automatic attempts.", moment(at)))
         }
-        Stand::NotForIt => {
+        DeliveryStatus::NotForIt => {
             (("none", "Not sent"), "The filter of the URL excludes it, or the URL was subscribed later.".to_owned())
         }
-        Stand::Dropped => (("none", "Not sent"), "The filter of the URL excluded it before it was sent.".to_owned()),
-        Stand::Forgotten => (("none", "Unknown"), "The delivery records are no longer kept.".to_owned()),
+        DeliveryStatus::Dropped => {
+            (("none", "Not sent"), "The filter of the URL excluded it before it was sent.".to_owned())
+        }
+        DeliveryStatus::Forgotten => (("none", "Unknown"), "The delivery records are no longer kept.".to_owned()),
     }
 }
 
 impl Url {
     fn new(one: &UrlStanding) -> Url {
         let (badge, words) = stands(one.stand, one.is_paused);
-        let sendable = !matches!(one.stand, Stand::Waiting | Stand::NotForIt);
+        let sendable = !matches!(one.stand, DeliveryStatus::Waiting | DeliveryStatus::NotForIt);
         Url {
             uuid: one.webhook_uuid.clone(),
             url: one.webhook_url.clone(),
@@ -159,7 +163,7 @@ async fn ask(console: &Console, visitor: &Visitor, event_id: &str, uuid: &str) -
     let one = message.urls.iter().find(|one| one.webhook_uuid == uuid);
     let one = one.ok_or_else(|| Problem::not_found("subscription", uuid))?;
     let taken = match one.stand {
-        Stand::Delivered(at) => format!(
+        DeliveryStatus::Delivered(at) => format!(
             "The receiver accepted it on {}. It gets the same bytes again and recognizes the repetition by webhook-id.",
             moment(at)
         ),

@@ -3,12 +3,12 @@
 mod acting;
 mod looking;
 
-use crate::world::{Answer, PASSWORD, World, encoded, form_of, json_of};
+use crate::setup::{Answer, ConsoleSetup, PASSWORD, encoded, form_of, json_of};
 use serde_json::{Value, json};
 
 /// The product of test case 5: three instalments at 12 %, five days of grace, a late fee of 15.00, a reversal fee of
 /// 25.00.
-pub async fn product_of_three(world: &World) {
+pub async fn product_of_three(setup: &ConsoleSetup) {
     let form = json!({
         "product_id": "auto-3",
         "product_overview": {"product_name": "Auto 3", "product_type": "INSTALLMENT"},
@@ -18,66 +18,66 @@ pub async fn product_of_three(world: &World) {
             "default_attributes": {"default_late_fee_cents": 1_500, "default_payment_reversal_fee_cents": 2_500},
         },
     });
-    json_of(world.service.create_product(&world.who, None, form_of(&form)).await);
+    json_of(setup.service.create_product(&setup.who, None, form_of(&form)).await);
 }
 
-/// The same world at another time. Sessions have ended by then, so the user signs in again.
-pub async fn at(world: &World, now: &str) -> World {
-    world.go_to(now).await;
-    let mut later = world.clone();
-    later.session = world.service.sign_in("ada@example.com", PASSWORD, None).await.expect("she is known");
+/// The same setup at another time. Sessions have ended by then, so the user signs in again.
+pub async fn at(setup: &ConsoleSetup, now: &str) -> ConsoleSetup {
+    setup.go_to(now).await;
+    let mut later = setup.clone();
+    later.session = setup.service.sign_in("ada@example.com", PASSWORD, None).await.expect("she is known");
     later
 }
 
 /// Elena of test case 5, who has paid her first instalment: account `loan-05-elena` on 1 March at noon.
-pub async fn elena() -> World {
-    let world = World::new().await;
-    world.go_to("2025-01-15T12:00:00-05:00").await;
-    product_of_three(&world).await;
-    world.account("loan-05-elena", "auto-3", "2025-01-15T12:00:00-05:00", json!({})).await;
-    world.go_to("2025-02-10T12:00:00-05:00").await;
-    world.pay("loan-05-elena", "p1", "2025-02-10T12:00:00-05:00", 40_803).await;
-    at(&world, "2025-03-01T12:00:00-05:00").await
+pub async fn elena() -> ConsoleSetup {
+    let setup = ConsoleSetup::new().await;
+    setup.go_to("2025-01-15T12:00:00-05:00").await;
+    product_of_three(&setup).await;
+    setup.account("loan-05-elena", "auto-3", "2025-01-15T12:00:00-05:00", json!({})).await;
+    setup.go_to("2025-02-10T12:00:00-05:00").await;
+    setup.pay("loan-05-elena", "p1", "2025-02-10T12:00:00-05:00", 40_803).await;
+    at(&setup, "2025-03-01T12:00:00-05:00").await
 }
 
 /// Ben of test case 2, loaded in migration mode and not released, on 10 May.
-pub async fn ben() -> World {
-    let world = World::new().await;
-    world.go_to("2025-05-10T00:00:00-04:00").await;
-    world.product("auto-12", json!({}), true).await;
-    world.customer(&json!({"customer_id": "ben", "name_first": "Ben", "name_last": "Okafor"})).await;
+pub async fn ben() -> ConsoleSetup {
+    let setup = ConsoleSetup::new().await;
+    setup.go_to("2025-05-10T00:00:00-04:00").await;
+    setup.product("auto-12", json!({}), true).await;
+    setup.customer(&json!({"customer_id": "ben", "name_first": "Ben", "name_last": "Okafor"})).await;
     let more = json!({"assign_customers": [{"customer_id": "ben"}]});
-    world.account("loan-02-ben", "auto-12", "2025-01-15T00:00:00-05:00", more).await;
-    world.pay("loan-02-ben", "p1", "2025-02-15T09:00:00-05:00", 10_662).await;
-    world.pay("loan-02-ben", "p2", "2025-05-01T09:00:00-04:00", 25_000).await;
-    at(&world, "2025-05-10T00:00:00-04:00").await
+    setup.account("loan-02-ben", "auto-12", "2025-01-15T00:00:00-05:00", more).await;
+    setup.pay("loan-02-ben", "p1", "2025-02-15T09:00:00-05:00", 10_662).await;
+    setup.pay("loan-02-ben", "p2", "2025-05-01T09:00:00-04:00", 25_000).await;
+    at(&setup, "2025-05-10T00:00:00-04:00").await
 }
 
 /// Releases the held events of a product.
-pub async fn release(world: &World, product: &str) {
+pub async fn release(setup: &ConsoleSetup, product: &str) {
     let off = form_of(&json!({"migration_mode": false}));
-    json_of(world.service.set_migration_mode(&world.who, None, product, off).await);
-    world.settle().await;
+    json_of(setup.service.set_migration_mode(&setup.who, None, product, off).await);
+    setup.settle().await;
 }
 
 /// The confirmation page.
-pub async fn confirmation(world: &World, path: &str, fields: &[(&str, &str)]) -> String {
-    world.get(&format!("{path}/confirm?{}", encoded(fields))).await.page()
+pub async fn confirmation(setup: &ConsoleSetup, path: &str, fields: &[(&str, &str)]) -> String {
+    setup.get(&format!("{path}/confirm?{}", encoded(fields))).await.page()
 }
 
 /// Submits the form of a confirmation page unchanged.
-pub async fn send(world: &World, path: &str, page: &str) -> Answer {
+pub async fn send(setup: &ConsoleSetup, path: &str, page: &str) -> Answer {
     let fields = hidden(page);
     assert!(fields.iter().any(|(name, value)| name == "once" && value.len() > 20), "{page}");
     let fields: Vec<(&str, &str)> =
         fields.iter().filter(|(name, _)| name != "csrf").map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    world.post(path, &fields).await
+    setup.post(path, &fields).await
 }
 
 /// Makes a change: opens the confirmation page and submits it.
-pub async fn act(world: &World, path: &str, fields: &[(&str, &str)]) -> String {
-    let page = confirmation(world, path, fields).await;
-    send(world, path, &page).await.leads_to().to_owned()
+pub async fn act(setup: &ConsoleSetup, path: &str, fields: &[(&str, &str)]) -> String {
+    let page = confirmation(setup, path, fields).await;
+    send(setup, path, &page).await.leads_to().to_owned()
 }
 
 /// The hidden fields of the form that changes something.
@@ -121,6 +121,6 @@ pub fn assert_figure(page: &str, name: &str, expected: &str) {
 }
 
 /// The account as the service returns it.
-pub async fn account(world: &World, id: &str) -> Value {
-    json_of(world.service.get_account(&world.who, id, None).await)
+pub async fn account(setup: &ConsoleSetup, id: &str) -> Value {
+    json_of(setup.service.get_account(&setup.who, id, None).await)
 }

@@ -4,7 +4,7 @@
 //! The pages are those of the console's route table; lists are also requested with each of their filters.
 
 use super::Scratch;
-use super::http::Connection;
+use super::http::BenchConnection;
 use super::portfolio::{Bench, LEVEL_CENTS, PRODUCT, form_of, months_ago, said};
 use crate::cli::BenchConsoleArgs;
 use crate::commands::Failure;
@@ -29,7 +29,7 @@ const LAST_NAMES: [&str; 9] = ["Abara", "Baker", "Castillo", "Dubois", "Evans", 
 
 /// The time of a page.
 #[derive(Debug)]
-struct Page {
+struct MeasuredPage {
     path: String,
     /// The state in which it was requested, unless everything is released and counted.
     note: &'static str,
@@ -42,7 +42,7 @@ struct Page {
     millis: Vec<f64>,
 }
 
-impl Page {
+impl MeasuredPage {
     fn name(&self) -> String {
         format!("{}{}", self.path, self.note)
     }
@@ -67,7 +67,7 @@ pub async fn run(args: &BenchConsoleArgs) -> Result<(), Failure> {
     let visit = Visit { server, session: &session };
     let mut pages = Vec::new();
     for path in [format!("/console/products/{PRODUCT}"), format!("/console/products/{PRODUCT}/migration?to=off")] {
-        pages.push(Page { note: " (held)", ..visit.measure(&path, args.times).await? });
+        pages.push(MeasuredPage { note: " (held)", ..visit.measure(&path, args.times).await? });
     }
     let off = form_of(&json!({ "migration_mode": false }))?;
     bench.service.set_migration_mode(&bench.who, None, PRODUCT, off).await.map_err(said)?;
@@ -75,7 +75,7 @@ pub async fn run(args: &BenchConsoleArgs) -> Result<(), Failure> {
     eprintln!("loaded and released {} accounts", args.accounts);
     // As a server does at its start; a user requests the page at once.
     bench.service.count_portfolios_ahead().await.map_err(said)?;
-    pages.push(Page { note: " (at once)", ..visit.measure("/console", 1).await? });
+    pages.push(MeasuredPage { note: " (at once)", ..visit.measure("/console", 1).await? });
     let watch = Stopwatch::start();
     while bench.service.portfolio(&bench.who).await.map_err(said)?.is_none() {}
     eprintln!("counted {:.0} ms after that", watch.elapsed().as_secs_f64() * 1_000.0);
@@ -218,13 +218,14 @@ struct Visit<'a> {
 }
 
 impl Visit<'_> {
-    async fn measure(&self, path: &str, times: u64) -> Result<Page, Failure> {
-        let mut connection = Connection::open(self.server).await.map_err(Failure::Output)?;
+    async fn measure(&self, path: &str, times: u64) -> Result<MeasuredPage, Failure> {
+        let mut connection = BenchConnection::open(self.server).await.map_err(Failure::Output)?;
         let request = format!(
             "GET {path} HTTP/1.1\r\nhost: bench\r\ncookie: daybook_session={}\r\naccept: text/html\r\n\r\n",
             self.session
         );
-        let mut page = Page { path: path.to_owned(), note: "", status: 0, bytes: 0, unfinished: 0, millis: Vec::new() };
+        let mut page =
+            MeasuredPage { path: path.to_owned(), note: "", status: 0, bytes: 0, unfinished: 0, millis: Vec::new() };
         for _ in 0..times {
             let watch = Stopwatch::start();
             let status = connection.exchange(request.as_bytes()).await.map_err(Failure::Output)?;
@@ -242,10 +243,15 @@ fn says(answer: &[u8], words: &[u8]) -> bool {
     answer.windows(words.len()).any(|window| window == words)
 }
 
-fn report(args: &BenchConsoleArgs, frame: &Page, pages: &[Page]) {
+fn report(args: &BenchConsoleArgs, frame: &MeasuredPage, pages: &[MeasuredPage]) {
     let slow = pages.iter().filter(|page| page.longest() >= AIM_MS).count();
     if args.target.json {
-        let line = |page: &Page| json!({ "path": page.name(), "status": page.status, "p50_ms": page.median(), "longest_ms": page.longest(), "bytes": page.bytes, "unfinished": page.unfinished });
+        let line = |page: &MeasuredPage| {
+            json!({
+                "path": page.name(), "status": page.status, "p50_ms": page.median(), "longest_ms": page.longest(),
+                "bytes": page.bytes, "unfinished": page.unfinished,
+            })
+        };
         let all: Vec<_> = pages.iter().map(line).collect();
         let figures = json!({ "accounts": args.accounts, "frame": line(frame), "pages": all, "over_100_ms": slow });
         println!("{figures}");

@@ -6,17 +6,17 @@ use tokio::net::TcpStream;
 
 /// A persistent connection.
 #[derive(Debug)]
-pub struct Connection {
+pub struct BenchConnection {
     stream: TcpStream,
     buffer: Vec<u8>,
 }
 
-impl Connection {
+impl BenchConnection {
     /// Connects.
-    pub async fn open(address: std::net::SocketAddr) -> io::Result<Connection> {
+    pub async fn open(address: std::net::SocketAddr) -> io::Result<BenchConnection> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
-        Ok(Connection { stream, buffer: Vec::with_capacity(8_192) })
+        Ok(BenchConnection { stream, buffer: Vec::with_capacity(8_192) })
     }
 
     /// Sends a call and returns the status. The response stays in the buffer until the next call.

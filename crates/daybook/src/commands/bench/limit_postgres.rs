@@ -41,7 +41,7 @@ async fn try_release(address: &str) -> Result<Limit, tokio_postgres::Error> {
         let accounts: Vec<String> = accounts.iter().map(|row| row.get(0)).collect();
         let Some(last) = accounts.last() else { break };
         after.clone_from(last);
-        let written = Written::read(&client, &accounts).await?;
+        let written = ReleasedRows::read(&client, &accounts).await?;
         let watch = Stopwatch::start();
         let inputs = client.query("SELECT payload FROM public.inputs WHERE account = ANY($1)", &[&accounts]).await?;
         std::hint::black_box(&inputs);
@@ -76,7 +76,7 @@ impl Columns {
 }
 
 /// The rows of one table, column by column.
-struct Table {
+struct CopiedTable {
     columns: Vec<Column>,
     count: u64,
 }
@@ -90,9 +90,9 @@ enum Column {
     Bytes(Vec<Option<Vec<u8>>>),
 }
 
-impl Table {
-    fn of(rows: &[Row]) -> Table {
-        let Some(first) = rows.first() else { return Table { columns: Vec::new(), count: 0 } };
+impl CopiedTable {
+    fn of(rows: &[Row]) -> CopiedTable {
+        let Some(first) = rows.first() else { return CopiedTable { columns: Vec::new(), count: 0 } };
         let columns = first.columns().iter().enumerate().map(|(index, column)| match column.type_().name() {
             "int8" => Column::Numbers(rows.iter().map(|row| row.get(index)).collect()),
             "int2" => Column::SmallNumbers(rows.iter().map(|row| row.get(index)).collect()),
@@ -100,7 +100,7 @@ impl Table {
             "bytea" => Column::Bytes(rows.iter().map(|row| row.get(index)).collect()),
             _ => Column::Texts(rows.iter().map(|row| row.get(index)).collect()),
         });
-        Table { columns: columns.collect(), count: rows.len() as u64 }
+        CopiedTable { columns: columns.collect(), count: rows.len() as u64 }
     }
 
     fn parameters(&self) -> Vec<&(dyn ToSql + Sync)> {
@@ -121,31 +121,33 @@ impl Column {
 }
 
 /// The rows that a release wrote for some accounts.
-struct Written {
-    accounts: Table,
-    inputs: Table,
-    items: Table,
-    messages: Table,
+struct ReleasedRows {
+    accounts: CopiedTable,
+    inputs: CopiedTable,
+    items: CopiedTable,
+    messages: CopiedTable,
     bytes: u64,
 }
 
-impl Written {
-    async fn read(client: &Client, accounts: &Vec<String>) -> Result<Written, tokio_postgres::Error> {
+impl ReleasedRows {
+    async fn read(client: &Client, accounts: &Vec<String>) -> Result<ReleasedRows, tokio_postgres::Error> {
         let all = async |sql: &str| client.query(sql, &[accounts]).await;
         let messages = all("SELECT * FROM public.messages WHERE account = ANY($1) ORDER BY org, position").await?;
-        Ok(Written {
-            accounts: Table::of(&all("SELECT * FROM public.accounts WHERE account = ANY($1) ORDER BY account").await?),
+        Ok(ReleasedRows {
+            accounts: CopiedTable::of(
+                &all("SELECT * FROM public.accounts WHERE account = ANY($1) ORDER BY account").await?,
+            ),
             // A release adds one journal record per account.
-            inputs: Table::of(
+            inputs: CopiedTable::of(
                 &all("SELECT DISTINCT ON (org, account) * FROM public.inputs WHERE account = ANY($1) \
                      ORDER BY org, account, seq DESC")
                 .await?,
             ),
-            items: Table::of(
+            items: CopiedTable::of(
                 &all("SELECT * FROM public.line_items WHERE account = ANY($1) ORDER BY account, item_id").await?,
             ),
             bytes: messages.iter().map(|row| row.get::<_, &[u8]>("data").len() as u64).sum(),
-            messages: Table::of(&messages),
+            messages: CopiedTable::of(&messages),
         })
     }
 

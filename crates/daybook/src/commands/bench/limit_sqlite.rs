@@ -34,8 +34,8 @@ fn try_release(released: &Path, before: &Path) -> rusqlite::Result<Limit> {
         .collect::<rusqlite::Result<_>>()?;
     let mut limit = Limit::default();
     for step in accounts.chunks(STEP) {
-        let written: Vec<Written> =
-            step.iter().map(|account| Written::read(&from, account)).collect::<rusqlite::Result<_>>()?;
+        let written: Vec<ReleasedRows> =
+            step.iter().map(|account| ReleasedRows::read(&from, account)).collect::<rusqlite::Result<_>>()?;
         let watch = Stopwatch::start();
         for (org, account) in step {
             let mut inputs = to.prepare_cached("SELECT * FROM inputs WHERE org = ?1 AND account = ?2 ORDER BY seq")?;
@@ -62,7 +62,7 @@ fn try_release(released: &Path, before: &Path) -> rusqlite::Result<Limit> {
 }
 
 /// The rows that a release wrote for one account.
-struct Written {
+struct ReleasedRows {
     account: Vec<Value>,
     inputs: Vec<Vec<Value>>,
     items: Vec<Vec<Value>>,
@@ -77,8 +77,8 @@ const UPDATE: &str = "UPDATE accounts SET version = ?1, updated_at = ?2, state =
      settled_seq = ?12, held_events = ?13, scheduled_events = ?14, message_seq = ?15, failure = ?16 \
      WHERE org = ?17 AND account = ?18";
 
-impl Written {
-    fn read(from: &Connection, account: &(i64, String)) -> rusqlite::Result<Written> {
+impl ReleasedRows {
+    fn read(from: &Connection, account: &(i64, String)) -> rusqlite::Result<ReleasedRows> {
         let all = |sql: &str| -> rusqlite::Result<Vec<Vec<Value>>> {
             let mut statement = from.prepare_cached(sql)?;
             let columns = statement.column_count();
@@ -86,7 +86,7 @@ impl Written {
                 .query_map((account.0, &account.1), |row| (0..columns).map(|column| row.get(column)).collect())?;
             rows.collect()
         };
-        Ok(Written {
+        Ok(ReleasedRows {
             account: all(ACCOUNT)?.pop().unwrap_or_default(),
             // A release adds one journal record.
             inputs: all("SELECT * FROM inputs WHERE org = ?1 AND account = ?2 ORDER BY seq DESC LIMIT 1")?,

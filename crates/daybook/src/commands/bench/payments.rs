@@ -1,7 +1,7 @@
 //! `daybook bench payments`: payments over HTTP, each durable and fully processed before the response, compared with an
 //! HTTP server that returns an empty response to the same requests.
 
-use super::http::Connection;
+use super::http::BenchConnection;
 use super::portfolio::{Bench, months_ago, said};
 use super::{Scratch, peak_memory_mib};
 use crate::cli::BenchPaymentsArgs;
@@ -146,7 +146,7 @@ async fn measure(
     for caller in 0..args.callers {
         let (secret, accounts) = (secret.clone(), args.accounts);
         callers.spawn(async move {
-            let mut connection = Connection::open(server).await?;
+            let mut connection = BenchConnection::open(server).await?;
             let mut micros = Vec::new();
             // A small pseudo-random generator: every run makes the same calls.
             let mut state = caller.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(1);

@@ -30,7 +30,7 @@ enum Habit {
 
 /// A loan.
 #[derive(Clone, Debug)]
-pub struct Loan {
+pub struct DemoLoan {
     /// Its id.
     pub account_id: String,
     /// Its borrower's names.
@@ -53,9 +53,9 @@ pub struct Loan {
     pub expected_status: &'static str,
 }
 
-impl Loan {
+impl DemoLoan {
     /// Generates the loan with this number, as of the start of a day, after `elapsed` instalments fell due.
-    pub fn make(number: u64, elapsed: u32, as_of: Day, chance: &Chance) -> Loan {
+    pub fn make(number: u64, elapsed: u32, as_of: Day, chance: &Chance) -> DemoLoan {
         let mut chance = chance.for_one(number);
         let name = people::name(&mut chance);
         let principal_cents = 250_000 + 12_345 * chance.below(300);
@@ -74,7 +74,7 @@ impl Loan {
             }
             _ => Habit::Missing,
         };
-        let mut loan = Loan {
+        let mut loan = DemoLoan {
             account_id: format!("loan-{number:07}"),
             name,
             start,
@@ -150,7 +150,7 @@ mod tests {
     fn every_payment_lies_between_the_start_and_the_day_that_begins() {
         let (chance, as_of) = (Chance::of_seed(1), Day::from_ymd(2026, 3, 1));
         for number in 0..500 {
-            let loan = Loan::make(number, 6, as_of, &chance);
+            let loan = DemoLoan::make(number, 6, as_of, &chance);
             assert!(loan.payments.iter().all(|(day, _)| *day > loan.start && *day < as_of), "{loan:?}");
         }
     }

@@ -22,7 +22,7 @@ use daybook_engine::calendar::Day;
 use daybook_engine::zone::Zone;
 use daybook_service::form::fields::Id;
 use daybook_service::policy::DEFAULT_ZONE;
-use loan::{LATE_FEE_CENTS, Loan, MONTHS};
+use loan::{DemoLoan, LATE_FEE_CENTS, MONTHS};
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File, OpenOptions};
@@ -60,7 +60,7 @@ pub fn run(args: &DemoDataArgs) -> Result<(), Failure> {
     let mut files = Files::make(&args.to)?;
     files.product.write_all(format!("{:#}\n", product(&args.product)).as_bytes()).map_err(Failure::Output)?;
     for number in 0..args.loans {
-        let mut loan = Loan::make(number, args.payments as u32, as_of, &chance);
+        let mut loan = DemoLoan::make(number, args.payments as u32, as_of, &chance);
         if wrong.contains(&number) {
             loan.expected_principal_cents += 1 + draw.below(9_999);
             writeln!(files.wrong, "{}", loan.account_id).map_err(Failure::Output)?;
@@ -139,7 +139,7 @@ impl Files {
         Ok(files)
     }
 
-    fn write(&mut self, loan: &Loan, as_of: Day, way: Option<&Break>) -> Result<(), Failure> {
+    fn write(&mut self, loan: &DemoLoan, as_of: Day, way: Option<&Break>) -> Result<(), Failure> {
         self.loan_line += 1;
         let mut row = loan_row(loan, as_of);
         if let Some(way) = way.filter(|way| way.in_loans) {
@@ -179,7 +179,7 @@ impl Files {
     }
 }
 
-fn loan_row(loan: &Loan, as_of: Day) -> [String; LOAN_COLUMNS.len()] {
+fn loan_row(loan: &DemoLoan, as_of: Day) -> [String; LOAN_COLUMNS.len()] {
     let number = loan.account_id.bytes().fold(0_usize, |sum, byte| sum + usize::from(byte));
     [
         loan.account_id.clone(),

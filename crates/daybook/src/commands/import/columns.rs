@@ -20,7 +20,7 @@ pub enum Shape {
 
 /// The target of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ColumnTarget {
     /// A field of the account, by its path.
     Account(&'static str),
     /// A field of the customer, by its path.
@@ -41,17 +41,17 @@ pub struct Column {
     /// The format of its values.
     pub shape: Shape,
     /// The target of its values.
-    pub place: Place,
+    pub target: ColumnTarget,
     /// A description.
     pub about: &'static str,
 }
 
 const fn account(name: &'static str, shape: Shape, path: &'static str, about: &'static str) -> Column {
-    Column { name, shape, place: Place::Account(path), about }
+    Column { name, shape, target: ColumnTarget::Account(path), about }
 }
 
 const fn customer(name: &'static str, about: &'static str) -> Column {
-    Column { name, shape: Shape::Text, place: Place::Customer(name), about }
+    Column { name, shape: Shape::Text, target: ColumnTarget::Customer(name), about }
 }
 
 /// The required columns of the loans file.
@@ -104,13 +104,13 @@ pub const LOAN_COLUMNS: &[Column] = &[
     Column {
         name: "customer_id",
         shape: Shape::Text,
-        place: Place::CustomerId,
+        target: ColumnTarget::CustomerId,
         about: "the borrower's id [the account_id]; without a name, the customer must already exist",
     },
     Column {
         name: "customer_account_role",
         shape: Shape::Text,
-        place: Place::Role,
+        target: ColumnTarget::Role,
         about: "PRIMARY, SECONDARY or CARDHOLDER [PRIMARY]",
     },
     customer("name_first", "the borrower's first name"),
@@ -121,7 +121,7 @@ pub const LOAN_COLUMNS: &[Column] = &[
     Column {
         name: "business_name",
         shape: Shape::Text,
-        place: Place::Customer("business_details.business_name"),
+        target: ColumnTarget::Customer("business_details.business_name"),
         about: "the name of a borrower that is a business",
     },
     customer("email", "email address"),
@@ -139,7 +139,7 @@ pub const LOAN_COLUMNS: &[Column] = &[
     Column {
         name: "expected_as_of",
         shape: Shape::Moment,
-        place: Place::ExpectedAsOf,
+        target: ColumnTarget::ExpectedAsOf,
         about: "the moment of the expected values [now]",
     },
 ];
@@ -156,7 +156,7 @@ pub const PAYMENT_COLUMNS: [(&str, &str); 6] = [
 
 /// A value that can be expected: its column without [`EXPECTED`], and its field in an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct ExpectedValue {
     /// The column, without the prefix.
     pub name: &'static str,
     /// The group of the account's fields.
@@ -167,16 +167,16 @@ pub struct Outcome {
     pub is_word: bool,
 }
 
-const fn number(group: &'static str, name: &'static str) -> Outcome {
-    Outcome { name, group, field: name, is_word: false }
+const fn number(group: &'static str, name: &'static str) -> ExpectedValue {
+    ExpectedValue { name, group, field: name, is_word: false }
 }
 
-const fn word(name: &'static str, field: &'static str) -> Outcome {
-    Outcome { name, group: "account_overview", field, is_word: true }
+const fn word(name: &'static str, field: &'static str) -> ExpectedValue {
+    ExpectedValue { name, group: "account_overview", field, is_word: true }
 }
 
 /// All values that can be expected.
-pub const OUTCOMES: [Outcome; 14] = [
+pub const EXPECTED_VALUES: [ExpectedValue; 14] = [
     number("summary", "principal_cents"),
     number("summary", "total_balance_cents"),
     number("summary", "interest_balance_cents"),
@@ -194,9 +194,9 @@ pub const OUTCOMES: [Outcome; 14] = [
 ];
 
 /// The expected value of a column, or `None` if it is another kind of column.
-pub fn outcome_of(column: &str) -> Option<Outcome> {
+pub fn expected_value_of(column: &str) -> Option<ExpectedValue> {
     let name = column.strip_prefix(EXPECTED)?;
-    OUTCOMES.into_iter().find(|outcome| outcome.name == name)
+    EXPECTED_VALUES.into_iter().find(|outcome| outcome.name == name)
 }
 
 /// The output of `--columns`.
@@ -206,7 +206,7 @@ pub fn describe() -> String {
     let mut rows = vec![["Loans, one row each:".to_owned(), String::new()]];
     rows.extend(LOAN_COLUMNS.iter().map(|column| row(needed(column.name, &LOAN_NEEDS), column.about)));
     rows.push(row(format!("{EXTERNAL}NAME"), "your own data, stored with the account"));
-    for outcome in OUTCOMES {
+    for outcome in EXPECTED_VALUES {
         let from = format!("the expected {}.{} of the account", outcome.group, outcome.field);
         rows.push(row(format!("{EXPECTED}{}", outcome.name), &from));
     }
@@ -229,9 +229,9 @@ mod tests {
 
     #[test]
     fn expectations_are_found_by_their_column() {
-        assert_eq!(outcome_of("expected_principal_cents"), Some(OUTCOMES[0]));
-        assert_eq!(outcome_of("expected_status").map(|outcome| outcome.field), Some("account_status"));
-        assert_eq!((outcome_of("principal_cents"), outcome_of("expected_joy")), (None, None));
+        assert_eq!(expected_value_of("expected_principal_cents"), Some(EXPECTED_VALUES[0]));
+        assert_eq!(expected_value_of("expected_status").map(|outcome| outcome.field), Some("account_status"));
+        assert_eq!((expected_value_of("principal_cents"), expected_value_of("expected_joy")), (None, None));
     }
 
     #[test]

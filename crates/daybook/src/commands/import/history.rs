@@ -3,17 +3,17 @@
 //! A release that suppresses historical webhooks does not write them, so they are counted here: the engine processes
 //! each loan as the server does, and each notice is one webhook.
 
-use super::portfolio::{Loan, Payment, Portfolio};
-use super::product::Product;
+use super::portfolio::{ImportedLoan, Payment, Portfolio};
+use super::product::ImportProduct;
 use daybook_engine::replay::replay;
 use daybook_engine::time::Time;
-use daybook_engine::timeline::{Entry, Input, Place, Rank};
+use daybook_engine::timeline::{Entry, Input, Rank, TimelinePosition};
 use daybook_service::form::{self, NewAccount, PaymentRecord};
 use daybook_service::policy;
 use std::sync::Arc;
 
 /// The number of webhooks of all loans, up to now.
-pub fn webhooks(product: &Product, portfolio: &Portfolio, now: Time) -> u64 {
+pub fn webhooks(product: &ImportProduct, portfolio: &Portfolio, now: Time) -> u64 {
     let mut payments = portfolio.payments.chunk_by(|one, other| one.loan == other.loan).peekable();
     let mut count = 0;
     for (index, loan) in (0_u32..).zip(&portfolio.loans) {
@@ -24,7 +24,7 @@ pub fn webhooks(product: &Product, portfolio: &Portfolio, now: Time) -> u64 {
 }
 
 /// The number of webhooks of a loan, or `None` if the server could not process it.
-fn of_loan(product: &Product, loan: &Loan, payments: &[Payment], now: Time) -> Option<u64> {
+fn of_loan(product: &ImportProduct, loan: &ImportedLoan, payments: &[Payment], now: Time) -> Option<u64> {
     let account: NewAccount = form::parse(loan.body.as_bytes()).ok()?;
     let terms = policy::terms(&product.form, &account, loan.start?).ok()?;
     let mut entries = vec![entry(1, loan.start?, "open", Input::Open)];
@@ -40,6 +40,6 @@ fn of_loan(product: &Product, loan: &Loan, payments: &[Payment], now: Time) -> O
 }
 
 fn entry(seq: u64, at: Time, name: &str, input: Input) -> Entry {
-    let place = Place { at, rank: Rank::Input, seq };
+    let place = TimelinePosition { at, rank: Rank::Input, seq };
     Entry { place, effective_at: at, scheduled: false, name: Arc::from(name), input }
 }

@@ -8,10 +8,10 @@
 //! Every row has an id, so sending it again changes nothing. One caller sends the payments of a loan, in order. If the
 //! server refuses a row, the import ends before anything is released.
 
+use super::existing_records::{FailedAccount, MigrationState, mode_of};
 use super::portfolio::Portfolio;
-use super::product::Product;
+use super::product::ImportProduct;
 use super::report::{Broken, Report};
-use super::standing::{FailedAccount, Mode, mode_of};
 use super::wire::at_once;
 use crate::commands::progress::Progress;
 use crate::commands::{Failure, interrupt};
@@ -37,7 +37,7 @@ pub struct Loader<'a> {
     /// The server.
     pub client: &'a Client,
     /// The product.
-    pub product: &'a Product,
+    pub product: &'a ImportProduct,
     /// The portfolio.
     pub portfolio: &'a Portfolio,
     /// The number of rows per call.
@@ -57,7 +57,7 @@ enum Sent {
 
 /// The type of rows.
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+enum RowKind {
     Customers,
     Accounts,
     Payments,
@@ -76,7 +76,7 @@ impl Loader<'_> {
 
     /// Loads everything. Refused rows are reported, and the rows that depend on them are not sent.
     pub fn load(&self, report: &mut Report) -> Result<(), Failure> {
-        for kind in [Kind::Customers, Kind::Accounts, Kind::Payments] {
+        for kind in [RowKind::Customers, RowKind::Accounts, RowKind::Payments] {
             if report.count() == 0 {
                 self.send_all(kind, Sent::ToBeHeld, report)?;
             }
@@ -87,33 +87,33 @@ impl Loader<'_> {
     /// Compares existing loans and payments with the files: the server refuses an id with different content and
     /// accepts identical content without a change. Borrowers are not compared, as their details may have changed.
     pub fn compare(&self, report: &mut Report) -> Result<(), Failure> {
-        self.send_all(Kind::Accounts, Sent::ToCompare, report)?;
-        self.send_all(Kind::Payments, Sent::ToCompare, report)
+        self.send_all(RowKind::Accounts, Sent::ToCompare, report)?;
+        self.send_all(RowKind::Payments, Sent::ToCompare, report)
     }
 
     /// The rows of a type in ranges of one call each; the payments of a loan stay together.
-    fn ranges(&self, kind: Kind) -> Vec<Range<usize>> {
+    fn ranges(&self, kind: RowKind) -> Vec<Range<usize>> {
         let count = match kind {
-            Kind::Customers => self.portfolio.customers.len(),
-            Kind::Accounts => self.portfolio.loans.len(),
-            Kind::Payments => return self.portfolio.payments_by_loans(self.rows_per_call),
+            RowKind::Customers => self.portfolio.customers.len(),
+            RowKind::Accounts => self.portfolio.loans.len(),
+            RowKind::Payments => return self.portfolio.payments_by_loans(self.rows_per_call),
         };
         let starts = (0..count).step_by(self.rows_per_call);
         starts.map(|start| start..count.min(start + self.rows_per_call)).collect()
     }
 
-    fn send_all(&self, kind: Kind, sent: Sent, report: &mut Report) -> Result<(), Failure> {
+    fn send_all(&self, kind: RowKind, sent: Sent, report: &mut Report) -> Result<(), Failure> {
         let ranges = self.ranges(kind);
         let total: usize = ranges.iter().map(ExactSizeIterator::len).sum();
         if total == 0 {
             return Ok(());
         }
         let what = match (sent, kind) {
-            (_, Kind::Customers) => "loading customers",
-            (Sent::ToBeHeld, Kind::Accounts) => "loading accounts",
-            (Sent::ToBeHeld, Kind::Payments) => "loading payments",
-            (Sent::ToCompare, Kind::Accounts) => "comparing loans",
-            (Sent::ToCompare, Kind::Payments) => "comparing payments",
+            (_, RowKind::Customers) => "loading customers",
+            (Sent::ToBeHeld, RowKind::Accounts) => "loading accounts",
+            (Sent::ToBeHeld, RowKind::Payments) => "loading payments",
+            (Sent::ToCompare, RowKind::Accounts) => "comparing loans",
+            (Sent::ToCompare, RowKind::Payments) => "comparing payments",
         };
         let (progress, watch) = (Progress::begin(what, total as u64), Stopwatch::start());
         let report = Mutex::new(report);
@@ -125,7 +125,7 @@ impl Loader<'_> {
     /// Sends some rows in as many calls as needed, one after the other.
     fn send(
         &self,
-        kind: Kind,
+        kind: RowKind,
         sent: Sent,
         range: Range<usize>,
         progress: &Progress,
@@ -165,17 +165,17 @@ impl Loader<'_> {
     }
 
     /// Writes the call of a row. Ids were checked: they need no quoting.
-    fn write(&self, kind: Kind, index: usize, out: &mut String) {
+    fn write(&self, kind: RowKind, index: usize, out: &mut String) {
         let written = match kind {
-            Kind::Customers => {
+            RowKind::Customers => {
                 let body = &self.portfolio.customers[index].body;
                 writeln!(out, r#"{{"method":"POST","path":"/customers","body":{body}}}"#)
             }
-            Kind::Accounts => {
+            RowKind::Accounts => {
                 let body = &self.portfolio.loans[index].body;
                 writeln!(out, r#"{{"method":"POST","path":"/accounts","body":{body}}}"#)
             }
-            Kind::Payments => {
+            RowKind::Payments => {
                 let payment = &self.portfolio.payments[index];
                 let account = &self.portfolio.loans[payment.loan as usize].account_id;
                 let (id, cents, at) = (&payment.id, payment.cents, payment.at);
@@ -191,7 +191,7 @@ impl Loader<'_> {
     }
 
     /// A row that the server refused. An error of the server itself ends the import.
-    fn refused(&self, kind: Kind, row: usize, answer: &[u8]) -> Result<Broken, Failure> {
+    fn refused(&self, kind: RowKind, row: usize, answer: &[u8]) -> Result<Broken, Failure> {
         let answer: Value = serde_json::from_slice(answer).unwrap_or_default();
         let (status, error) = (&answer["status"], &answer["body"]["error"]);
         let message = error["message"].as_str().unwrap_or("no reason was given");
@@ -206,15 +206,15 @@ impl Loader<'_> {
         }
         let portfolio = self.portfolio;
         let (file, line, column, value) = match kind {
-            Kind::Customers => {
+            RowKind::Customers => {
                 let customer = &portfolio.customers[row];
                 (&portfolio.loans_file, customer.line, "customer_id", customer.customer_id.clone())
             }
-            Kind::Accounts => {
+            RowKind::Accounts => {
                 let loan = &portfolio.loans[row];
                 (&portfolio.loans_file, loan.line, "account_id", loan.account_id.to_string())
             }
-            Kind::Payments => {
+            RowKind::Payments => {
                 let payment = &portfolio.payments[row];
                 (&portfolio.payments_file, payment.line, "line_item_id", payment.id.to_string())
             }
@@ -244,7 +244,7 @@ impl Loader<'_> {
     }
 
     /// Waits until a release is complete.
-    pub fn wait(&self) -> Result<Mode, Failure> {
+    pub fn wait(&self) -> Result<MigrationState, Failure> {
         let mut mode = mode_of(self.client, self.product)?;
         let (progress, watch) = (Progress::begin("releasing", mode.accounts_total), Stopwatch::start());
         while mode.state == "RELEASING" {

@@ -4,15 +4,15 @@
 //! accepts every row that passes here. Only if a whole row is refused are its values checked one by one, so that every
 //! invalid value is reported.
 
-use super::columns::{Column, EXTERNAL, LOAN_COLUMNS, LOAN_NEEDS, Place, Shape, outcome_of};
-use super::portfolio::{Customer, Expected, Loan, Portfolio};
-use super::product::Product;
+use super::columns::{Column, ColumnTarget, EXTERNAL, LOAN_COLUMNS, LOAN_NEEDS, Shape, expected_value_of};
+use super::portfolio::{Customer, Expected, ImportedLoan, Portfolio};
+use super::product::ImportProduct;
 use super::report::Report;
-use super::sheet::{Row, Sheet};
+use super::sheet::{Sheet, SheetRow};
 use crate::commands::Failure;
 use crate::commands::progress::Progress;
 use csv::ByteRecord;
-use daybook_engine::status::Standing;
+use daybook_engine::status::AccountStanding;
 use daybook_engine::time::Time;
 use daybook_service::form::fields::{Id, Reference};
 use daybook_service::form::{self, BadForm, NewAccount, NewCustomer};
@@ -22,7 +22,8 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 /// The valid statuses of an account.
-const STATUSES: [&str; 3] = [Standing::Active.name(), Standing::Suspended.name(), Standing::Closed.name()];
+const STATUSES: [&str; 3] =
+    [AccountStanding::Active.name(), AccountStanding::Suspended.name(), AccountStanding::Closed.name()];
 
 /// The meaning of each column.
 struct Heads {
@@ -40,7 +41,7 @@ impl Heads {
                 heads.known.push((place, column));
             } else if let Some(key) = name.strip_prefix(EXTERNAL) {
                 heads.external.push((place, key.to_owned()));
-            } else if let Some(outcome) = outcome_of(name) {
+            } else if let Some(outcome) = expected_value_of(name) {
                 heads.expected.push(place);
                 portfolio.outcomes.push(outcome);
             }
@@ -55,13 +56,13 @@ fn known(name: &str) -> Option<&'static Column> {
 
 fn is_column(name: &str) -> bool {
     let is_external = name.strip_prefix(EXTERNAL).is_some_and(|key| !key.is_empty());
-    known(name).is_some() || is_external || outcome_of(name).is_some()
+    known(name).is_some() || is_external || expected_value_of(name).is_some()
 }
 
 /// Reads the loans into the portfolio and adds their errors to the report. Returns whether the columns are valid.
 pub fn read(
     mut sheet: Sheet,
-    product: &Product,
+    product: &ImportProduct,
     now: Time,
     portfolio: &mut Portfolio,
     report: &mut Report,
@@ -83,7 +84,7 @@ pub fn read(
 }
 
 struct Reading<'a> {
-    product: &'a Product,
+    product: &'a ImportProduct,
     now: Time,
     heads: Heads,
     portfolio: &'a mut Portfolio,
@@ -93,7 +94,7 @@ struct Reading<'a> {
 
 impl Reading<'_> {
     /// Reads a row. An invalid row is kept too, so that its payments find their loan.
-    fn take(&mut self, sheet: &Sheet, row: &Row<'_>, report: &mut Report) -> Result<(), Failure> {
+    fn take(&mut self, sheet: &Sheet, row: &SheetRow<'_>, report: &mut Report) -> Result<(), Failure> {
         let before = report.count();
         let account_id = row.get(sheet.place("account_id"));
         let mut wrong = |column: &str, value: &str, rule: &str| report.add(sheet.broken(row.line, column, value, rule));
@@ -150,7 +151,7 @@ impl Reading<'_> {
         {
             self.know_customer(sheet, row, customer_id, &filled, report)?;
         }
-        self.portfolio.loans.push(Loan {
+        self.portfolio.loans.push(ImportedLoan {
             line: row.line,
             account_id: account_id.into(),
             start: filled.start,
@@ -163,7 +164,7 @@ impl Reading<'_> {
 
     fn expected(
         &self,
-        row: &Row<'_>,
+        row: &SheetRow<'_>,
         wrong: &mut impl FnMut(&str, &str, &str) -> Result<(), Failure>,
     ) -> Result<Vec<(u16, Expected)>, Failure> {
         let mut found = Vec::new();
@@ -186,7 +187,7 @@ impl Reading<'_> {
     }
 
     /// Parses the row as the server will.
-    fn check(&self, sheet: &Sheet, row: &Row<'_>, filled: &Filled, report: &mut Report) -> Result<(), Failure> {
+    fn check(&self, sheet: &Sheet, row: &SheetRow<'_>, filled: &Filled, report: &mut Report) -> Result<(), Failure> {
         let mut refused: Vec<(String, String)> = Vec::new();
         if !filled.customer.is_empty() {
             match read_form::<NewCustomer>(&filled.customer) {
@@ -209,8 +210,8 @@ impl Reading<'_> {
         self.check_alone(sheet, row, filled, report)?;
         let is_told = report.count() > before;
         for (field, rule) in refused.into_iter().filter(|_| !is_told) {
-            let of_field = |column: &&(usize, &Column)| match column.1.place {
-                Place::Account(path) | Place::Customer(path) => path == field,
+            let of_field = |column: &&(usize, &Column)| match column.1.target {
+                ColumnTarget::Account(path) | ColumnTarget::Customer(path) => path == field,
                 _ => false,
             };
             let (column, value) = match self.heads.known.iter().find(of_field) {
@@ -223,7 +224,13 @@ impl Reading<'_> {
     }
 
     /// Reports each value that is invalid on its own.
-    fn check_alone(&self, sheet: &Sheet, row: &Row<'_>, filled: &Filled, report: &mut Report) -> Result<(), Failure> {
+    fn check_alone(
+        &self,
+        sheet: &Sheet,
+        row: &SheetRow<'_>,
+        filled: &Filled,
+        report: &mut Report,
+    ) -> Result<(), Failure> {
         for (place, column) in &self.heads.known {
             let value = row.get(Some(*place));
             if let Some(rule) = filled.rule_broken_alone(column, value, &self.product.id) {
@@ -237,7 +244,7 @@ impl Reading<'_> {
     fn know_customer(
         &mut self,
         sheet: &Sheet,
-        row: &Row<'_>,
+        row: &SheetRow<'_>,
         customer_id: String,
         filled: &Filled,
         report: &mut Report,
@@ -296,7 +303,7 @@ impl Filled {
     }
 
     /// Sets a value at its target. Returns the rule that it breaks, if that can be detected at once.
-    fn fill(&mut self, column: &Column, value: &str, product: &Product, now: Time) -> Option<String> {
+    fn fill(&mut self, column: &Column, value: &str, product: &ImportProduct, now: Time) -> Option<String> {
         if value.is_empty() {
             return None;
         }
@@ -305,7 +312,7 @@ impl Filled {
             if time > now {
                 return Some("is in the future".to_owned());
             }
-            if column.place == Place::ExpectedAsOf {
+            if column.target == ColumnTarget::ExpectedAsOf {
                 self.as_of = Some(time);
                 return None;
             }
@@ -313,12 +320,12 @@ impl Filled {
             self.account.insert(column.name.to_owned(), Value::from(time.to_string()));
             return None;
         }
-        match column.place {
-            Place::Account(path) => put(&mut self.account, path, json_of(column.shape, value)),
-            Place::Customer(path) => put(&mut self.customer, path, json_of(column.shape, value)),
-            Place::CustomerId => self.customer_id = Some(value.to_owned()),
-            Place::Role => self.role = Some(value.to_owned()),
-            Place::ExpectedAsOf => {}
+        match column.target {
+            ColumnTarget::Account(path) => put(&mut self.account, path, json_of(column.shape, value)),
+            ColumnTarget::Customer(path) => put(&mut self.customer, path, json_of(column.shape, value)),
+            ColumnTarget::CustomerId => self.customer_id = Some(value.to_owned()),
+            ColumnTarget::Role => self.role = Some(value.to_owned()),
+            ColumnTarget::ExpectedAsOf => {}
         }
         None
     }
@@ -351,25 +358,25 @@ impl Filled {
             return None;
         }
         let rule = |refused: (String, String)| refused.1;
-        match column.place {
-            Place::Account(path) => {
+        match column.target {
+            ColumnTarget::Account(path) => {
                 let mut alone = Map::from_iter([("product_id".to_owned(), Value::from(product_id))]);
                 put(&mut alone, path, json_of(column.shape, value));
                 read_form::<NewAccount>(&alone).err().map(rule)
             }
-            Place::Customer(path) => {
+            ColumnTarget::Customer(path) => {
                 let mut alone = Map::new();
                 put(&mut alone, path, json_of(column.shape, value));
                 read_form::<NewCustomer>(&alone).err().map(rule)
             }
-            Place::CustomerId if !self.customer.is_empty() => Id::read(value).err(),
-            Place::Role => {
+            ColumnTarget::CustomerId if !self.customer.is_empty() => Id::read(value).err(),
+            ColumnTarget::Role => {
                 let assigned = json!([{ "customer_id": "c", "customer_account_role": value }]);
                 let alone = json!({ "product_id": product_id, "assign_customers": assigned });
                 read_form::<NewAccount>(alone.as_object()?).err().map(rule)
             }
-            Place::CustomerId => Reference::read(value).err(),
-            Place::ExpectedAsOf => None,
+            ColumnTarget::CustomerId => Reference::read(value).err(),
+            ColumnTarget::ExpectedAsOf => None,
         }
     }
 }

@@ -15,7 +15,7 @@
 //! | [`sheet`], [`loans`], [`payments`] | read the files and check every row |
 //! | [`report`] | the errors, by file, line and column |
 //! | [`product`], [`portfolio`] | the content of the files, and the product |
-//! | [`standing`] | what exists on the server |
+//! | [`existing_records`] | what exists on the server |
 //! | [`load`] | migration mode, the calls, the release |
 //! | [`reconcile`], [`explain`] | the comparison, and the explanation of a balance |
 //! | [`scratch`] | a server for a dry run |
@@ -25,6 +25,7 @@
 //! rows are not changed, and nothing is released before everything is loaded.
 
 mod columns;
+mod existing_records;
 mod explain;
 mod history;
 mod load;
@@ -37,24 +38,23 @@ mod reconcile;
 mod report;
 mod scratch;
 mod sheet;
-mod standing;
 mod wire;
 
 use super::files::must_not_be;
-use super::remote::Connection;
+use super::remote::ServerConnection;
 use super::{Failure, interrupt, prepare, print, say};
 use crate::cli::ImportArgs;
 use daybook_client::Client;
 use daybook_clock::{Clock, System};
+use existing_records::{ExistingRecords, FailedAccount};
 use load::Loader;
 use portfolio::Portfolio;
-use product::Product;
-use reconcile::Outcome;
+use product::ImportProduct;
+use reconcile::Reconciliation;
 use report::Report;
 use scratch::Scratch;
 use serde_json::json;
 use sheet::Sheet;
-use standing::{FailedAccount, Standing};
 use std::path::Path;
 
 /// Checks the files, loads them and compares the result.
@@ -76,7 +76,7 @@ pub fn run(args: &ImportArgs) -> Result<(), Failure> {
         prepare(&args.remote.flags)?;
         None
     } else {
-        Some(Connection::open(&args.remote)?)
+        Some(ServerConnection::open(&args.remote)?)
     };
     let server = connection.as_ref().map(|connection| &connection.client);
     let product = product(args, server)?;
@@ -84,10 +84,10 @@ pub fn run(args: &ImportArgs) -> Result<(), Failure> {
     let portfolio = check(args, &product, loans, payments, &mut report)?;
     report.must_be_empty(args.json, "nothing was loaded")?;
     if let Some(server) = server {
-        standing::check_references(server, &portfolio, args.connections, &mut report)?;
+        existing_records::check_references(server, &portfolio, args.connections, &mut report)?;
         if args.dry_run {
             // The scratch database cannot show that an id is already used on the real server.
-            standing::look(server, &product, &portfolio, &mut report)?;
+            existing_records::look(server, &product, &portfolio, &mut report)?;
         }
         report.must_be_empty(args.json, "nothing was loaded")?;
     }
@@ -104,11 +104,13 @@ pub fn run(args: &ImportArgs) -> Result<(), Failure> {
     imported.tell(args, &portfolio)
 }
 
-fn product(args: &ImportArgs, server: Option<&Client>) -> Result<Product, Failure> {
+fn product(args: &ImportArgs, server: Option<&Client>) -> Result<ImportProduct, Failure> {
     match (&args.product_file, &args.product, server) {
-        (Some(file), _, _) => Product::of_file(file),
-        (None, Some(id), Some(server)) if args.dry_run => Product::of_server(server, id).map(Product::made_anew),
-        (None, Some(id), Some(server)) => Product::of_server(server, id),
+        (Some(file), _, _) => ImportProduct::of_file(file),
+        (None, Some(id), Some(server)) if args.dry_run => {
+            ImportProduct::of_server(server, id).map(ImportProduct::made_anew)
+        }
+        (None, Some(id), Some(server)) => ImportProduct::of_server(server, id),
         _ => Err(Failure::Failed("--product: is required".to_owned())),
     }
 }
@@ -116,7 +118,7 @@ fn product(args: &ImportArgs, server: Option<&Client>) -> Result<Product, Failur
 /// Reads and checks both files.
 fn check(
     args: &ImportArgs,
-    product: &Product,
+    product: &ImportProduct,
     loans: &Path,
     payments: &Path,
     report: &mut Report,
@@ -151,7 +153,7 @@ fn check(
 struct Import<'a> {
     args: &'a ImportArgs,
     client: &'a Client,
-    product: &'a Product,
+    product: &'a ImportProduct,
     portfolio: &'a Portfolio,
 }
 
@@ -161,7 +163,7 @@ struct Imported {
     /// The number of historical webhooks that are not sent.
     withheld: u64,
     failed: Vec<FailedAccount>,
-    outcome: Outcome,
+    outcome: Reconciliation,
 }
 
 impl Import<'_> {
@@ -174,14 +176,14 @@ impl Import<'_> {
             rows_per_call: args.rows_per_call as usize,
             callers: args.connections,
         };
-        let mut mode = standing::mode_of(self.client, self.product)?;
+        let mut mode = existing_records::mode_of(self.client, self.product)?;
         if mode.state == "RELEASING" {
             say("A release is already running: waiting for it to finish.\n");
             mode = loader.wait()?;
         }
-        let standing = standing::look(self.client, self.product, self.portfolio, report)?;
+        let existing = existing_records::look(self.client, self.product, self.portfolio, report)?;
         report.must_be_empty(args.json, "nothing was loaded")?;
-        let others = standing.others_held;
+        let others = existing.others_held;
         if mode.state == "HOLDING" && others > 0 && !args.release_others {
             let others = accounts(others);
             return Err(Failure::Failed(format!(
@@ -191,19 +193,19 @@ impl Import<'_> {
                 self.product.id, self.portfolio.loans_file
             )));
         }
-        let is_there = mode.state == "NORMAL" && self.is_there(standing)?;
+        let is_there = mode.state == "NORMAL" && self.is_there(existing)?;
         let failed = match (is_there, mode.failed_accounts.is_empty()) {
             (true, true) => Vec::new(),
             // Accounts that could not be processed are tried again.
             (true, false) => loader.release(args.send_historical_webhooks)?,
-            (false, _) => self.load(&loader, &mode.state, standing, report)?,
+            (false, _) => self.load(&loader, &mode.state, existing, report)?,
         };
         if is_there {
             say("Everything is already loaded: only comparing.\n");
             loader.compare(report)?;
             report.must_be_empty(args.json, "the server has other data under these ids; nothing was changed")?;
         }
-        let outcome = reconcile::compare(self.client, self.product, self.portfolio, standing, args.connections)?;
+        let outcome = reconcile::compare(self.client, self.product, self.portfolio, existing, args.connections)?;
         reconcile::write(self.client, self.portfolio, &outcome, &args.differences)?;
         let withheld = if is_there || args.send_historical_webhooks {
             0
@@ -214,25 +216,25 @@ impl Import<'_> {
     }
 
     /// Whether everything is already loaded.
-    fn is_there(&self, standing: Standing) -> Result<bool, Failure> {
-        let all_loans = !self.portfolio.loans.is_empty() && standing.loans == self.portfolio.loans.len();
-        Ok(all_loans && standing::has_all_payments(self.client, self.portfolio, self.args.connections)?)
+    fn is_there(&self, existing: ExistingRecords) -> Result<bool, Failure> {
+        let all_loans = !self.portfolio.loans.is_empty() && existing.loans == self.portfolio.loans.len();
+        Ok(all_loans && existing_records::has_all_payments(self.client, self.portfolio, self.args.connections)?)
     }
 
     fn load(
         &self,
         loader: &Loader<'_>,
         state: &str,
-        standing: Standing,
+        existing: ExistingRecords,
         report: &mut Report,
     ) -> Result<Vec<FailedAccount>, Failure> {
         if state == "HOLDING" {
             say("Migration mode is already on: continuing an earlier import.\n");
-        } else if standing.loans > 0 {
-            say(&format!("Loans already on the server: {}. Loading the rest.\n", standing.loans));
+        } else if existing.loans > 0 {
+            say(&format!("Loans already on the server: {}. Loading the rest.\n", existing.loans));
         }
-        if standing.others > 0 {
-            let others = standing.others;
+        if existing.others > 0 {
+            let others = existing.others;
             say(&format!("Other accounts of the product: {others}. Their events are held until the import is done.\n"));
         }
         loader.hold()?;
@@ -252,7 +254,7 @@ impl Imported {
     /// Prints the result. Fails if there are differences or failed accounts.
     fn tell(&self, args: &ImportArgs, portfolio: &Portfolio) -> Result<(), Failure> {
         let (loans, payments) = (portfolio.loans.len() as u64, portfolio.payments.len());
-        let Outcome { compared, differing, .. } = self.outcome;
+        let Reconciliation { compared, differing, .. } = self.outcome;
         let agreeing = compared - differing;
         let file = args.differences.display();
         print(&if args.json {

@@ -6,9 +6,9 @@
 
 use super::columns::{EXTERNAL, PAYMENT_COLUMNS, PAYMENT_NEEDS};
 use super::portfolio::{Payment, Portfolio};
-use super::product::Product;
+use super::product::ImportProduct;
 use super::report::Report;
-use super::sheet::{Row, Sheet};
+use super::sheet::{Sheet, SheetRow};
 use crate::commands::Failure;
 use crate::commands::progress::Progress;
 use csv::ByteRecord;
@@ -39,7 +39,7 @@ fn is_column(name: &str) -> bool {
 /// Reads the payments into the portfolio and adds their errors to the report.
 pub fn read(
     mut sheet: Sheet,
-    product: &Product,
+    product: &ImportProduct,
     now: Time,
     portfolio: &mut Portfolio,
     report: &mut Report,
@@ -81,9 +81,9 @@ pub fn read(
 
 struct Checking<'a> {
     sheet: &'a Sheet,
-    row: &'a Row<'a>,
+    row: &'a SheetRow<'a>,
     places: &'a Places,
-    product: &'a Product,
+    product: &'a ImportProduct,
     now: Time,
     portfolio: &'a Portfolio,
 }

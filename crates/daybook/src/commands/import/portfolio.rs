@@ -1,6 +1,6 @@
 //! The content of the two files, once they are valid.
 
-use super::columns::Outcome;
+use super::columns::ExpectedValue;
 use daybook_engine::time::Time;
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,13 +12,13 @@ pub struct Portfolio {
     /// The name of the payments file.
     pub payments_file: String,
     /// The loans, in file order.
-    pub loans: Vec<Loan>,
+    pub loans: Vec<ImportedLoan>,
     /// The borrowers to create.
     pub customers: Vec<Customer>,
     /// The payments, grouped by loan and ordered by time.
     pub payments: Vec<Payment>,
     /// The values that the file expects.
-    pub outcomes: Vec<Outcome>,
+    pub outcomes: Vec<ExpectedValue>,
     /// The index of a loan, by its id.
     pub by_id: HashMap<Box<str>, u32>,
     /// Ids of borrowers without details, with the first line that names them: they must exist on the server.
@@ -31,7 +31,7 @@ pub struct Portfolio {
 
 /// A loan.
 #[derive(Debug)]
-pub struct Loan {
+pub struct ImportedLoan {
     /// Its line.
     pub line: u64,
     /// Its id.

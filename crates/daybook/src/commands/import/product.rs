@@ -16,7 +16,7 @@ const ANSWERED: [&str; 4] = ["created_at", "migration_mode", "migration_state", 
 
 /// A product.
 #[derive(Debug)]
-pub struct Product {
+pub struct ImportProduct {
     /// Its id.
     pub id: String,
     /// The body of the request that creates it.
@@ -27,9 +27,9 @@ pub struct Product {
     pub zone: Zone,
 }
 
-impl Product {
+impl ImportProduct {
     /// Fetches it from a server.
-    pub fn of_server(client: &Client, id: &str) -> Result<Product, Failure> {
+    pub fn of_server(client: &Client, id: &str) -> Result<ImportProduct, Failure> {
         let asked = client.get(&format!("/products/{}", encoded(id)));
         let mut body = asked.map_err(|trouble| match trouble {
             Trouble::Refused { status: 404, .. } => Failure::Failed(format!(
@@ -42,20 +42,20 @@ impl Product {
             // A caller may not choose an id with the prefix of generated ids.
             fields.insert("product_id".to_owned(), Value::from(id.trim_start_matches("dbk_")));
         }
-        let read = Product::read(body);
+        let read = ImportProduct::read(body);
         let read = read.map_err(|why| Failure::Failed(format!("the product {id} cannot be read: {why}")))?;
-        Ok(Product { id: id.to_owned(), ..read })
+        Ok(ImportProduct { id: id.to_owned(), ..read })
     }
 
     /// Reads it from a file.
-    pub fn of_file(path: &Path) -> Result<Product, Failure> {
+    pub fn of_file(path: &Path) -> Result<ImportProduct, Failure> {
         let failed = |why: String| Failure::Failed(format!("--product-file: {}: {why}", path.display()));
         let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
         let body: Value = serde_json::from_str(&text).map_err(|error| failed(format!("is not JSON: {error}")))?;
-        Product::read(body).map_err(failed)
+        ImportProduct::read(body).map_err(failed)
     }
 
-    fn read(body: Value) -> Result<Product, String> {
+    fn read(body: Value) -> Result<ImportProduct, String> {
         let form: NewProduct = form::parse(body.to_string().as_bytes()).map_err(|bad| bad.to_string())?;
         let id = form.product_id.as_ref().ok_or("product_id is required")?.as_str().to_owned();
         let zone = policy::zone(&form).ok_or("its time zone is unknown")?;
@@ -63,13 +63,13 @@ impl Product {
         settled.settle_close_of_business().map_err(|problem| problem.to_string())?;
         policy::product_policy(&settled, None)
             .map_err(|problems| problems.first().map(ToString::to_string).unwrap_or_default())?;
-        Ok(Product { id, body, form: settled, zone })
+        Ok(ImportProduct { id, body, form: settled, zone })
     }
 
     /// The product under an id that a caller may choose, to be created in another database.
-    pub fn made_anew(self) -> Product {
+    pub fn made_anew(self) -> ImportProduct {
         let id = self.body["product_id"].as_str().unwrap_or(&self.id).to_owned();
-        Product { id, ..self }
+        ImportProduct { id, ..self }
     }
 
     /// Parses a date, which means midnight at its start, or a time with an offset.
@@ -81,7 +81,7 @@ impl Product {
         }
     }
 
-    /// The error message of [`Product::moment`].
+    /// The error message of [`ImportProduct::moment`].
     pub fn moment_rule(&self) -> String {
         format!(
             "must be a date such as 2025-02-15 (midnight in {}), or a time with an offset such as 2025-02-15T09:00:00-05:00",

@@ -60,7 +60,7 @@ enum Where {
 
 /// A reader that finds misplaced quotes.
 #[derive(Debug)]
-pub struct Watched<R> {
+pub struct QuoteChecker<R> {
     inner: R,
     strays: Strays,
     at: u64,
@@ -70,10 +70,10 @@ pub struct Watched<R> {
     after_return: bool,
 }
 
-impl<R> Watched<R> {
+impl<R> QuoteChecker<R> {
     /// Wraps a reader.
-    pub fn new(inner: R, strays: Strays) -> Watched<R> {
-        Watched { inner, strays, at: 0, line: 1, place: 0, state: Where::Start, after_return: false }
+    pub fn new(inner: R, strays: Strays) -> QuoteChecker<R> {
+        QuoteChecker { inner, strays, at: 0, line: 1, place: 0, state: Where::Start, after_return: false }
     }
 
     fn look(&mut self, byte: u8) {
@@ -110,7 +110,7 @@ impl<R> Watched<R> {
     }
 }
 
-impl<R: Read> Read for Watched<R> {
+impl<R: Read> Read for QuoteChecker<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(buffer)?;
         for byte in buffer.iter().take(count) {
@@ -127,7 +127,7 @@ mod tests {
     fn strays(text: &str) -> Vec<(u64, usize, &'static str)> {
         let found = Strays::default();
         let mut out = String::new();
-        Watched::new(text.as_bytes(), found.clone()).read_to_string(&mut out).expect("it is read");
+        QuoteChecker::new(text.as_bytes(), found.clone()).read_to_string(&mut out).expect("it is read");
         assert_eq!(out, text, "the bytes pass through");
         let found = found.0.borrow();
         found.iter().map(|stray| (stray.line, stray.place, stray.rule)).collect()
@@ -157,7 +157,7 @@ mod tests {
     fn strays_are_taken_row_by_row() {
         let found = Strays::default();
         let text = "a\"b\nc\nd\"e,f\"g\n";
-        let mut watched = Watched::new(text.as_bytes(), found.clone());
+        let mut watched = QuoteChecker::new(text.as_bytes(), found.clone());
         watched.read_to_end(&mut Vec::new()).expect("it is read");
         assert_eq!(found.take_before(4).map(|stray| (stray.line, stray.place)), Some((1, 0)));
         assert_eq!(found.take_before(6), None);

@@ -4,10 +4,10 @@
 //! the product's accounts, and one by one otherwise.
 
 use super::portfolio::{Expected, Portfolio};
-use super::product::Product;
+use super::product::ImportProduct;
 use super::sheet::written;
-use super::wire::{Account, at_once, pages};
-use super::{explain, standing::Standing};
+use super::wire::{ServerAccount, at_once, pages};
+use super::{existing_records::ExistingRecords, explain};
 use crate::commands::Failure;
 use crate::commands::progress::Progress;
 use daybook_client::{Client, Trouble, encoded};
@@ -26,7 +26,7 @@ const MOST_EXPLAINED: usize = 1_000;
 
 /// A value that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
+pub struct ReconciledDifference {
     /// The loan.
     pub loan: u32,
     /// The column.
@@ -41,37 +41,37 @@ pub struct Difference {
 
 /// The result of a comparison.
 #[derive(Debug, Default)]
-pub struct Outcome {
+pub struct Reconciliation {
     /// The number of loans compared.
     pub compared: u64,
     /// The number of loans that differ.
     pub differing: u64,
     /// All differences, in file order.
-    pub differences: Vec<Difference>,
+    pub differences: Vec<ReconciledDifference>,
 }
 
 /// Compares all loans that have expected values.
 pub fn compare(
     client: &Client,
-    product: &Product,
+    product: &ImportProduct,
     portfolio: &Portfolio,
-    standing: Standing,
+    existing: ExistingRecords,
     callers: u64,
-) -> Result<Outcome, Failure> {
+) -> Result<Reconciliation, Failure> {
     let mut groups: BTreeMap<Option<Time>, Vec<u32>> = BTreeMap::new();
     for (index, loan) in (0..).zip(&portfolio.loans).filter(|(_, loan)| !loan.expected.is_empty()) {
         groups.entry(loan.as_of).or_default().push(index);
     }
     let compared: usize = groups.values().map(Vec::len).sum();
     let (progress, watch) = (Progress::begin("comparing", compared as u64), Stopwatch::start());
-    let found: Mutex<Vec<Difference>> = Mutex::default();
-    let judge = |loan: u32, account: Option<&Account>| {
+    let found: Mutex<Vec<ReconciledDifference>> = Mutex::default();
+    let judge = |loan: u32, account: Option<&ServerAccount>| {
         let differences = differences(portfolio, loan, account);
         found.lock().unwrap_or_else(PoisonError::into_inner).extend(differences);
         progress.add(1);
     };
     for (as_of, group) in &groups {
-        let accounts = portfolio.loans.len() as u64 + standing.others;
+        let accounts = portfolio.loans.len() as u64 + existing.others;
         if group.len() as u64 * WORTH_A_LIST >= accounts {
             by_list(client, product, portfolio, *as_of, group, &judge)?;
         } else {
@@ -100,7 +100,7 @@ pub fn compare(
     differences.sort_by_key(|difference| difference.loan);
     let differing = differences.chunk_by(|one, other| one.loan == other.loan).count() as u64;
     progress.end(&format!("{compared} loans in {:.1} s, {differing} differ", watch.elapsed().as_secs_f64()));
-    Ok(Outcome { compared: compared as u64, differing, differences })
+    Ok(Reconciliation { compared: compared as u64, differing, differences })
 }
 
 fn as_of_parameter(joint: char, as_of: Option<Time>) -> String {
@@ -110,16 +110,16 @@ fn as_of_parameter(joint: char, as_of: Option<Time>) -> String {
 /// Compares from the list of the product's accounts.
 fn by_list(
     client: &Client,
-    product: &Product,
+    product: &ImportProduct,
     portfolio: &Portfolio,
     as_of: Option<Time>,
     group: &[u32],
-    judge: &impl Fn(u32, Option<&Account>),
+    judge: &impl Fn(u32, Option<&ServerAccount>),
 ) -> Result<(), Failure> {
     let mut is_left = vec![false; portfolio.loans.len()];
     group.iter().for_each(|loan| is_left[*loan as usize] = true);
     let path = format!("/accounts?product_id={}{}", encoded(&product.id), as_of_parameter('&', as_of));
-    pages(client, &path, |accounts: Vec<Account>| {
+    pages(client, &path, |accounts: Vec<ServerAccount>| {
         for account in &accounts {
             if let Some(loan) = portfolio.by_id.get(account.account_id.as_str())
                 && std::mem::take(&mut is_left[*loan as usize])
@@ -134,7 +134,7 @@ fn by_list(
 }
 
 /// The differences of a loan. `None` means that the account was not open at that time.
-fn differences(portfolio: &Portfolio, loan: u32, account: Option<&Account>) -> Vec<Difference> {
+fn differences(portfolio: &Portfolio, loan: u32, account: Option<&ServerAccount>) -> Vec<ReconciledDifference> {
     let expected = &portfolio.loans[loan as usize].expected;
     let differ = expected.iter().filter_map(|(number, expected)| {
         let outcome = portfolio.outcomes[usize::from(*number)];
@@ -151,7 +151,7 @@ fn differences(portfolio: &Portfolio, loan: u32, account: Option<&Account>) -> V
             (Expected::Word(expected), got) if got.as_str() == Some(expected) => return None,
             _ => None,
         };
-        Some(Difference {
+        Some(ReconciledDifference {
             loan,
             column: format!("expected_{}", outcome.name),
             expected: match expected {
@@ -179,7 +179,7 @@ pub fn must_be_writable(path: &Path) -> Result<(), Failure> {
 }
 
 /// Writes every difference, with an explanation: the timeline of its account.
-pub fn write(client: &Client, portfolio: &Portfolio, outcome: &Outcome, path: &Path) -> Result<(), Failure> {
+pub fn write(client: &Client, portfolio: &Portfolio, outcome: &Reconciliation, path: &Path) -> Result<(), Failure> {
     let failed = |error: &dyn std::fmt::Display| {
         Failure::Failed(format!("--differences: {} cannot be written: {error}", path.display()))
     };
@@ -198,7 +198,7 @@ pub fn write(client: &Client, portfolio: &Portfolio, outcome: &Outcome, path: &P
         progress.add(1);
         for difference in of_loan {
             let more_by = difference.more_by.map(|by| by.to_string()).unwrap_or_default();
-            let Difference { column, expected, got, .. } = difference;
+            let ReconciledDifference { column, expected, got, .. } = difference;
             file.write_record([&*loan.account_id, column, expected, got, &more_by, &explanation]).map_err(written)?;
         }
     }
@@ -208,26 +208,27 @@ pub fn write(client: &Client, portfolio: &Portfolio, outcome: &Outcome, path: &P
 
 #[cfg(test)]
 mod tests {
-    use super::super::columns::outcome_of;
-    use super::super::portfolio::Loan;
+    use super::super::columns::expected_value_of;
+    use super::super::portfolio::ImportedLoan;
     use super::*;
     use serde_json::json;
 
     #[test]
     fn every_value_that_is_not_as_expected_is_found() {
         let columns = ["expected_principal_cents", "expected_status", "expected_substatus", "expected_days_past_due"];
-        let outcomes = columns.iter().filter_map(|column| outcome_of(column)).collect();
+        let outcomes = columns.iter().filter_map(|column| expected_value_of(column)).collect();
         let word = |text: &str| Expected::Word(text.into());
         let expected =
             vec![(0, Expected::Number(100)), (1, word("ACTIVE")), (2, word("DELINQUENT")), (3, Expected::Number(0))];
-        let loan = Loan { line: 2, account_id: "a".into(), start: None, body: "".into(), as_of: None, expected };
+        let loan =
+            ImportedLoan { line: 2, account_id: "a".into(), start: None, body: "".into(), as_of: None, expected };
         let portfolio = Portfolio { loans: vec![loan], outcomes, ..Portfolio::default() };
         let account = json!({
             "account_id": "a", "effective_at": "", "account_product": { "product_id": "p" },
             "account_overview": { "account_status": "ACTIVE", "account_status_subtype": null },
             "delinquency": { "days_past_due": 0 }, "summary": { "principal_cents": 97 },
         });
-        let account: Account = serde_json::from_value(account).expect("an account");
+        let account: ServerAccount = serde_json::from_value(account).expect("an account");
         let found = differences(&portfolio, 0, Some(&account));
         let found: Vec<_> = found.iter().map(|one| (&*one.column, &*one.expected, &*one.got, one.more_by)).collect();
         let substatus = ("expected_substatus", "DELINQUENT", "", None);

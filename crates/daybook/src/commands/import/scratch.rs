@@ -1,6 +1,6 @@
 //! The server of a dry run: the same service and API, on a database in a temporary folder.
 
-use super::product::Product;
+use super::product::ImportProduct;
 use crate::commands::Failure;
 use crate::secrets_file::mint_secret;
 use daybook_api::ApiSettings;
@@ -32,7 +32,7 @@ pub struct Scratch {
 
 impl Scratch {
     /// Starts it and creates the product.
-    pub fn start(product: &Product) -> Result<Scratch, Failure> {
+    pub fn start(product: &ImportProduct) -> Result<Scratch, Failure> {
         let folder = Folder::make()?;
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Failure::Failed(format!("no threads could be started: {error}")))?;

@@ -1,6 +1,6 @@
 //! A CSV file: finds its columns and reads its rows with their line numbers.
 
-use super::quotes::{Strays, Watched};
+use super::quotes::{QuoteChecker, Strays};
 use super::report::{Broken, Report};
 use crate::commands::{Failure, interrupt};
 use csv::{ByteRecord, ReaderBuilder, Trim};
@@ -22,18 +22,18 @@ pub struct Sheet {
     pub bytes: u64,
     /// Whether the last line ends with a line break.
     ends: bool,
-    reader: csv::Reader<Watched<File>>,
+    reader: csv::Reader<QuoteChecker<File>>,
     strays: Strays,
 }
 
 /// A row: a value for each column, empty if none is given.
-pub struct Row<'a> {
+pub struct SheetRow<'a> {
     /// The line on which it begins.
     pub line: u64,
     values: &'a [&'a str],
 }
 
-impl<'a> Row<'a> {
+impl<'a> SheetRow<'a> {
     /// The value of the column at this position; empty if there is no such column.
     pub fn get(&self, place: Option<usize>) -> &'a str {
         place.and_then(|place| self.values.get(place)).copied().unwrap_or_default()
@@ -50,7 +50,7 @@ impl Sheet {
         let bytes = file.metadata().map_err(|error| failed(&error))?.len();
         let mut builder = ReaderBuilder::new();
         let strays = Strays::default();
-        let watched = Watched::new(file, strays.clone());
+        let watched = QuoteChecker::new(file, strays.clone());
         let mut reader = builder.flexible(true).trim(Trim::All).buffer_capacity(BUFFER).from_reader(watched);
         let heads = reader.byte_headers().map_err(|error| failed(&error))?;
         let text = |head: &[u8]| String::from_utf8_lossy(head).trim_start_matches('\u{feff}').trim().to_owned();
@@ -128,7 +128,7 @@ impl Sheet {
         line: u64,
         record: &ByteRecord,
         report: &mut Report,
-        reader: impl FnOnce(&Row<'_>, &mut Report) -> Result<T, Failure>,
+        reader: impl FnOnce(&SheetRow<'_>, &mut Report) -> Result<T, Failure>,
     ) -> Result<Option<T>, Failure> {
         // If a value spans several lines, a quote was left open, and the quotes after it are not misplaced.
         let stray = self.strays.take_before(self.at()).filter(|_| !record.iter().any(has_line_end));
@@ -163,7 +163,7 @@ impl Sheet {
                 }
             }
         }
-        reader(&Row { line, values: &values }, report).map(Some)
+        reader(&SheetRow { line, values: &values }, report).map(Some)
     }
 }
 

@@ -13,20 +13,20 @@ use std::thread;
 const LONGEST_PAGE: usize = 200;
 
 #[derive(Debug, Deserialize)]
-struct Page<T> {
+struct ResultPage<T> {
     results: Vec<T>,
-    paging: Paging,
+    paging: ResultPaging,
 }
 
 #[derive(Debug, Deserialize)]
-struct Paging {
+struct ResultPaging {
     starting_after: Option<String>,
     has_more: bool,
 }
 
 /// The parts of an account that are read.
 #[derive(Debug, Deserialize)]
-pub struct Account {
+pub struct ServerAccount {
     /// Its id.
     pub account_id: String,
     /// When it was opened.
@@ -35,7 +35,7 @@ pub struct Account {
     #[serde(default)]
     pub held_events: u64,
     /// Its product.
-    pub account_product: AccountProduct,
+    pub account_product: ServerAccountProduct,
     /// Its status.
     pub account_overview: Value,
     /// Its delinquency.
@@ -46,14 +46,14 @@ pub struct Account {
 
 /// The parts of an account's product that are read.
 #[derive(Debug, Deserialize)]
-pub struct AccountProduct {
+pub struct ServerAccountProduct {
     /// Its id.
     pub product_id: String,
 }
 
 /// The parts of a line item that are read.
 #[derive(Debug, Deserialize)]
-pub struct Item {
+pub struct ServerLineItem {
     /// Its id.
     pub line_item_id: String,
 }
@@ -75,7 +75,7 @@ pub fn pages<T: DeserializeOwned>(
     let mut after = String::new();
     loop {
         interrupt::check()?;
-        let page: Page<T> = get(client, &format!("{path}{joint}limit={LONGEST_PAGE}{after}"))?;
+        let page: ResultPage<T> = get(client, &format!("{path}{joint}limit={LONGEST_PAGE}{after}"))?;
         show(page.results)?;
         match page.paging.starting_after {
             Some(mark) if page.paging.has_more => after = format!("&starting_after={mark}"),

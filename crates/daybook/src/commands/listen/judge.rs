@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 /// A received request.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct WebhookRequest {
     /// The `webhook-id` header: the same for each attempt.
     pub id: String,
     /// The `webhook-timestamp` header.
@@ -21,7 +21,7 @@ pub struct Request {
 
 /// A message. `data` is kept unparsed, because its exact bytes are signed.
 #[derive(Deserialize)]
-struct Message<'a> {
+struct WebhookMessage<'a> {
     event: String,
     #[serde(borrow)]
     data: &'a RawValue,
@@ -77,13 +77,13 @@ impl Judge {
     }
 
     /// Whether the signatures of a request are valid under the known keys. Does not record the request.
-    pub fn knows_who_signed(&self, request: &Request) -> bool {
+    pub fn knows_who_signed(&self, request: &WebhookRequest) -> bool {
         let body_is_signed = read(&request.body).is_ok_and(|message| self.signed_body(&message));
         body_is_signed && self.signed_header(request)
     }
 
     /// Checks a request, or returns why it is not a webhook.
-    pub fn judge(&mut self, request: &Request) -> Result<Finding, String> {
+    pub fn judge(&mut self, request: &WebhookRequest) -> Result<Finding, String> {
         let message = read(&request.body)
             .map_err(|error| format!("its body must have event, data and hmac_signature: {error}"))?;
         let data = serde_json::from_str(message.data.get()).map_err(|error| format!("data is not JSON: {error}"))?;
@@ -98,12 +98,12 @@ impl Judge {
         Ok(Finding { event: message.event, data, id, attempt, body_is_signed, header_is_signed, is_same_as_before })
     }
 
-    fn signed_body(&self, message: &Message<'_>) -> bool {
+    fn signed_body(&self, message: &WebhookMessage<'_>) -> bool {
         let data = message.data.get().as_bytes();
         self.keys.iter().any(|key| key.verify(data, &message.hmac_signature))
     }
 
-    fn signed_header(&self, request: &Request) -> bool {
+    fn signed_header(&self, request: &WebhookRequest) -> bool {
         let Ok(timestamp_s) = request.timestamp.parse() else { return false };
         let is_right = |key: &Key| {
             let expected = key.standard().sign(&request.id, timestamp_s, &request.body);
@@ -113,7 +113,7 @@ impl Judge {
     }
 }
 
-fn read(body: &[u8]) -> Result<Message<'_>, serde_json::Error> {
+fn read(body: &[u8]) -> Result<WebhookMessage<'_>, serde_json::Error> {
     serde_json::from_slice(body)
 }
 
@@ -185,10 +185,10 @@ mod tests {
 
     const DATA: &str = r#"{"effective_at":"2025-02-15T23:59:59-05:00","object":{"account_id":"loan-1","name":"Zoë"}}"#;
 
-    fn request(key: &Key, id: &str, data: &str) -> Request {
+    fn request(key: &Key, id: &str, data: &str) -> WebhookRequest {
         let body = envelope::body("payment_missed", data.as_bytes(), &key.sign(data.as_bytes())).to_vec();
         let signatures = format!("v1,other {}", key.standard().sign(id, 1_700_000_000, &body));
-        Request { id: id.to_owned(), timestamp: "1700000000".to_owned(), signatures, body }
+        WebhookRequest { id: id.to_owned(), timestamp: "1700000000".to_owned(), signatures, body }
     }
 
     fn answered(status: u16) -> Answered {
@@ -215,7 +215,7 @@ mod tests {
     fn a_wrong_signature_is_told_and_which() {
         let key = Key::from_bytes(&[7; 32]);
         let mut judge = Judge::new(key.clone());
-        let mut found = |request: &Request| {
+        let mut found = |request: &WebhookRequest| {
             let finding = judge.judge(request).expect("a message");
             (finding.body_is_signed, finding.header_is_signed)
         };
@@ -223,8 +223,8 @@ mod tests {
         assert_eq!(found(&good), (true, true));
         // The JSON is equal but the signed bytes differ; and the header signs the whole body.
         let spaced = String::from_utf8(good.body.clone()).expect("text").replace("\"object\":", "\"object\": ");
-        assert_eq!(found(&Request { body: spaced.into_bytes(), ..good.clone() }), (false, false));
-        assert_eq!(found(&Request { timestamp: "1700000001".to_owned(), ..good.clone() }), (true, false));
+        assert_eq!(found(&WebhookRequest { body: spaced.into_bytes(), ..good.clone() }), (false, false));
+        assert_eq!(found(&WebhookRequest { timestamp: "1700000001".to_owned(), ..good.clone() }), (true, false));
         assert_eq!(found(&request(&Key::from_bytes(&[8; 32]), "evt_2", DATA)), (false, false));
     }
 
@@ -241,8 +241,12 @@ mod tests {
     #[test]
     fn what_is_no_webhook_is_told() {
         let mut judge = Judge::new(Key::from_bytes(&[7; 32]));
-        let stranger =
-            Request { id: String::new(), timestamp: String::new(), signatures: String::new(), body: b"{}".to_vec() };
+        let stranger = WebhookRequest {
+            id: String::new(),
+            timestamp: String::new(),
+            signatures: String::new(),
+            body: b"{}".to_vec(),
+        };
         let why = judge.judge(&stranger).expect_err("no webhook");
         assert!(why.starts_with("its body must have event, data and hmac_signature: missing field"), "{why}");
     }

@@ -14,7 +14,7 @@ mod forward;
 mod judge;
 mod receiver;
 
-use super::remote::Connection;
+use super::remote::ServerConnection;
 use super::serve::Stop;
 use super::{Failure, say, wait_for};
 use crate::cli::ListenArgs;
@@ -22,7 +22,7 @@ use daybook_client::{Client, Trouble};
 use daybook_webhooks::signature::Key;
 use forward::Forward;
 use judge::Judge;
-use receiver::{Answering, Ended, Receiver};
+use receiver::{Ended, Receiver, ResponseSource};
 use serde_json::{Value, json};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -37,7 +37,7 @@ const REACHING: Duration = Duration::from_millis(500);
 /// Receives messages until it is stopped or has received enough.
 pub fn run(args: &ListenArgs) -> Result<(), Failure> {
     let forward = args.forward_to.as_deref().map(Forward::to).transpose()?;
-    let connection = Connection::open(&args.remote)?;
+    let connection = ServerConnection::open(&args.remote)?;
     let client = connection.client.clone();
     // The connection outlives the runtime: dropping it makes one more call to the server.
     wait_for(async {
@@ -61,8 +61,8 @@ pub fn run(args: &ListenArgs) -> Result<(), Failure> {
         let events = if args.events.is_empty() { "all events".to_owned() } else { args.events.join(", ") };
         say(&format!("Listening on {url}, subscribed to {events} of {}. Press Ctrl+C to stop.\n", client.url()));
         let answering = match forward {
-            Some(forward) => Answering::Forwarded(forward),
-            None => Answering::Listed(args.answer.clone()),
+            Some(forward) => ResponseSource::Forwarded(forward),
+            None => ResponseSource::Listed(args.answer.clone()),
         };
         let receiver = Receiver::new(client.clone(), judge, answering, args.json, args.count);
         let ended = receiver.serve(listener, stop.told()).await;

@@ -1,7 +1,7 @@
 //! The receiver: checks each request, responds, and prints a line.
 
 use super::forward::Forward;
-use super::judge::{Answered, Finding, Judge, Request, json_line, line};
+use super::judge::{Answered, Finding, Judge, WebhookRequest, json_line, line};
 use super::{ask, signing_key};
 use crate::commands::{Failure, print, say};
 use axum::Router;
@@ -23,7 +23,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 
 /// The source of responses.
 #[derive(Clone, Debug)]
-pub enum Answering {
+pub enum ResponseSource {
     /// A list of statuses, by attempt; the last one repeats.
     Listed(Vec<u16>),
     /// Another server.
@@ -52,13 +52,13 @@ impl Ended {
 
 /// The receiver.
 #[derive(Clone, Debug)]
-pub struct Receiver(Arc<Shared>);
+pub struct Receiver(Arc<ReceiverContext>);
 
 #[derive(Debug)]
-struct Shared {
+struct ReceiverContext {
     client: Client,
     judge: Mutex<Judge>,
-    answering: Answering,
+    answering: ResponseSource,
     is_json: bool,
     wanted: Option<u64>,
     ended: Mutex<Ended>,
@@ -67,8 +67,14 @@ struct Shared {
 
 impl Receiver {
     /// Creates a receiver that is not listening yet.
-    pub fn new(client: Client, judge: Judge, answering: Answering, is_json: bool, wanted: Option<u64>) -> Receiver {
-        Receiver(Arc::new(Shared {
+    pub fn new(
+        client: Client,
+        judge: Judge,
+        answering: ResponseSource,
+        is_json: bool,
+        wanted: Option<u64>,
+    ) -> Receiver {
+        Receiver(Arc::new(ReceiverContext {
             client,
             judge: Mutex::new(judge),
             answering,
@@ -105,7 +111,7 @@ impl Receiver {
     }
 
     /// Checks a request. If the signature is unknown, fetches the signing key again, as it may have been rotated.
-    async fn judge(&self, request: &Request) -> Result<Finding, String> {
+    async fn judge(&self, request: &WebhookRequest) -> Result<Finding, String> {
         let is_known = lock(&self.0.judge).knows_who_signed(request);
         if !is_known && let Ok(key) = ask(&self.0.client, signing_key).await {
             lock(&self.0.judge).learn(key);
@@ -115,11 +121,11 @@ impl Receiver {
 
     async fn answer(&self, finding: &Finding, headers: HeaderMap, body: Vec<u8>) -> (Answered, Option<String>) {
         match &self.0.answering {
-            Answering::Listed(statuses) => {
+            ResponseSource::Listed(statuses) => {
                 let status = statuses.get(finding.attempt - 1).or(statuses.last()).copied().unwrap_or(200);
                 (Answered { status, is_forwarded: false, trouble: None }, None)
             }
-            Answering::Forwarded(forward) => {
+            ResponseSource::Forwarded(forward) => {
                 let forward = forward.clone();
                 let passed = tokio::task::spawn_blocking(move || forward.pass(&headers, &body)).await;
                 passed.unwrap_or_else(|error| {
@@ -150,7 +156,7 @@ impl Receiver {
 async fn receive(State(receiver): State<Receiver>, headers: HeaderMap, body: Body) -> Response {
     let Ok(body) = to_bytes(body, BODY_BYTES_MAX).await else { return answer_of(413, None) };
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
-    let request = Request {
+    let request = WebhookRequest {
         id: header("webhook-id"),
         timestamp: header("webhook-timestamp"),
         signatures: header("webhook-signature"),

@@ -1,6 +1,6 @@
 //! Opens the loan in a temporary database in memory.
 
-use super::terms::{ID, Terms, flag_of, noon};
+use super::terms::{ID, RequestedTerms, flag_of, noon};
 use crate::commands::Failure;
 use daybook_clock::Manual;
 use daybook_engine::calendar::Day;
@@ -17,7 +17,7 @@ const SECRETS_KEY: [u8; 32] = *b"a key for what is never kept    ";
 
 /// A row of the schedule.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct PrintedRow {
     /// When the instalment falls due, as the service returns it.
     due_at: String,
     /// The due date.
@@ -34,15 +34,15 @@ pub struct Row {
 
 /// A schedule, and the payoff amount.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
+pub struct PrintedSchedule {
     /// A row for each instalment.
-    pub rows: Vec<Row>,
+    pub rows: Vec<PrintedRow>,
     /// The payoff date and amount.
     pub payoff: Option<(Day, i64)>,
 }
 
 /// The schedule for these terms.
-pub async fn plan(terms: &Terms) -> Result<Plan, Failure> {
+pub async fn plan(terms: &RequestedTerms) -> Result<PrintedSchedule, Failure> {
     let clock = Arc::new(Manual::at(noon(terms.start)));
     let service = Service::open(DATABASE, clock, &SECRETS_KEY).await?;
     let plan = make_plan(&service, terms).await;
@@ -50,23 +50,23 @@ pub async fn plan(terms: &Terms) -> Result<Plan, Failure> {
     plan.map_err(about_flags)
 }
 
-async fn make_plan(service: &Service, terms: &Terms) -> Result<Plan, Problem> {
+async fn make_plan(service: &Service, terms: &RequestedTerms) -> Result<PrintedSchedule, Problem> {
     service.create_organization(ID, "TEST").await?;
     let who = service.operator(Some(ID)).await?;
     service.create_product(&who, None, read(&terms.product)?).await?;
     service.create_account(&who, None, read(&terms.account)?).await?;
     let schedule = json_of(&service.get_amortization_schedule(&who, ID, None).await?)?;
-    let rows: Vec<Row> =
+    let rows: Vec<PrintedRow> =
         schedule["results"].as_array().map(Vec::as_slice).unwrap_or_default().iter().map(row).collect();
     let payoff = match terms.payoff_at {
         Some(day) => Some((day, payoff(service, &who, &rows, day).await?)),
         None => None,
     };
-    Ok(Plan { rows, payoff })
+    Ok(PrintedSchedule { rows, payoff })
 }
 
 /// The payoff amount on a date, if each instalment due before it is paid on time.
-async fn payoff(service: &Service, who: &Caller, rows: &[Row], day: Day) -> Result<i64, Problem> {
+async fn payoff(service: &Service, who: &Caller, rows: &[PrintedRow], day: Day) -> Result<i64, Problem> {
     let before = day.to_string();
     for (place, row) in rows.iter().enumerate().filter(|(_, row)| row.due_on < before && row.payment_cents > 0) {
         let payment = json!({
@@ -79,9 +79,9 @@ async fn payoff(service: &Service, who: &Caller, rows: &[Row], day: Day) -> Resu
     Ok(cents(&account["summary"]["total_payoff_cents"]))
 }
 
-fn row(shown: &Value) -> Row {
+fn row(shown: &Value) -> PrintedRow {
     let due_at = shown["min_pay_due_at"].as_str().unwrap_or_default().to_owned();
-    Row {
+    PrintedRow {
         due_on: due_at.chars().take_while(|letter| *letter != 'T').collect(),
         due_at,
         payment_cents: cents(&shown["am_min_pay_cents"]),

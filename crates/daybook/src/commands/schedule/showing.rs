@@ -1,7 +1,7 @@
 //! A schedule as a table, as CSV and as JSON.
 
 use super::amounts::shown;
-use super::lending::{Plan, Row};
+use super::lending::{PrintedRow, PrintedSchedule};
 use crate::commands::Failure;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -17,8 +17,8 @@ const FIELDS: [&str; 6] = [
 ];
 const HEADS: [&str; 6] = ["", "due", "payment", "interest", "principal", "left"];
 
-impl Plan {
-    fn sum(&self, of: impl Fn(&Row) -> i64) -> i64 {
+impl PrintedSchedule {
+    fn sum(&self, of: impl Fn(&PrintedRow) -> i64) -> i64 {
         self.rows.iter().map(of).sum()
     }
 
@@ -28,7 +28,7 @@ impl Plan {
 }
 
 /// A table with right-aligned numbers.
-pub fn table(plan: &Plan) -> String {
+pub fn table(plan: &PrintedSchedule) -> String {
     let mut rows = vec![HEADS.map(str::to_owned)];
     for (place, row) in plan.rows.iter().enumerate() {
         let amounts = [row.payment_cents, row.interest_cents, row.principal_cents, row.balance_cents].map(shown);
@@ -51,7 +51,7 @@ pub fn table(plan: &Plan) -> String {
 }
 
 /// Comma-separated values, in cents.
-pub fn csv(plan: &Plan) -> Result<String, Failure> {
+pub fn csv(plan: &PrintedSchedule) -> Result<String, Failure> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let failed = |error: &dyn std::fmt::Display| Failure::Failed(format!("the CSV cannot be written: {error}"));
     let mut write = |record: [String; 6]| writer.write_record(&record).map_err(|error| failed(&error));
@@ -72,8 +72,8 @@ pub fn csv(plan: &Plan) -> Result<String, Failure> {
 }
 
 /// One JSON object, in cents.
-pub fn json(plan: &Plan) -> String {
-    let row = |(place, row): (usize, &Row)| {
+pub fn json(plan: &PrintedSchedule) -> String {
+    let row = |(place, row): (usize, &PrintedRow)| {
         let values = [
             json!(place + 1),
             json!(row.due_on),

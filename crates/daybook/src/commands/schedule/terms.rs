@@ -15,7 +15,7 @@ pub const ID: &str = "schedule";
 
 /// The requested terms.
 #[derive(Debug)]
-pub struct Terms {
+pub struct RequestedTerms {
     /// The body of `POST /products`.
     pub product: Value,
     /// The body of `POST /accounts`.
@@ -27,7 +27,7 @@ pub struct Terms {
 }
 
 /// Reads the flags.
-pub fn of(args: &ScheduleArgs) -> Result<Terms, Failure> {
+pub fn of(args: &ScheduleArgs) -> Result<RequestedTerms, Failure> {
     let start = match &args.start {
         Some(text) => date(text, "--start")?,
         None => Day::from_number(i32::try_from(System.now().seconds().div_euclid(SECONDS_PER_DAY)).unwrap_or(0)),
@@ -77,7 +77,7 @@ pub fn of(args: &ScheduleArgs) -> Result<Terms, Failure> {
         "account_id": ID, "product_id": ID, "effective_at": format!("{start}T00:00:00Z"),
         "summary": { "initial_principal_cents": principal },
     });
-    Ok(Terms { product, account, start, payoff_at })
+    Ok(RequestedTerms { product, account, start, payoff_at })
 }
 
 /// Noon of a date, in UTC.

@@ -16,11 +16,11 @@ mod report;
 
 use super::files::must_not_be;
 use super::progress::Progress;
-use super::remote::Connection;
+use super::remote::ServerConnection;
 use super::{Failure, print, say, wait_for};
 use crate::cli::TestArgs;
 use daybook_cases::remote::{self, News};
-use daybook_cases::{Outcome, run_all_telling};
+use daybook_cases::{CaseOutcome, run_all_telling};
 use gather::{Gathered, gather, picture};
 use report::Report;
 use std::fs;
@@ -94,7 +94,7 @@ async fn play(args: &TestArgs, gathered: Gathered) -> Result<Report, Failure> {
     Ok(report)
 }
 
-async fn in_memory(gathered: &Gathered) -> Vec<Outcome> {
+async fn in_memory(gathered: &Gathered) -> Vec<CaseOutcome> {
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let progress = Progress::begin("cases", gathered.cases.len() as u64);
     let outcomes = run_all_telling(&gathered.cases, threads, |outcome| {
@@ -107,14 +107,14 @@ async fn in_memory(gathered: &Gathered) -> Vec<Outcome> {
 }
 
 /// Prints failed cases immediately on a terminal; the report at the end has all cases.
-fn announce(progress: &Progress, outcome: &Outcome) {
+fn announce(progress: &Progress, outcome: &CaseOutcome) {
     if progress.is_shown() && !outcome.passed {
         progress.say(&format!("{:7}  {}", outcome.verdict(), outcome.file.display()));
     }
 }
 
-fn on_server(args: &TestArgs, gathered: &Gathered) -> Result<(String, Vec<Outcome>), Failure> {
-    let connection = Connection::open(&args.remote)?;
+fn on_server(args: &TestArgs, gathered: &Gathered) -> Result<(String, Vec<CaseOutcome>), Failure> {
+    let connection = ServerConnection::open(&args.remote)?;
     let url = connection.client.url().to_owned();
     say(&format!("Running against {url}.\n"));
     let progress = Progress::begin("cases", gathered.cases.len() as u64);

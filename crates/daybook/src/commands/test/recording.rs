@@ -2,13 +2,13 @@
 
 use super::super::{Failure, say};
 use super::gather::Gathered;
-use daybook_cases::{Outcome, ScenarioError, record};
+use daybook_cases::{CaseOutcome, ScenarioError, record};
 use std::fs;
 use std::io;
 use std::path::Path;
 
 /// Writes the results of each case into its file and prints the changes. Returns the results after that.
-pub async fn run(gathered: &Gathered) -> Result<(Vec<Outcome>, Vec<ScenarioError>), Failure> {
+pub async fn run(gathered: &Gathered) -> Result<(Vec<CaseOutcome>, Vec<ScenarioError>), Failure> {
     if gathered.are_builtin {
         let why = "--record: the built-in cases cannot be written to; name a file";
         return Err(Failure::Senseless(why.to_owned()));

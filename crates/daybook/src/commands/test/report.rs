@@ -1,7 +1,7 @@
 //! The results of cases, as text and as JSON.
 
 use super::super::table::table;
-use daybook_cases::{Outcome, ScenarioError};
+use daybook_cases::{CaseOutcome, ScenarioError};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ pub struct Report {
     /// Where they ran: in memory, or the URL of a server.
     pub ran_on: String,
     /// Each case.
-    pub outcomes: Vec<Outcome>,
+    pub outcomes: Vec<CaseOutcome>,
     /// Files that are not cases.
     pub broken: Vec<ScenarioError>,
 }
@@ -61,12 +61,15 @@ impl Report {
 
     /// The report as one JSON document.
     pub fn json(&self) -> Value {
-        let outcome = |outcome: &Outcome| {
-            let difference = |difference: &daybook_cases::Difference| {
+        let outcome = |outcome: &CaseOutcome| {
+            let difference = |difference: &daybook_cases::CaseDifference| {
                 json!({ "line": difference.line, "what": difference.what, "expected": difference.expected,
                         "got": difference.got })
             };
-            let step = |step: &daybook_cases::Step| json!({ "effective_at": step.effective_at, "what": step.what, "balance_after": step.balance_after });
+            let step = |step: &daybook_cases::TimelineStep| {
+                json!({ "effective_at": step.effective_at, "what": step.what,
+                        "balance_after": step.balance_after })
+            };
             json!({
                 "file": outcome.file.to_string_lossy(), "title": outcome.title,
                 "verdict": outcome.verdict().to_lowercase(),
@@ -90,7 +93,7 @@ impl Report {
 }
 
 /// A case: its line, and its notes.
-fn told(outcome: &Outcome) -> String {
+fn told(outcome: &CaseOutcome) -> String {
     let mut text = format!("{:7}  {}  {}\n", outcome.verdict(), outcome.file.display(), outcome.title);
     for note in outcome.skipped.iter().chain(&outcome.notes) {
         text.push_str(&format!("         {note}\n"));
@@ -100,7 +103,7 @@ fn told(outcome: &Outcome) -> String {
 }
 
 /// The differences and the events.
-pub fn details(outcome: &Outcome) -> String {
+pub fn details(outcome: &CaseOutcome) -> String {
     let mut text = String::new();
     if !outcome.differences.is_empty() {
         let mut rows = vec![["where", "what", "expected", "got"].map(str::to_owned)];

@@ -1,13 +1,13 @@
 //! `daybook trigger`: causes a real event, on a product, a customer and an account created for it.
 //!
 //! Nothing is simulated: each event has a recipe of API calls that cause it ([`recipes`]), and each call is printed as
-//! a curl command with its response ([`trigger_session`]), so that it can be repeated by hand. If time has to pass, the account
-//! is rolled, so a TEST organization is required.
+//! a curl command with its response ([`trigger_session`]), so that it can be repeated by hand. If time has to pass, the
+//! account is rolled, so a TEST organization is required.
 
 mod recipes;
 mod trigger_session;
 
-use super::remote::Connection;
+use super::remote::ServerConnection;
 use super::table::table;
 use super::{Failure, print, say, suggest};
 use crate::cli::TriggerArgs;
@@ -27,7 +27,7 @@ pub fn run(args: &TriggerArgs) -> Result<(), Failure> {
         let hint = suggest::sentence(event, names, "`daybook trigger --list`");
         return Err(Failure::Senseless(format!("there is no event {event}: {hint}")));
     };
-    let connection = Connection::open(&args.remote)?;
+    let connection = ServerConnection::open(&args.remote)?;
     refuse_live(&connection.client)?;
     let session = TriggerSession::set(connection.client.clone())?;
     recipe(&session)?;

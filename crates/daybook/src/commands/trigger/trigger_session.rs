@@ -48,7 +48,7 @@ pub struct TriggerSession {
 
 /// The created account.
 #[derive(Debug)]
-pub struct Account {
+pub struct TriggeredAccount {
     /// When it was opened.
     pub opened_at: String,
     /// When its first instalment falls due.
@@ -147,11 +147,11 @@ impl TriggerSession {
     }
 
     /// Creates a product and a customer, and opens an account.
-    pub fn lend(&self) -> Result<Account, Failure> {
+    pub fn lend(&self) -> Result<TriggeredAccount, Failure> {
         self.make_product()?;
         self.make_customer()?;
         let opened_at = self.make_account()?;
-        Ok(Account { first_due_at: self.first_due_at()?, opened_at })
+        Ok(TriggeredAccount { first_due_at: self.first_due_at()?, opened_at })
     }
 
     /// When the account's first instalment falls due.

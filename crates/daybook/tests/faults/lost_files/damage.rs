@@ -2,7 +2,7 @@
 //! `/readyz` gives the reason.
 
 use super::{AFTER, BEFORE, Trial, lose};
-use crate::common::door::until;
+use crate::common::api_client::until;
 use std::fs;
 use std::os::unix::fs::FileExt;
 
@@ -22,7 +22,7 @@ fn its_log_cut_to_half() {
             if trial.pay(&format!("cut-{number}")) == 503 { Ok(()) } else { Err("it was acknowledged".to_owned()) }
         });
     });
-    let ready = trial.door.get("/readyz").text;
+    let ready = trial.client.get("/readyz").text;
     assert!(ready.contains("daybook.db-wal was truncated or overwritten"), "{ready}");
     trial.kill();
 }
@@ -46,12 +46,12 @@ fn its_pages_overwritten_with_zeros() {
             other => panic!("a payment was answered with {other}"),
         }
     });
-    let ready = trial.door.get("/readyz");
+    let ready = trial.client.get("/readyz");
     assert_eq!(ready.status, 503, "{}", ready.text);
     assert!(ready.text.contains("daybook.db") && ready.text.contains("daybook verify"), "{}", ready.text);
     let refused = (0..AFTER).map(|number| trial.pay(&format!("after-{number}"))).collect::<Vec<_>>();
     assert_eq!(refused, [503; AFTER], "nothing is acknowledged once damage is known");
-    assert_eq!(trial.door.get("/readyz").status, 503, "it does not pass");
+    assert_eq!(trial.client.get("/readyz").status, 503, "it does not pass");
     trial.kill();
 }
 

@@ -7,7 +7,7 @@ use daybook_engine::installment::{
 use daybook_engine::item::{Component, ItemStatus};
 use daybook_engine::money::Rounding;
 use daybook_engine::notify::NoticeKind;
-use daybook_engine::status::{Reason, Standing};
+use daybook_engine::status::{AccountStanding, Reason};
 use daybook_engine::timeline::{Backdating, FeeClass};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde::{Serialize, Serializer};
@@ -375,7 +375,7 @@ engine_choices! {
         AccountSummary = "account_summary",
     }
     /// The status of an account.
-    AccountStatus as Standing {
+    AccountStatus as AccountStanding {
         /// In normal service.
         Active = "ACTIVE",
         /// Marked; `status_effects` states what the reason stops.

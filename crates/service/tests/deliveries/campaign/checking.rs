@@ -15,7 +15,7 @@ use super::receivers::{Claim, Role};
 use super::{Campaign, HOUR, SECOND, nodes};
 use crate::support::data;
 use daybook_engine::time::Time;
-use daybook_store::outbox::{Backlog, DeliveryFilter, Stand, Standing, Subscription};
+use daybook_store::outbox::{Backlog, DeliveryFilter, DeliveryRecords, DeliveryStatus, Subscription};
 use daybook_store::records::MessageRow;
 use serde_json::json;
 use std::collections::{BTreeSet, HashMap};
@@ -35,7 +35,7 @@ impl Campaign {
         self.wait_for_probes().await;
         self.come_to_rest().await;
         let dead = self.check("it is quiet").await;
-        self.figures.dead += dead;
+        self.counts.dead += dead;
         for url in 0..self.urls.len() {
             let trial = &self.orgs[self.urls[url].org];
             let resumed = trial.service.resubscribe(&trial.who, None, &self.urls[url].uuid).await;
@@ -47,7 +47,7 @@ impl Campaign {
             replayed += self.replay(org, &json!({})).await;
         }
         assert_eq!(replayed, dead, "a replay sends every dead letter again");
-        self.figures.replayed_at_the_end += replayed;
+        self.counts.replayed_at_the_end += replayed;
         self.come_to_rest().await;
         let dead = self.check("everything was replayed").await;
         assert_eq!(dead, 0, "a replay leaves no dead letter behind");
@@ -88,7 +88,7 @@ impl Campaign {
             }
             let tried = self.waiting().await.into_iter().find(|(of, _)| of.id == id);
             let Some(still_paused) = tried.filter(|one| to_try(one).is_some()) else {
-                self.figures.probed += 1;
+                self.counts.probed += 1;
                 continue;
             };
             // An attempt in progress when the campaign became quiet may have failed. Then there is another one.
@@ -162,24 +162,24 @@ impl Campaign {
         self.note(&format!("{when}: checking"));
         let mut wrong = Vec::new();
         let mut all_dead = 0;
-        (self.figures.messages, self.figures.owed) = (0, 0);
-        (self.figures.dropped, self.figures.delivered) = (0, 0);
+        (self.counts.messages, self.counts.owed) = (0, 0);
+        (self.counts.dropped, self.counts.delivered) = (0, 0);
         for org in 0..self.orgs.len() {
             let trial = self.orgs[org].clone();
             let log = trial.log().await;
-            self.figures.messages += log.len() as u64;
+            self.counts.messages += log.len() as u64;
             self.check_log(org, &log, &mut wrong);
             let positions: Vec<i64> = log.iter().map(|message| message.position.expect("it is in the log")).collect();
-            let standings = trial.store.standings(trial.who.org, &positions).await.expect("they are read");
+            let standings = trial.store.delivery_records(trial.who.org, &positions).await.expect("they are read");
             for url in 0..self.urls.len() {
                 if self.urls[url].org != org {
                     continue;
                 }
-                let of_url = |all: &Vec<Standing>| {
+                let of_url = |all: &Vec<DeliveryRecords>| {
                     let mut all = all.iter();
                     all.find(|one| one.subscription.uuid == self.urls[url].uuid).cloned().expect("it is subscribed")
                 };
-                let standings: Vec<Standing> = standings.iter().map(of_url).collect();
+                let standings: Vec<DeliveryRecords> = standings.iter().map(of_url).collect();
                 let dead = self.check_url(url, &log, &standings, &mut wrong);
                 all_dead += dead.len() as u64;
                 self.check_letters(url, &dead, &mut wrong).await;
@@ -201,8 +201,8 @@ impl Campaign {
         if names != expected {
             wrong.push(format!("organization {org} announced the customers {names:?}, which are {expected:?}"));
         }
-        self.figures.error_pauses =
-            of("subscription_paused").count() as u64 + if org > 0 { self.figures.error_pauses } else { 0 };
+        self.counts.error_pauses =
+            of("subscription_paused").count() as u64 + if org > 0 { self.counts.error_pauses } else { 0 };
     }
 
     /// Checks every message at one URL. Returns the positions of its dead letters.
@@ -210,7 +210,7 @@ impl Campaign {
         &mut self,
         at: usize,
         log: &[MessageRow],
-        standings: &[Standing],
+        standings: &[DeliveryRecords],
         wrong: &mut Vec<String>,
     ) -> BTreeSet<i64> {
         let (url, now) = (&self.urls[at], self.now());
@@ -223,13 +223,15 @@ impl Campaign {
             let is_old = self.expires && now.micros() - message.recorded_at.micros() >= KEPT;
             let is_taken = took.contains(&message.event_id);
             let fault = match stand {
-                Stand::Waiting | Stand::Retry(_) => Some("it is pending"),
-                Stand::Delivered(_) if !is_taken => Some("the receiver did not take it"),
-                Stand::Dead(_) if claim == Claim::MustNot => Some("it was not for the URL"),
-                Stand::NotForIt | Stand::Dropped | Stand::Forgotten if claim == Claim::Must && !is_old => {
+                DeliveryStatus::Waiting | DeliveryStatus::Retry(_) => Some("it is pending"),
+                DeliveryStatus::Delivered(_) if !is_taken => Some("the receiver did not take it"),
+                DeliveryStatus::Dead(_) if claim == Claim::MustNot => Some("it was not for the URL"),
+                DeliveryStatus::NotForIt | DeliveryStatus::Dropped | DeliveryStatus::Forgotten
+                    if claim == Claim::Must && !is_old =>
+                {
                     Some("it is forgotten")
                 }
-                Stand::NotForIt | Stand::Dropped | Stand::Forgotten
+                DeliveryStatus::NotForIt | DeliveryStatus::Dropped | DeliveryStatus::Forgotten
                     if url.role != Role::Free && claim == Claim::Must && !is_taken =>
                 {
                     Some("it is forgotten, and was never dead")
@@ -246,14 +248,15 @@ impl Campaign {
                 ));
                 wrong.push(format!("    {standing:?}"));
             }
-            if matches!(stand, Stand::Dead(_)) {
+            if matches!(stand, DeliveryStatus::Dead(_)) {
                 dead.insert(position);
             }
-            self.figures.owed += u64::from(claim == Claim::Must);
-            self.figures.delivered += u64::from(matches!(stand, Stand::Delivered(_)));
+            self.counts.owed += u64::from(claim == Claim::Must);
+            self.counts.delivered += u64::from(matches!(stand, DeliveryStatus::Delivered(_)));
             let is_dropped =
-                matches!(stand, Stand::NotForIt | Stand::Dropped | Stand::Forgotten) && claim != Claim::MustNot;
-            self.figures.dropped += u64::from(is_dropped);
+                matches!(stand, DeliveryStatus::NotForIt | DeliveryStatus::Dropped | DeliveryStatus::Forgotten)
+                    && claim != Claim::MustNot;
+            self.counts.dropped += u64::from(is_dropped);
         }
         dead
     }
@@ -287,7 +290,7 @@ impl Campaign {
                 assert!(before < position, "{} got {id} after {other}: account {account} is out of order", url.host);
             }
         }
-        if self.nodes.len() == 1 && self.figures.lost == 0 {
+        if self.nodes.len() == 1 && self.counts.lost == 0 {
             assert_eq!(seen.len(), got.len(), "{} got something twice, though no node was lost", url.host);
         }
     }
@@ -296,7 +299,7 @@ impl Campaign {
     fn check_limits(&self) {
         for url in self.urls.iter().filter(|_| self.nodes.len() == 1) {
             let Role::Limited { per_second, in_flight } = url.role else { continue };
-            if self.figures.lost == 0 {
+            if self.counts.lost == 0 {
                 assert!(url.most_at_once() <= in_flight, "{} had {} at once", url.host, url.most_at_once());
             }
             let most = per_second as usize * self.nodes_started;

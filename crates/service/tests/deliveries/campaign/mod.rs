@@ -1,7 +1,7 @@
 //! A random campaign: people, receivers and nodes act at random, and in the end no message is forgotten.
 //!
-//! A seed gives a small world: one or two organizations with accounts, some URLs, one to three nodes that send, and a
-//! manual clock. For a while anything happens to it: messages are announced, URLs fail in every way, people pause,
+//! A seed gives a small campaign: one or two organizations with accounts, some URLs, one to three nodes that send, and
+//! a manual clock. For a while anything happens to it: messages are announced, URLs fail in every way, people pause,
 //! resume, filter, limit, replay, resend, remove and subscribe again, nodes are started, stopped and lost in the middle
 //! of their work, and the clock advances by seconds or hours. Then it becomes quiet: all URLs accept messages, and the
 //! clock advances until nothing is due. [`checking`] lists the invariants that must hold then; it compares with a
@@ -20,18 +20,18 @@
 
 mod chance;
 mod checking;
-mod figures;
+mod counts;
 mod nodes;
 mod people;
 mod receivers;
 
+use crate::setup::START;
 use crate::support::{Home, Trial};
-use crate::world::START;
 use chance::{Chance, setting};
+use counts::CampaignCounts;
 use daybook_clock::Stopwatch;
 use daybook_engine::time::Time;
 use daybook_webhooks::dispatcher::Settings;
-use figures::Figures;
 use nodes::Node;
 use receivers::{Mood, Names, Role, Url};
 use serde_json::json;
@@ -55,13 +55,13 @@ async fn no_message_is_forgotten_on_postgres() {
 /// Runs one seed after another.
 async fn campaigns(home: Home) {
     let (first, count) = (setting("DAYBOOK_SEED", 1), setting("DAYBOOK_WEBHOOK_CAMPAIGNS", 10));
-    let (mut all, took) = (Figures::default(), Stopwatch::start());
+    let (mut all, took) = (CampaignCounts::default(), Stopwatch::start());
     for seed in first..first + count {
         let history = History::default();
         let kept = history.clone();
         let campaign = tokio::spawn(async move { Campaign::live(seed, home, history).await });
         match campaign.await {
-            Ok(figures) => all.add(&figures),
+            Ok(counts) => all.add(&counts),
             Err(failed) => {
                 println!("{}", kept.text());
                 println!("try it again with: DAYBOOK_SEED={seed} DAYBOOK_WEBHOOK_CAMPAIGNS=1");
@@ -94,12 +94,12 @@ impl History {
     }
 }
 
-/// The world of a seed.
+/// The campaign of a seed.
 struct Campaign {
     home: Home,
     chance: Chance,
     history: History,
-    figures: Figures,
+    counts: CampaignCounts,
     /// The service that people use, once for each organization. It sends nothing.
     orgs: Vec<Trial>,
     /// The names of customers that were announced, by the index of their organization.
@@ -122,7 +122,7 @@ struct Campaign {
 
 impl Campaign {
     /// Runs a seed.
-    async fn live(seed: u64, home: Home, history: History) -> Figures {
+    async fn live(seed: u64, home: Home, history: History) -> CampaignCounts {
         let mut campaign = Campaign::begin(seed, home, history).await;
         for _ in 0..30 + campaign.chance.below(30) {
             campaign.do_something().await;
@@ -152,7 +152,7 @@ impl Campaign {
         let mut campaign = Campaign {
             home,
             history,
-            figures: Figures::default(),
+            counts: CampaignCounts::default(),
             customers: vec![Vec::new(); orgs.len()],
             accounts: vec![Vec::new(); orgs.len()],
             payments: 0,
@@ -223,11 +223,11 @@ impl Campaign {
         let Some(node) = self.nodes[slot].take() else { return };
         self.note(&format!("node {} {}", node.number, if is_lost { "is lost" } else { "stops" }));
         if is_lost {
-            self.figures.lost += 1;
+            self.counts.lost += 1;
             self.lost_at = Some(self.now());
             node.lose();
         } else {
-            self.figures.stopped += 1;
+            self.counts.stopped += 1;
             node.stop().await;
         }
     }
@@ -299,16 +299,16 @@ impl Campaign {
         }
     }
 
-    async fn end(mut self) -> Figures {
+    async fn end(mut self) -> CampaignCounts {
         for slot in 0..self.nodes.len() {
             self.end_node(slot, true).await;
         }
-        self.figures.attempts = self.urls.iter().map(Url::requests).sum::<usize>() as u64;
-        self.figures.hours = ((self.now().micros() - self.started_at.micros()) / HOUR) as u64;
-        self.figures.seeds = 1;
+        self.counts.attempts = self.urls.iter().map(Url::requests).sum::<usize>() as u64;
+        self.counts.hours = ((self.now().micros() - self.started_at.micros()) / HOUR) as u64;
+        self.counts.seeds = 1;
         if self.home == Home::Postgres {
             daybook_testkit::postgres::Server::shared().drop_database(&self.orgs[0].address);
         }
-        self.figures
+        self.counts
     }
 }

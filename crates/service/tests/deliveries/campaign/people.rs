@@ -100,7 +100,7 @@ impl Campaign {
 
     fn change_mood(&mut self) {
         let (at, mood) = (self.some_url(), Mood::drawn(&mut self.chance));
-        self.figures.moods += 1;
+        self.counts.moods += 1;
         self.note(&format!("{} does this: {mood:?}", self.urls[at].host));
         self.urls[at].behave(mood);
     }
@@ -130,7 +130,7 @@ impl Campaign {
 
     async fn pause(&mut self) {
         let at = self.some_url();
-        self.figures.pauses += 1;
+        self.counts.pauses += 1;
         self.note(&format!("{} is unsubscribed", self.urls[at].host));
         let trial = &self.orgs[self.urls[at].org];
         json_of(trial.service.unsubscribe(&trial.who, None, &self.urls[at].uuid).await);
@@ -138,7 +138,7 @@ impl Campaign {
 
     pub(super) async fn resume(&mut self) {
         let at = self.some_url();
-        self.figures.resumed += 1;
+        self.counts.resumed += 1;
         self.note(&format!("{} is resubscribed", self.urls[at].host));
         let trial = &self.orgs[self.urls[at].org];
         json_of(trial.service.resubscribe(&trial.who, None, &self.urls[at].uuid).await);
@@ -146,7 +146,7 @@ impl Campaign {
 
     async fn change_filter(&mut self) {
         let (at, events) = (self.some_url(), self.some_events());
-        self.figures.filters += 1;
+        self.counts.filters += 1;
         self.note(&format!("{} gets {events:?} from now on", self.urls[at].host));
         let org = self.urls[at].org;
         let before = self.head(org).await;
@@ -161,7 +161,7 @@ impl Campaign {
             "max_per_second": self.chance.one_of(&[None, Some(5), Some(50)]),
             "max_in_flight": self.chance.one_of(&[None, Some(1), Some(4)]),
         });
-        self.figures.limits += 1;
+        self.counts.limits += 1;
         self.note(&format!("{} gets limits: {limits}", self.urls[at].host));
         self.urls[at].limited();
         // Without it, the filter would be removed.
@@ -176,7 +176,7 @@ impl Campaign {
 
     async fn renew(&mut self) {
         let at = self.some_url();
-        self.figures.renewed += 1;
+        self.counts.renewed += 1;
         self.note(&format!("{} is removed", self.urls[at].host));
         let trial = &self.orgs[self.urls[at].org];
         json_of(trial.service.delete_subscription(&trial.who, None, &self.urls[at].uuid).await);
@@ -218,8 +218,8 @@ impl Campaign {
         let done = json_of(trial.service.replay_failed_events(&trial.who, None, form_of(body)).await);
         self.note(&format!("replay {body} of organization {org}: {done}"));
         let replayed = done["replayed"].as_u64().expect("a count");
-        self.figures.replays += 1;
-        self.figures.replayed += replayed;
+        self.counts.replays += 1;
+        self.counts.replayed += replayed;
         replayed
     }
 
@@ -233,7 +233,7 @@ impl Campaign {
         let done = trial.service.resend_message(&trial.who, None, &message.event_id, form).await;
         let is_sent = may_be_too_late(done);
         self.note(&format!("{} is sent again to {}: {is_sent}", message.event_id, self.urls[at].host));
-        self.figures.resends += u64::from(is_sent);
+        self.counts.resends += u64::from(is_sent);
     }
 
     async fn test(&mut self) {

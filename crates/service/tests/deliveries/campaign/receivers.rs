@@ -4,7 +4,7 @@ use super::chance::Chance;
 use async_trait::async_trait;
 use daybook_clock::{Clock, Manual};
 use daybook_service::webhooks::guard::Resolve;
-use daybook_testkit::receiver::{Answer, Behaviour, Receiver};
+use daybook_testkit::receiver::{Behaviour, PreparedResponse, Receiver};
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -134,7 +134,7 @@ struct Book {
 }
 
 impl Book {
-    fn answers(self: &Arc<Book>, answer: impl Fn(usize) -> Answer + Send + Sync + 'static) -> Behaviour {
+    fn answers(self: &Arc<Book>, answer: impl Fn(usize) -> PreparedResponse + Send + Sync + 'static) -> Behaviour {
         let book = self.clone();
         Behaviour::answers(move |number, _| book.note(number, answer(number)))
     }
@@ -146,7 +146,7 @@ impl Book {
             book.most_under_way.fetch_max(now, Ordering::SeqCst);
             std::thread::sleep(SLOWLY);
             book.under_way.fetch_sub(1, Ordering::SeqCst);
-            book.note(number, Answer::status(200))
+            book.note(number, PreparedResponse::status(200))
         })
     }
 
@@ -154,12 +154,12 @@ impl Book {
         let book = self.clone();
         Behaviour::slowly(move |number, _| {
             std::thread::sleep(Duration::from_micros((number as u64 * 7_919) % 30_000));
-            book.note(number, Answer::status([200, 500, 200][number % 3]))
+            book.note(number, PreparedResponse::status([200, 500, 200][number % 3]))
         })
     }
 
     /// Called before the answer is sent, so that the book contains everything the sender knows.
-    fn note(&self, number: usize, answer: Answer) -> Answer {
+    fn note(&self, number: usize, answer: PreparedResponse) -> PreparedResponse {
         self.answered.lock().unwrap().push((number, answer.status, self.clock.now().micros()));
         answer
     }
@@ -228,15 +228,19 @@ impl Url {
     /// Changes how it answers.
     pub fn behave(&self, mood: Mood) {
         self.may_be_held.fetch_or(mood.holds(), Ordering::SeqCst);
-        let always = |answer: Answer| self.book.answers(move |_| answer.clone());
+        let always = |answer: PreparedResponse| self.book.answers(move |_| answer.clone());
         let behaviour = match mood {
-            Mood::Answers(status) => always(Answer::status(status)),
-            Mood::Throttles(None) => always(Answer::status(429)),
-            Mood::Throttles(Some(seconds)) => always(Answer::status(429).with("retry-after", &seconds.to_string())),
-            Mood::Mixed => self.book.answers(|number| Answer::status([200, 500, 200, 503, 200, 404, 200][number % 7])),
+            Mood::Answers(status) => always(PreparedResponse::status(status)),
+            Mood::Throttles(None) => always(PreparedResponse::status(429)),
+            Mood::Throttles(Some(seconds)) => {
+                always(PreparedResponse::status(429).with("retry-after", &seconds.to_string()))
+            }
+            Mood::Mixed => {
+                self.book.answers(|number| PreparedResponse::status([200, 500, 200, 503, 200, 404, 200][number % 7]))
+            }
             Mood::Uneven => self.book.answers_unevenly(),
             Mood::Slow => self.book.answers_slowly(),
-            Mood::Redirects => always(Answer::status(307).with("location", "/elsewhere")),
+            Mood::Redirects => always(PreparedResponse::status(307).with("location", "/elsewhere")),
             Mood::Silent => Behaviour::Silent,
             // A connection that was kept open ends too.
             Mood::Closes | Mood::Refuses | Mood::NoName => Behaviour::ResetAfterReading,
@@ -261,7 +265,7 @@ impl Url {
             if place == 2 {
                 std::thread::sleep(wait);
             }
-            book.note(number, Answer::status(if [0, 2].contains(&place) { 500 } else { 200 }))
+            book.note(number, PreparedResponse::status(if [0, 2].contains(&place) { 500 } else { 200 }))
         }));
     }
 

@@ -6,14 +6,15 @@
 
 use super::super::arrays::column;
 use super::super::cells::{Cells, each};
-use super::super::flight::{Frame, Param, Step, Transaction};
+use super::super::flight::{Frame, Param, Query, Transaction};
 use super::super::retry::{Tries, Try};
 use super::super::server::Server;
 use super::subscriptions::changed;
 use super::{SUBSCRIPTION, stretch, subscription as read};
 use crate::Result;
 use crate::outbox::{
-    CLOCK_SLACK_US, DeliveryFilter, MOST_LOOKED_AT, Reader, Replayed, Subscription, SubscriptionId, TO_EVERYBODY, runs,
+    CLOCK_SLACK_US, DeliveryFilter, MOST_LOOKED_AT, Replayed, Subscription, SubscriptionFilter, SubscriptionId,
+    TO_EVERYBODY, runs,
 };
 use crate::records::OrgId;
 use daybook_engine::time::Time;
@@ -25,7 +26,7 @@ use tokio_postgres::Row;
 const PAGE: i64 = 5_000;
 
 /// The request.
-struct Wanted<'a> {
+struct DeliveredReplayRequest<'a> {
     org: OrgId,
     filter: &'a DeliveryFilter,
     now: Time,
@@ -48,7 +49,7 @@ pub(super) async fn replay(
     // Everything is counted first: if there are too many, nothing is sent.
     for dry_run in if dry_run { &[true][..] } else { &[true, false] } {
         done = Replayed::default();
-        let wanted = Wanted { org, filter, now, dry_run: *dry_run, most };
+        let wanted = DeliveredReplayRequest { org, filter, now, dry_run: *dry_run, most };
         for id in &ids {
             let Some(of_one) = replay_of(server, &wanted, *id).await? else { return Ok(None) };
             done.replayed += of_one.replayed;
@@ -58,7 +59,11 @@ pub(super) async fn replay(
     Ok(Some(done))
 }
 
-async fn replay_of(server: &Server, wanted: &Wanted<'_>, id: SubscriptionId) -> Result<Option<Replayed>> {
+async fn replay_of(
+    server: &Server,
+    wanted: &DeliveredReplayRequest<'_>,
+    id: SubscriptionId,
+) -> Result<Option<Replayed>> {
     let mut tries = Tries::none();
     loop {
         let mut transaction = Transaction::on(server.client().await?);
@@ -74,9 +79,13 @@ const INSERT: &str = "
     SELECT $1, $2, p.after, p.last, $5, $6, true
     FROM (SELECT unnest($3::bigint[]) AS after, unnest($4::bigint[]) AS last) p ORDER BY p.last";
 
-async fn replay_once(transaction: &mut Transaction, wanted: &Wanted<'_>, id: SubscriptionId) -> Try<Option<Replayed>> {
+async fn replay_once(
+    transaction: &mut Transaction,
+    wanted: &DeliveredReplayRequest<'_>,
+    id: SubscriptionId,
+) -> Try<Option<Replayed>> {
     let lock = format!("SELECT {SUBSCRIPTION} FROM subscriptions s WHERE s.org = $1 AND s.id = $2 FOR UPDATE");
-    let lock = Step::new(&lock, vec![Box::new(wanted.org), Box::new(id)]);
+    let lock = Query::new(&lock, vec![Box::new(wanted.org), Box::new(id)]);
     let found = transaction.fly(Frame { begin: Some("BEGIN"), commit: false }, &[lock]).await?;
     let Some(row) = found.iter().flatten().next() else { return Ok(Some(Replayed::default())) };
     let of = read(&mut Cells::of(row))?;
@@ -90,7 +99,7 @@ async fn replay_once(transaction: &mut Transaction, wanted: &Wanted<'_>, id: Sub
         let events = wanted.events(&of, &matching);
         let members = members(transaction, &of, events.as_deref(), &matching).await?;
         let runs = runs(members, &matching.keys().copied().collect());
-        let insert = Step::new(
+        let insert = Query::new(
             INSERT,
             vec![
                 Box::new(wanted.org),
@@ -108,7 +117,7 @@ async fn replay_once(transaction: &mut Transaction, wanted: &Wanted<'_>, id: Sub
     Ok(Some(Replayed { replayed: count, left_paused: 0 }))
 }
 
-impl Wanted<'_> {
+impl DeliveredReplayRequest<'_> {
     /// The positions that a subscription accepted in the requested period; `None` if there are too many.
     async fn delivered(&self, transaction: &mut Transaction, of: &Subscription) -> Try<Option<BTreeSet<i64>>> {
         let since = self.filter.since.map_or(i64::MIN, Time::micros);
@@ -118,7 +127,7 @@ impl Wanted<'_> {
         let (mut found, mut before, mut looked_at) = (BTreeSet::new(), i64::MAX, 0);
         loop {
             let params: Vec<Param<'_>> = vec![Box::new(self.org), Box::new(of.id), Box::new(before), Box::new(PAGE)];
-            let rows = transaction.fly(Frame::default(), &[Step::new(sql, params)]).await?;
+            let rows = transaction.fly(Frame::default(), &[Query::new(sql, params)]).await?;
             let page: Vec<(i64, i64, i64, bool)> = each(rows.first().map_or(&[][..], Vec::as_slice), |cells| {
                 Ok((cells.next()?, cells.next()?, cells.next()?, cells.next()?))
             })?;
@@ -150,8 +159,8 @@ impl Wanted<'_> {
         let ranges = "SELECT after, last, filter FROM ranges WHERE org = $1 AND subscription = $2";
         let positions: Vec<i64> = positions.into_iter().collect();
         let steps = [
-            Step::new(messages, vec![Box::new(self.org), Box::new(of.id), Box::new(positions)]),
-            Step::new(ranges, vec![Box::new(self.org), Box::new(of.id)]),
+            Query::new(messages, vec![Box::new(self.org), Box::new(of.id), Box::new(positions)]),
+            Query::new(ranges, vec![Box::new(self.org), Box::new(of.id)]),
         ];
         let rows = transaction.fly(Frame::default(), &steps).await?;
         let part = |step: usize| rows.get(step).map_or(&[][..], Vec::as_slice);
@@ -164,7 +173,7 @@ impl Wanted<'_> {
         let mut matching = BTreeMap::new();
         for (position, event, subject, account) in messages {
             let waits = ranges.iter().any(|(after, last, events)| {
-                let reader = Reader { filter: events.as_deref(), missed: true, ..of.reader() };
+                let reader = SubscriptionFilter { filter: events.as_deref(), missed: true, ..of.subscription_filter() };
                 *after < position && position <= *last && reader.gets(&event, &subject)
             });
             let is_asked_for = filter.event.as_ref().is_none_or(|asked| *asked == event)
@@ -215,7 +224,7 @@ async fn members(
         Box::new(0_i64),
         Box::new(events),
     ];
-    let rows = transaction.fly(Frame::default(), &[Step::new(&sql, params)]).await?;
+    let rows = transaction.fly(Frame::default(), &[Query::new(&sql, params)]).await?;
     let position = |row: &Row| row.try_get(0);
     Ok(rows.iter().flatten().map(position).collect::<std::result::Result<Vec<i64>, _>>()?)
 }

@@ -5,7 +5,7 @@ use super::super::cells::{Cells, each};
 use super::super::server::Server;
 use super::{status, stretch};
 use crate::Result;
-use crate::outbox::{About, Attempt, AttemptLine, Backlog, DeadLetter, DeliveryFilter, SubscriptionId};
+use crate::outbox::{Attempt, AttemptLine, Backlog, DeadLetter, DeliveryFilter, MessageSummary, SubscriptionId};
 use crate::records::OrgId;
 use daybook_engine::time::Time;
 
@@ -31,8 +31,8 @@ pub(super) async fn backlogs(server: &Server, org: OrgId) -> Result<Vec<(Subscri
 }
 
 /// Reads the subscription with its names, and the message.
-fn about(cells: &mut Cells<'_>) -> Result<About> {
-    Ok(About {
+fn about(cells: &mut Cells<'_>) -> Result<MessageSummary> {
+    Ok(MessageSummary {
         subscription: cells.next()?,
         uuid: cells.next()?,
         url: cells.next()?,

@@ -2,14 +2,16 @@
 
 use super::super::audit;
 use super::super::cells::{self, Cells, each, maybe};
-use super::super::flight::{Frame, Param, Step, Transaction};
+use super::super::flight::{Frame, Param, Query, Transaction};
 use super::super::retry::{Tries, Try};
 use super::super::server::Server;
 use super::ranges::take_out;
 use super::subscriptions::{changed, lock};
 use super::{SUBSCRIPTION, status, subscription as read};
 use crate::error::StoreError;
-use crate::outbox::{Again, Attempt, Failure, Fate, Kept, Stand, Standing, Subscription, SubscriptionId};
+use crate::outbox::{
+    Attempt, DeliveryRecords, DeliveryStatus, Failure, Fate, RangeStatus, ResendResult, Subscription, SubscriptionId,
+};
 use crate::records::{MessageRow, OrgId};
 use crate::{Audited, Result};
 use daybook_engine::time::Time;
@@ -55,24 +57,24 @@ const ATTEMPTS: &str = "
     FROM attempts WHERE org = $1 AND position = ANY($2::bigint[]) ORDER BY id";
 
 /// A subscription and a position.
-type Of = (SubscriptionId, i64);
+type SubscriptionPosition = (SubscriptionId, i64);
 
 /// The delivery records of messages, for all subscriptions.
 struct Traces {
-    failures: Vec<(Of, Failure)>,
-    ranges: Vec<(Of, Kept)>,
-    attempts: Vec<(Of, Attempt)>,
+    failures: Vec<(SubscriptionPosition, Failure)>,
+    ranges: Vec<(SubscriptionPosition, RangeStatus)>,
+    attempts: Vec<(SubscriptionPosition, Attempt)>,
 }
 
 impl Traces {
-    fn steps<'a>(org: OrgId, positions: &[i64]) -> [Step<'a>; 3] {
-        let params = |sql| Step::new(sql, vec![Box::new(org) as Param<'_>, Box::new(positions.to_vec())]);
+    fn steps<'a>(org: OrgId, positions: &[i64]) -> [Query<'a>; 3] {
+        let params = |sql| Query::new(sql, vec![Box::new(org) as Param<'_>, Box::new(positions.to_vec())]);
         [FAILURES, RANGES, ATTEMPTS].map(params)
     }
 
     fn read(rows: &[Vec<Row>]) -> Result<Traces> {
         let of = |step: usize| rows.get(step).map_or(&[][..], Vec::as_slice);
-        let key = |cells: &mut Cells<'_>| -> Result<Of> { Ok((cells.next()?, cells.next()?)) };
+        let key = |cells: &mut Cells<'_>| -> Result<SubscriptionPosition> { Ok((cells.next()?, cells.next()?)) };
         Ok(Traces {
             failures: each(of(0), |cells| {
                 let of = key(cells)?;
@@ -80,7 +82,7 @@ impl Traces {
             })?,
             ranges: each(of(1), |cells| {
                 let of = key(cells)?;
-                Ok((of, Kept { filter: cells.next()?, since: cells.time()?, replaying: cells.next()? }))
+                Ok((of, RangeStatus { filter: cells.next()?, since: cells.time()?, replaying: cells.next()? }))
             })?,
             attempts: each(of(2), |cells| {
                 let of = key(cells)?;
@@ -89,12 +91,12 @@ impl Traces {
         })
     }
 
-    fn of(&self, subscription: Subscription, position: i64) -> Standing {
-        fn own<T: Clone>(all: &[(Of, T)], asked: Of) -> Vec<T> {
+    fn of(&self, subscription: Subscription, position: i64) -> DeliveryRecords {
+        fn own<T: Clone>(all: &[(SubscriptionPosition, T)], asked: SubscriptionPosition) -> Vec<T> {
             all.iter().filter(|(of, _)| *of == asked).map(|(_, one)| one.clone()).collect()
         }
         let of = (subscription.id, position);
-        Standing {
+        DeliveryRecords {
             subscription,
             failure: own(&self.failures, of).pop(),
             ranges: own(&self.ranges, of),
@@ -132,11 +134,15 @@ fn attempt(cells: &mut Cells<'_>, position: i64) -> Result<Attempt> {
     })
 }
 
-pub(super) async fn standings(server: &Server, org: OrgId, positions: &[i64]) -> Result<Vec<Vec<Standing>>> {
+pub(super) async fn delivery_records(
+    server: &Server,
+    org: OrgId,
+    positions: &[i64],
+) -> Result<Vec<Vec<DeliveryRecords>>> {
     let mut tries = Tries::none();
     loop {
         let mut transaction = Transaction::on(server.client().await?);
-        let outcome = standings_once(&mut transaction, org, positions).await;
+        let outcome = delivery_records_once(&mut transaction, org, positions).await;
         if let Some(done) = tries.settle(transaction, outcome).await {
             return done;
         }
@@ -144,9 +150,13 @@ pub(super) async fn standings(server: &Server, org: OrgId, positions: &[i64]) ->
 }
 
 /// Reads everything in one snapshot: a message must not seem absent while it moves from one table to another.
-async fn standings_once(transaction: &mut Transaction, org: OrgId, positions: &[i64]) -> Try<Vec<Vec<Standing>>> {
+async fn delivery_records_once(
+    transaction: &mut Transaction,
+    org: OrgId,
+    positions: &[i64],
+) -> Try<Vec<Vec<DeliveryRecords>>> {
     let all = format!("SELECT {SUBSCRIPTION} FROM subscriptions s WHERE s.org = $1 ORDER BY s.created_at, s.id");
-    let mut steps = vec![Step::new(&all, vec![Box::new(org)])];
+    let mut steps = vec![Query::new(&all, vec![Box::new(org)])];
     steps.extend(Traces::steps(org, positions));
     let frame = Frame { begin: Some("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"), commit: true };
     let rows = transaction.fly(frame, &steps).await?;
@@ -172,7 +182,7 @@ pub(super) async fn send_again(
     position: i64,
     now: Time,
     audit: Audited<'_>,
-) -> Result<Again> {
+) -> Result<ResendResult> {
     let mut tries = Tries::none();
     loop {
         let mut transaction = Transaction::on(server.client().await?);
@@ -190,41 +200,45 @@ async fn send_again_once(
     position: i64,
     now: Time,
     audit: Audited<'_>,
-) -> Try<Again> {
-    let Some(of) = lock(transaction, org, uuid).await? else { return Ok(Again::NoSubscription) };
+) -> Try<ResendResult> {
+    let Some(of) = lock(transaction, org, uuid).await? else { return Ok(ResendResult::NoSubscription) };
     let message =
         format!("SELECT position, NULL::bigint, NULL::bigint, {REST} FROM messages WHERE org = $1 AND position = $2");
-    let mut steps = vec![Step::new(&message, vec![Box::new(org), Box::new(position)])];
+    let mut steps = vec![Query::new(&message, vec![Box::new(org), Box::new(position)])];
     steps.extend(Traces::steps(org, &[position]));
     let rows = transaction.fly(Frame::default(), &steps).await?;
-    let Some((found, rest)) = rows.split_first() else { return Ok(Again::NotForIt) };
-    let Some(message) = each(found, cells::message)?.pop() else { return Ok(Again::NotForIt) };
+    let Some((found, rest)) = rows.split_first() else { return Ok(ResendResult::NotForIt) };
+    let Some(message) = each(found, cells::message)?.pop() else { return Ok(ResendResult::NotForIt) };
     if of.paused.is_some() {
-        return Ok(Again::Paused);
+        return Ok(ResendResult::Paused);
     }
     let id = of.id;
     match Traces::read(rest)?.of(of.clone(), position).of(&message, now) {
-        Stand::NotForIt => return Ok(Again::NotForIt),
-        Stand::Waiting if of.held_until.is_some_and(|until| until > now) => {
+        DeliveryStatus::NotForIt => return Ok(ResendResult::NotForIt),
+        DeliveryStatus::Waiting if of.held_until.is_some_and(|until| until > now) => {
             // It waits because the URL is on hold.
             let mut steps = changed(&of, now);
             steps.extend(audit::steps(audit));
             transaction.fly(Frame { begin: None, commit: true }, &steps).await?;
-            return Ok(Again::Sent);
+            return Ok(ResendResult::Sent);
         }
-        Stand::Waiting => return Ok(Again::Waiting),
-        Stand::Delivered(_) | Stand::Retry(_) | Stand::Dead(_) | Stand::Dropped | Stand::Forgotten => {}
+        DeliveryStatus::Waiting => return Ok(ResendResult::Waiting),
+        DeliveryStatus::Delivered(_)
+        | DeliveryStatus::Retry(_)
+        | DeliveryStatus::Dead(_)
+        | DeliveryStatus::Dropped
+        | DeliveryStatus::Forgotten => {}
     }
     // Ranges being replayed contain it only for other events, and are in progress.
     let sql = "SELECT id FROM ranges WHERE org = $1 AND subscription = $2 AND replaying";
-    let step = Step::new(sql, vec![Box::new(org), Box::new(id)]);
+    let step = Query::new(sql, vec![Box::new(org), Box::new(id)]);
     let mut rows = transaction.fly(Frame::default(), &[step]).await?;
     let replayed: Vec<i64> = each(&rows.pop().unwrap_or_default(), |cells| cells.next())?;
     take_out(transaction, (org, id), &BTreeSet::from([position]), &replayed).await?;
     let mut steps =
-        vec![Step::new(AGAIN, vec![Box::new(org), Box::new(id), Box::new(position), Box::new(now.micros())])];
+        vec![Query::new(AGAIN, vec![Box::new(org), Box::new(id), Box::new(position), Box::new(now.micros())])];
     steps.extend(changed(&of, now));
     steps.extend(audit::steps(audit));
     transaction.fly(Frame { begin: None, commit: true }, &steps).await?;
-    Ok(Again::Sent)
+    Ok(ResendResult::Sent)
 }

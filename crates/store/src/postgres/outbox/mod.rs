@@ -36,9 +36,9 @@ mod subscriptions;
 use super::Postgres;
 use super::cells::Cells;
 use crate::outbox::{
-    Again, Ahead, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, Failure, Found, Given, Head, Leased,
-    MessageFilter, Outbox, Outgoing, Overdue, Pause, Probed, Range, Reader, Recorded, Replayed, Standing, Subscription,
-    SubscriptionId, UrlFigures,
+    AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, DeliveryRecords, Failure, Head, Leased,
+    MessageFilter, MessageSearchResult, OutOfOrder, Outbox, Outgoing, Overdue, Pause, Probed, Range, Recorded,
+    Replayed, ResendResult, Subscription, SubscriptionFilter, SubscriptionId, SuppliedSettings, UrlMetrics,
 };
 use crate::records::{MessageRow, OrgId};
 use crate::{Audited, Result};
@@ -72,7 +72,7 @@ fn subscription(cells: &mut Cells<'_>) -> Result<Subscription> {
         max_per_second: setting(cells)?,
         max_in_flight: setting(cells)?,
         held_until: None,
-        ahead: Ahead { reached: cells.next()?, holes: cells.next()? },
+        ahead: OutOfOrder { reached: cells.next()?, holes: cells.next()? },
     };
     // One column for both: the next probe of a paused subscription, the end of the hold of an active one.
     let next = cells.time_or_none()?;
@@ -98,7 +98,7 @@ impl Outbox for Postgres {
     async fn subscribe(
         &self,
         subscription: &Subscription,
-        given: Given,
+        given: SuppliedSettings,
         most: usize,
         audit: Audited<'_>,
     ) -> Result<Option<Subscription>> {
@@ -160,11 +160,17 @@ impl Outbox for Postgres {
         message::by_event_id(&self.server, org, event_id, of).await
     }
 
-    async fn standings(&self, org: OrgId, positions: &[i64]) -> Result<Vec<Vec<Standing>>> {
-        message::standings(&self.server, org, positions).await
+    async fn delivery_records(&self, org: OrgId, positions: &[i64]) -> Result<Vec<Vec<DeliveryRecords>>> {
+        message::delivery_records(&self.server, org, positions).await
     }
 
-    async fn search_log(&self, org: OrgId, filter: &MessageFilter, before: i64, limit: usize) -> Result<Found> {
+    async fn search_log(
+        &self,
+        org: OrgId,
+        filter: &MessageFilter,
+        before: i64,
+        limit: usize,
+    ) -> Result<MessageSearchResult> {
         search::log(&self.server, org, filter, before, limit).await
     }
 
@@ -175,7 +181,7 @@ impl Outbox for Postgres {
         cancelled: Option<bool>,
         before: i64,
         limit: usize,
-    ) -> Result<Found> {
+    ) -> Result<MessageSearchResult> {
         search::waiting(&self.server, org, filter, cancelled, before, limit).await
     }
 
@@ -190,11 +196,18 @@ impl Outbox for Postgres {
         delivered::replay(&self.server, org, filter, now, dry_run, most).await
     }
 
-    async fn url_figures(&self) -> Result<Vec<UrlFigures>> {
-        search::url_figures(&self.server).await
+    async fn url_metrics(&self) -> Result<Vec<UrlMetrics>> {
+        search::url_metrics(&self.server).await
     }
 
-    async fn send_again(&self, org: OrgId, uuid: &str, position: i64, now: Time, audit: Audited<'_>) -> Result<Again> {
+    async fn send_again(
+        &self,
+        org: OrgId,
+        uuid: &str,
+        position: i64,
+        now: Time,
+        audit: Audited<'_>,
+    ) -> Result<ResendResult> {
         message::send_again(&self.server, org, uuid, position, now, audit).await
     }
 
@@ -230,7 +243,13 @@ impl Outbox for Postgres {
         sending::heads(&self.server).await
     }
 
-    async fn feed(&self, reader: Reader<'_>, after: i64, through: i64, limit: usize) -> Result<Vec<Outgoing>> {
+    async fn feed(
+        &self,
+        reader: SubscriptionFilter<'_>,
+        after: i64,
+        through: i64,
+        limit: usize,
+    ) -> Result<Vec<Outgoing>> {
         sending::feed(&self.server, reader, after, through, limit).await
     }
 

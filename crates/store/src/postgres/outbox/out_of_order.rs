@@ -6,7 +6,7 @@
 //! same applies to ranges that were being replayed. A hole that was in flight meanwhile is removed when its result is
 //! recorded.
 
-use super::super::flight::Step;
+use super::super::flight::Query;
 use crate::outbox::SubscriptionId;
 use crate::records::OrgId;
 use daybook_engine::time::Time;
@@ -49,10 +49,10 @@ const MOVE_CURSOR: &str = "
     WHERE org = $1 AND id = $2 AND reached > cursor";
 
 /// Separates finished from unfinished positions, after the cursor of a paused subscription and in its ranges.
-pub(super) fn part<'a>(org: OrgId, id: SubscriptionId, since: Time) -> [Step<'a>; 3] {
+pub(super) fn part<'a>(org: OrgId, id: SubscriptionId, since: Time) -> [Query<'a>; 3] {
     [
-        Step::new(PART_RANGES, vec![Box::new(org), Box::new(id)]),
-        Step::new(KEEP_HOLES, vec![Box::new(org), Box::new(id), Box::new(since.micros())]),
-        Step::new(MOVE_CURSOR, vec![Box::new(org), Box::new(id)]),
+        Query::new(PART_RANGES, vec![Box::new(org), Box::new(id)]),
+        Query::new(KEEP_HOLES, vec![Box::new(org), Box::new(id), Box::new(since.micros())]),
+        Query::new(MOVE_CURSOR, vec![Box::new(org), Box::new(id)]),
     ]
 }

@@ -2,8 +2,8 @@
 
 use super::super::arrays::{limit as most, micros};
 use super::super::cells::{Cells, each};
-use super::super::figures::count_hours;
-use super::super::flight::{Frame, Step, Transaction};
+use super::super::flight::{Frame, Query, Transaction};
+use super::super::portfolio_queries::count_hours;
 use super::super::retry::{Tries, Try};
 use super::super::server::Server;
 use super::out_of_order::part;
@@ -56,8 +56,8 @@ const BEYOND: &str = "
 
 /// A message after the cursor was delivered although its subscription stays paused: the positions before it become
 /// ranges.
-fn finish_beyond<'a>((org, id): (OrgId, SubscriptionId), position: i64, since: Time) -> Vec<Step<'a>> {
-    let beyond = Step::new(BEYOND, vec![Box::new(org), Box::new(id), Box::new(position)]);
+fn finish_beyond<'a>((org, id): (OrgId, SubscriptionId), position: i64, since: Time) -> Vec<Query<'a>> {
+    let beyond = Query::new(BEYOND, vec![Box::new(org), Box::new(id), Box::new(position)]);
     [beyond].into_iter().chain(part(org, id, since)).collect()
 }
 
@@ -79,7 +79,7 @@ async fn record_once(transaction: &mut Transaction, probed: &Probed, keep_missed
         "SELECT {SUBSCRIPTION} FROM subscriptions s
          WHERE s.org = $1 AND s.id = $2 AND s.lease_token = $3 FOR UPDATE"
     );
-    let step = Step::new(&lock, vec![Box::new(org), Box::new(id), Box::new(&*probed.token)]);
+    let step = Query::new(&lock, vec![Box::new(org), Box::new(id), Box::new(&*probed.token)]);
     let found = transaction.fly(Frame { begin: Some("BEGIN"), commit: false }, &[step]).await?;
     let Some(row) = found.iter().flatten().next() else { return Ok(Recorded::Lost) };
     let before = read(&mut Cells::of(row))?;
@@ -89,15 +89,15 @@ async fn record_once(transaction: &mut Transaction, probed: &Probed, keep_missed
     let mut steps = vec![attempts((org, id), tried), count_hours((org, id), tried)];
     match &probed.failed {
         None => {
-            steps.push(Step::new(TAKEN, vec![Box::new(org), Box::new(id), Box::new(attempt.position)]));
-            steps.push(Step::new(SUCCESS, vec![Box::new(org), Box::new(id), Box::new(attempt.at.micros())]));
+            steps.push(Query::new(TAKEN, vec![Box::new(org), Box::new(id), Box::new(attempt.position)]));
+            steps.push(Query::new(SUCCESS, vec![Box::new(org), Box::new(id), Box::new(attempt.at.micros())]));
         }
         Some(failure) if is_still_paused => {
             steps.push(failed((org, id), std::slice::from_ref(failure), None));
             // The filter may have been narrowed while the message was in flight.
             steps.extend(unwanted((org, id), std::slice::from_ref(failure)));
             let next = micros(probed.probe_at);
-            steps.push(Step::new(
+            steps.push(Query::new(
                 NEXT,
                 vec![Box::new(org), Box::new(id), Box::new(next), Box::new(probed.reason.as_deref())],
             ));
@@ -112,7 +112,7 @@ async fn record_once(transaction: &mut Transaction, probed: &Probed, keep_missed
             take_out(transaction, (org, id), &BTreeSet::from([attempt.position]), &[]).await?;
         }
         let again = format!("SELECT {SUBSCRIPTION} FROM subscriptions s WHERE s.org = $1 AND s.id = $2");
-        let mut steps = vec![Step::new(&again, vec![Box::new(org), Box::new(id)])];
+        let mut steps = vec![Query::new(&again, vec![Box::new(org), Box::new(id)])];
         if let (None, Some(pause)) = (&probed.failed, &before.paused) {
             steps.splice(0..0, finish_beyond((org, id), attempt.position, pause.at));
         }

@@ -2,7 +2,7 @@
 
 use super::super::arrays::column;
 use super::super::cells::Cells;
-use super::super::flight::{Frame, Step, Transaction};
+use super::super::flight::{Frame, Query, Transaction};
 use super::super::retry::Try;
 use crate::outbox::{SubscriptionId, pieces};
 use crate::records::OrgId;
@@ -27,14 +27,14 @@ pub(super) async fn take_out(
     }
     let sql = "SELECT id, after, last FROM ranges
                WHERE org = $1 AND subscription = $2 AND NOT id = ANY($3::bigint[]) ORDER BY id";
-    let step = Step::new(sql, vec![Box::new(org), Box::new(id), Box::new(except)]);
+    let step = Query::new(sql, vec![Box::new(org), Box::new(id), Box::new(except)]);
     let rows = transaction.fly(Frame::default(), &[step]).await?;
     for row in rows.iter().flatten() {
         let mut cells = Cells::of(row);
         let (range, after, last): (i64, i64, i64) = (cells.next()?, cells.next()?, cells.next()?);
         let Some(left) = pieces(after, last, positions) else { continue };
         let (after, last) = (column(&left, |(after, _)| *after), column(&left, |(_, last)| *last));
-        let cut = Step::new(CUT, vec![Box::new(range), after, last]);
+        let cut = Query::new(CUT, vec![Box::new(range), after, last]);
         transaction.fly(Frame::default(), &[cut]).await?;
     }
     Ok(())

@@ -6,8 +6,8 @@
 
 use super::super::arrays::{column, micros};
 use super::super::cells::Cells;
-use super::super::figures::count_hours;
-use super::super::flight::{Frame, Param, Step, Transaction};
+use super::super::flight::{Frame, Param, Query, Transaction};
+use super::super::portfolio_queries::count_hours;
 use super::super::publish::append;
 use super::super::retry::{Tries, Try};
 use super::super::server::Server;
@@ -17,7 +17,7 @@ use super::subscriptions::bury;
 use super::{SUBSCRIPTION, subscription as read};
 use crate::Result;
 use crate::outbox::{
-    Attempt, Deliveries, Failure, Fate, Pause, Progress, Recorded, Subscription, SubscriptionId, TO_EVERYBODY,
+    Attempt, Deliveries, Failure, Fate, Pause, RangeProgress, Recorded, Subscription, SubscriptionId, TO_EVERYBODY,
 };
 use crate::records::OrgId;
 use daybook_engine::time::Time;
@@ -88,7 +88,7 @@ async fn record_once(transaction: &mut Transaction, deliveries: &Deliveries) -> 
         "SELECT {SUBSCRIPTION} FROM subscriptions s
          WHERE s.org = $1 AND s.id = $2 AND s.lease_token = $3 FOR UPDATE"
     );
-    let step = Step::new(&lock, vec![Box::new(org), Box::new(id), Box::new(&*deliveries.token)]);
+    let step = Query::new(&lock, vec![Box::new(org), Box::new(id), Box::new(&*deliveries.token)]);
     let found = transaction.fly(Frame { begin: Some("BEGIN"), commit: false }, &[step]).await?;
     let Some(row) = found.iter().flatten().next() else { return Ok(Recorded::Lost) };
     let before = read(&mut Cells::of(row))?;
@@ -101,7 +101,7 @@ async fn record_once(transaction: &mut Transaction, deliveries: &Deliveries) -> 
     let again = format!("SELECT {SUBSCRIPTION} FROM subscriptions s WHERE s.org = $1 AND s.id = $2");
     let mut steps = steps(deliveries, &before);
     let place = steps.len();
-    steps.push(Step::new(&again, vec![Box::new(org), Box::new(id)]));
+    steps.push(Query::new(&again, vec![Box::new(org), Box::new(id)]));
     if let (None, Some((_, message))) = (&before.paused, &deliveries.pause) {
         steps.extend(append(&[(org, message)], &BTreeSet::new()));
     }
@@ -113,7 +113,7 @@ async fn record_once(transaction: &mut Transaction, deliveries: &Deliveries) -> 
 }
 
 /// All steps except the message about a pause.
-fn steps<'a>(deliveries: &'a Deliveries, before: &Subscription) -> Vec<Step<'a>> {
+fn steps<'a>(deliveries: &'a Deliveries, before: &Subscription) -> Vec<Query<'a>> {
     let Deliveries { org, subscription: id, .. } = *deliveries;
     let new_pause = deliveries.pause.as_ref().map(|(pause, _)| pause).filter(|_| before.paused.is_none());
     let mut steps = Vec::new();
@@ -125,13 +125,13 @@ fn steps<'a>(deliveries: &'a Deliveries, before: &Subscription) -> Vec<Step<'a>>
         steps.push(failed((org, id), &deliveries.failed, before.paused.as_ref().or(new_pause)));
     }
     if !deliveries.recovered.is_empty() {
-        steps.push(Step::new(RECOVERED, vec![Box::new(org), Box::new(id), Box::new(&*deliveries.recovered)]));
+        steps.push(Query::new(RECOVERED, vec![Box::new(org), Box::new(id), Box::new(&*deliveries.recovered)]));
     }
     if before.filter != deliveries.filter {
         // The filter was narrowed while these were in flight.
         steps.extend(unwanted((org, id), &deliveries.failed));
     }
-    for Progress { range, through, ahead } in &deliveries.ranges {
+    for RangeProgress { range, through, ahead } in &deliveries.ranges {
         let moved: Vec<Param<'a>> = vec![
             Box::new(org),
             Box::new(id),
@@ -140,10 +140,10 @@ fn steps<'a>(deliveries: &'a Deliveries, before: &Subscription) -> Vec<Step<'a>>
             Box::new(ahead.reached),
             Box::new(&*ahead.holes),
         ];
-        steps.push(Step::new(RANGE, moved));
-        steps.push(Step::new(ENDED, vec![Box::new(org), Box::new(id), Box::new(vec![*range])]));
+        steps.push(Query::new(RANGE, moved));
+        steps.push(Query::new(ENDED, vec![Box::new(org), Box::new(id), Box::new(vec![*range])]));
     }
-    steps.push(Step::new(
+    steps.push(Query::new(
         SUBSCRIBER,
         vec![
             Box::new(org),
@@ -170,8 +170,8 @@ fn steps<'a>(deliveries: &'a Deliveries, before: &Subscription) -> Vec<Step<'a>>
     steps
 }
 
-pub(super) fn attempts((org, id): (OrgId, SubscriptionId), rows: &[Attempt]) -> Step<'_> {
-    Step::new(
+pub(super) fn attempts((org, id): (OrgId, SubscriptionId), rows: &[Attempt]) -> Query<'_> {
+    Query::new(
         ATTEMPTS,
         vec![
             Box::new(org),
@@ -189,10 +189,10 @@ pub(super) fn attempts((org, id): (OrgId, SubscriptionId), rows: &[Attempt]) -> 
 }
 
 /// Removes failures that the filter excludes, and the scheduled retry from their last attempts.
-pub(super) fn unwanted<'a>((org, id): (OrgId, SubscriptionId), failed: &[Failure]) -> [Step<'a>; 2] {
+pub(super) fn unwanted<'a>((org, id): (OrgId, SubscriptionId), failed: &[Failure]) -> [Query<'a>; 2] {
     UNWANTED.map(|sql| {
         let positions = column(failed, |failure| failure.position);
-        Step::new(sql, vec![Box::new(org), Box::new(id), positions, Box::new(TO_EVERYBODY)])
+        Query::new(sql, vec![Box::new(org), Box::new(id), positions, Box::new(TO_EVERYBODY)])
     })
 }
 
@@ -201,7 +201,7 @@ pub(super) fn failed<'a>(
     (org, id): (OrgId, SubscriptionId),
     failed: &'a [Failure],
     paused: Option<&Pause>,
-) -> Step<'a> {
+) -> Query<'a> {
     let by_position: BTreeMap<i64, &'a Failure> = failed.iter().map(|failure| (failure.position, failure)).collect();
     let rows: Vec<&'a Failure> = by_position.into_values().collect();
     let fates: Vec<(Option<Time>, Option<Time>)> = rows
@@ -212,7 +212,7 @@ pub(super) fn failed<'a>(
             (Fate::Dead(at), _) => (None, Some(at)),
         })
         .collect();
-    Step::new(
+    Query::new(
         FAILED,
         vec![
             Box::new(org),

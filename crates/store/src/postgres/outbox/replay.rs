@@ -9,7 +9,7 @@
 
 use super::super::arrays::{column, micros};
 use super::super::cells::{Cells, each};
-use super::super::flight::{Frame, Param, Step, Transaction};
+use super::super::flight::{Frame, Param, Query, Transaction};
 use super::super::retry::{Tries, Try};
 use super::super::server::Server;
 use super::lists::died_between;
@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use tokio_postgres::Row;
 
 /// The request, for one subscription.
-struct Wanted<'a> {
+struct DeadLetterReplayRequest<'a> {
     org: OrgId,
     filter: &'a DeliveryFilter,
     now: Time,
@@ -37,7 +37,7 @@ pub(super) async fn replay(
     now: Time,
     dry_run: bool,
 ) -> Result<Replayed> {
-    let wanted = Wanted { org, filter, now, dry_run };
+    let wanted = DeadLetterReplayRequest { org, filter, now, dry_run };
     let sql = "SELECT id FROM subscriptions WHERE org = $1 AND ($2::bigint IS NULL OR id = $2) ORDER BY id";
     let ids = each(&server.query(sql, &[&org, &filter.subscription]).await?, |cells| cells.next())?;
     let mut all = Replayed::default();
@@ -49,7 +49,7 @@ pub(super) async fn replay(
     Ok(all)
 }
 
-async fn replay_of(server: &Server, wanted: &Wanted<'_>, id: SubscriptionId) -> Result<Replayed> {
+async fn replay_of(server: &Server, wanted: &DeadLetterReplayRequest<'_>, id: SubscriptionId) -> Result<Replayed> {
     let mut tries = Tries::none();
     loop {
         let mut transaction = Transaction::on(server.client().await?);
@@ -60,9 +60,13 @@ async fn replay_of(server: &Server, wanted: &Wanted<'_>, id: SubscriptionId) -> 
     }
 }
 
-async fn replay_once(transaction: &mut Transaction, wanted: &Wanted<'_>, id: SubscriptionId) -> Try<Replayed> {
+async fn replay_once(
+    transaction: &mut Transaction,
+    wanted: &DeadLetterReplayRequest<'_>,
+    id: SubscriptionId,
+) -> Try<Replayed> {
     let lock = format!("SELECT {SUBSCRIPTION} FROM subscriptions s WHERE s.org = $1 AND s.id = $2 FOR UPDATE");
-    let lock = Step::new(&lock, vec![Box::new(wanted.org), Box::new(id)]);
+    let lock = Query::new(&lock, vec![Box::new(wanted.org), Box::new(id)]);
     let found = transaction.fly(Frame { begin: Some("BEGIN"), commit: false }, &[lock]).await?;
     let Some(row) = found.iter().flatten().next() else { return Ok(Replayed::default()) };
     let of = read(&mut Cells::of(row))?;
@@ -72,7 +76,7 @@ async fn replay_once(transaction: &mut Transaction, wanted: &Wanted<'_>, id: Sub
     }
     if count > 0 && !wanted.dry_run {
         let revive_failures = format!("{REVIVE_FAILURES}{FAILED}");
-        transaction.fly(Frame::default(), &[Step::new(&revive_failures, wanted.params(&of))]).await?;
+        transaction.fly(Frame::default(), &[Query::new(&revive_failures, wanted.params(&of))]).await?;
         wanted.revive_ranges(transaction, &of).await?;
         transaction.fly(Frame { begin: None, commit: true }, &changed(&of, wanted.now)).await?;
     }
@@ -128,7 +132,7 @@ struct Piece {
     replaying: bool,
 }
 
-impl Wanted<'_> {
+impl DeadLetterReplayRequest<'_> {
     fn event(&self) -> Option<&str> {
         self.filter.event.as_deref()
     }
@@ -169,7 +173,7 @@ impl Wanted<'_> {
              FROM subscriptions s WHERE s.org = $1 AND s.id = $2 AND $7::bigint IS NOT NULL",
             stretches = stretch::stretches("0", Some("$3")),
         );
-        let rows = transaction.fly(Frame::default(), &[Step::new(&sql, self.params(of))]).await?;
+        let rows = transaction.fly(Frame::default(), &[Query::new(&sql, self.params(of))]).await?;
         let count: i64 = rows.iter().flatten().next().map_or(Ok(0), |row| row.try_get(0))?;
         Ok(count.max(0).cast_unsigned())
     }
@@ -177,10 +181,10 @@ impl Wanted<'_> {
     async fn revive_ranges(&self, transaction: &mut Transaction, of: &Subscription) -> Try<()> {
         let all = || -> Vec<Param<'_>> { vec![Box::new(self.org), Box::new(of.id)] };
         if self.event().is_none() && !self.cuts_by_position() {
-            transaction.fly(Frame::default(), &[Step::new(REVIVE_WHOLE, all())]).await?;
+            transaction.fly(Frame::default(), &[Query::new(REVIVE_WHOLE, all())]).await?;
             return Ok(());
         }
-        let rows = transaction.fly(Frame::default(), &[Step::new(DEAD_RANGES, all())]).await?;
+        let rows = transaction.fly(Frame::default(), &[Query::new(DEAD_RANGES, all())]).await?;
         for row in rows.iter().flatten() {
             let mut cells = Cells::of(row);
             let dead = Dead {
@@ -242,7 +246,7 @@ impl Wanted<'_> {
             Box::new(micros(*since)),
             Box::new(micros(*until)),
         ];
-        let rows = transaction.fly(Frame::default(), &[Step::new(&runs_sql(), params)]).await?;
+        let rows = transaction.fly(Frame::default(), &[Query::new(&runs_sql(), params)]).await?;
         rows.iter().flatten().map(read_run).collect()
     }
 
@@ -260,7 +264,7 @@ impl Wanted<'_> {
         if let [piece] = &pieces[..]
             && piece.filter == dead.filter
         {
-            transaction.fly(Frame::default(), &[Step::new(REVIVE_ONE, vec![Box::new(dead.id)])]).await?;
+            transaction.fly(Frame::default(), &[Query::new(REVIVE_ONE, vec![Box::new(dead.id)])]).await?;
             return Ok(());
         }
         // A column cannot hold a list of lists, so pieces with the same events are inserted together.
@@ -271,10 +275,10 @@ impl Wanted<'_> {
         let inserts = by_events.into_iter().map(|((replaying, filter), pieces)| {
             let (after, last) = (column(&pieces, |piece| piece.after), column(&pieces, |piece| piece.last));
             let (org, id, since) = (Box::new(self.org), Box::new(of.id), Box::new(dead.since));
-            Step::new(INSERT, vec![org, id, after, last, Box::new(filter), since, Box::new(replaying)])
+            Query::new(INSERT, vec![org, id, after, last, Box::new(filter), since, Box::new(replaying)])
         });
-        let remove = Step::new(REMOVE, vec![Box::new(dead.id)]);
-        let steps: Vec<Step<'_>> = [remove].into_iter().chain(inserts).collect();
+        let remove = Query::new(REMOVE, vec![Box::new(dead.id)]);
+        let steps: Vec<Query<'_>> = [remove].into_iter().chain(inserts).collect();
         transaction.fly(Frame::default(), &steps).await?;
         Ok(())
     }
@@ -320,7 +324,7 @@ async fn events_of(transaction: &mut Transaction, of: &Subscription, dead: &Dead
            AND n.event <> '{TO_EVERYBODY}'"
     );
     let params: Vec<Param<'_>> = vec![Box::new(of.org), Box::new(run.first), Box::new(run.last), Box::new(&*of.uuid)];
-    let rows = transaction.fly(Frame::default(), &[Step::new(&sql, params)]).await?;
+    let rows = transaction.fly(Frame::default(), &[Query::new(&sql, params)]).await?;
     let there: Vec<String> = each(rows.first().map_or(&[], Vec::as_slice), |cells| cells.next())?;
     Ok(there.into_iter().filter(|event| dead.filter.as_ref().is_none_or(|filter| filter.contains(event))).collect())
 }

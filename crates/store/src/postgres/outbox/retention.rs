@@ -2,8 +2,8 @@
 
 use super::super::arrays::limit as most;
 use super::super::cells::each;
-use super::super::figures::forget_hours;
-use super::super::flight::{Frame, Param, Step, Transaction};
+use super::super::flight::{Frame, Param, Query, Transaction};
+use super::super::portfolio_queries::forget_hours;
 use super::super::retry::{Tries, Try};
 use super::super::server::Server;
 use super::stretch;
@@ -73,11 +73,11 @@ async fn expire_stretches_once(
     before: Time,
     limit: usize,
 ) -> Try<u64> {
-    let step = Step::new(LOCK, vec![Box::new(id)]);
+    let step = Query::new(LOCK, vec![Box::new(id)]);
     let rows = transaction.fly(Frame { begin: Some("BEGIN"), commit: false }, &[step]).await?;
     let Some(row) = rows.iter().flatten().next() else { return Ok(0) };
     let (org, uuid): (OrgId, String) = (row.try_get(0)?, row.try_get(1)?);
-    let step = Step::new(STRETCHES, vec![Box::new(org), Box::new(id), Box::new(before.micros())]);
+    let step = Query::new(STRETCHES, vec![Box::new(org), Box::new(id), Box::new(before.micros())]);
     let stretches = transaction.fly(Frame::default(), &[step]).await?;
     let mut gone = 0;
     for stretch in stretches.iter().flatten() {
@@ -93,7 +93,7 @@ async fn expire_stretches_once(
             None if first.len() < left => stretch.try_get("last")?,
             None => first.last().map_or(stretch.try_get("after")?, |(position, _)| *position),
         };
-        let step = |sql, id: i64| Step::new(sql, vec![Box::new(id) as Param<'_>, Box::new(after)]);
+        let step = |sql, id: i64| Query::new(sql, vec![Box::new(id) as Param<'_>, Box::new(after)]);
         let steps = match stretch.try_get::<_, Option<i64>>("id")? {
             Some(range) => vec![step(MOVE_RANGE, range), step(END_RANGE, range)],
             None => vec![step(MOVE_CURSOR, id)],
@@ -118,7 +118,7 @@ async fn first_members(
         given = stretch::given(),
         members = stretch::members(None, "true", Some("$9")),
     );
-    let step = Step::new(
+    let step = Query::new(
         &sql,
         vec![
             Box::new(org),
@@ -199,10 +199,10 @@ pub(super) async fn expire_messages(server: &Server, before: Time, limit: usize)
 
 async fn expire_messages_once(transaction: &mut Transaction, before: Time, limit: usize) -> Try<u64> {
     let begin = Frame { begin: Some("BEGIN"), commit: false };
-    if transaction.fly(begin, &[Step::new(ALONE, Vec::new())]).await?.iter().all(Vec::is_empty) {
+    if transaction.fly(begin, &[Query::new(ALONE, Vec::new())]).await?.iter().all(Vec::is_empty) {
         return Ok(0);
     }
-    let step = |sql| Step::new(sql, vec![Box::new(before.micros()) as Param<'_>, Box::new(most(limit))]);
+    let step = |sql| Query::new(sql, vec![Box::new(before.micros()) as Param<'_>, Box::new(most(limit))]);
     let gone = transaction.fly(Frame { begin: None, commit: true }, &[step(MESSAGES), step(CANCELLED)]).await?;
     Ok(gone.iter().map(|rows| rows.len() as u64).sum())
 }

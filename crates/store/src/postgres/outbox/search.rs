@@ -5,7 +5,7 @@ use super::super::cells::{self, Cells, each};
 use super::super::server::Server;
 use super::stretch;
 use crate::Result;
-use crate::outbox::{CLOCK_SLACK_US, Found, MOST_COUNTED, MessageFilter, SEARCHED, UrlFigures};
+use crate::outbox::{CLOCK_SLACK_US, MOST_COUNTED, MessageFilter, MessageSearchResult, SEARCHED, UrlMetrics};
 use crate::records::{MessageRow, OrgId};
 
 /// The columns that [`cells::message`] reads, without data and signature; position and times precede them.
@@ -25,7 +25,7 @@ pub(super) async fn log(
     filter: &MessageFilter,
     before: i64,
     limit: usize,
-) -> Result<Found> {
+) -> Result<MessageSearchResult> {
     let head = server.query_opt("SELECT head FROM log_heads WHERE org = $1", &[&org]).await?;
     let head: i64 = cells::maybe(head, |cells| cells.next())?.unwrap_or(0);
     let before = before.min(head + 1);
@@ -46,7 +46,7 @@ pub(super) async fn log(
         _ => from,
     };
     let is_over = next <= 1 || (messages.len() < limit && is_over(server, org, (from, before), next, filter).await?);
-    Ok(Found { messages, next: Some(next).filter(|_| !is_over) })
+    Ok(MessageSearchResult { messages, next: Some(next).filter(|_| !is_over) })
 }
 
 /// Whether nothing before a range of positions can match: there is nothing, or it was recorded too early. A message
@@ -76,7 +76,7 @@ pub(super) async fn waiting(
     cancelled: Option<bool>,
     before: i64,
     limit: usize,
-) -> Result<Found> {
+) -> Result<MessageSearchResult> {
     let of_account = if filter.account.is_some() { "account = $3" } else { "$3::text IS NULL" };
     let sql = format!(
         "SELECT arrival, NULL::bigint, due_at, cancelled_at, {COLUMNS} FROM waiting_messages
@@ -89,7 +89,7 @@ pub(super) async fn waiting(
         server.query(&sql, &[&org, &before, &account, &filter.event, &since, &until, &most(limit), &cancelled]).await?;
     let messages = each(&rows, placed)?;
     let next = messages.last().map(|(arrival, _)| *arrival).filter(|_| messages.len() == limit);
-    Ok(Found { messages, next })
+    Ok(MessageSearchResult { messages, next })
 }
 
 /// A range of all events is measured by its ends; one of some events is counted up to a limit.
@@ -103,7 +103,7 @@ fn bounded_count() -> String {
     )
 }
 
-pub(super) async fn url_figures(server: &Server) -> Result<Vec<UrlFigures>> {
+pub(super) async fn url_metrics(server: &Server) -> Result<Vec<UrlMetrics>> {
     let failures = |which: &str| {
         format!(
             "(SELECT count(*) FROM (SELECT FROM failures f WHERE f.org = s.org AND f.subscription = s.id
@@ -135,6 +135,6 @@ pub(super) async fn url_figures(server: &Server) -> Result<Vec<UrlFigures>> {
         let (org, uuid, is_paused, pause_reason) = (cells.next()?, cells.next()?, cells.next()?, cells.next()?);
         let pending = cells.next::<i64>()?.max(0).cast_unsigned();
         let dead = cells.next::<i64>()?.max(0).cast_unsigned();
-        Ok(UrlFigures { org, uuid, is_paused, pause_reason, pending, dead, oldest_pending: cells.time_or_none()? })
+        Ok(UrlMetrics { org, uuid, is_paused, pause_reason, pending, dead, oldest_pending: cells.time_or_none()? })
     })
 }

@@ -2,13 +2,14 @@
 
 use super::super::arrays::limit as most;
 use super::super::cells::{Cells, each, maybe};
-use super::super::flight::{Frame, Step, Transaction};
+use super::super::flight::{Frame, Query, Transaction};
 use super::super::retry::{Tries, Try};
 use super::super::server::Server;
 use super::{SUBSCRIPTION, status, subscription as read};
 use crate::Result;
 use crate::outbox::{
-    Ahead, Failure, Fate, Head, Leased, Outgoing, Overdue, Range, Reader, SubscriptionId, TO_EVERYBODY, TO_THE_OTHERS,
+    Failure, Fate, Head, Leased, OutOfOrder, Outgoing, Overdue, Range, SubscriptionFilter, SubscriptionId,
+    TO_EVERYBODY, TO_THE_OTHERS,
 };
 use crate::records::OrgId;
 use daybook_engine::time::Time;
@@ -56,7 +57,7 @@ async fn lease_once(
     limit: usize,
 ) -> Try<Leased> {
     let step =
-        Step::new(sql, vec![Box::new(token), Box::new(now.micros()), Box::new(until.micros()), Box::new(most(limit))]);
+        Query::new(sql, vec![Box::new(token), Box::new(now.micros()), Box::new(until.micros()), Box::new(most(limit))]);
     let rows = transaction.fly(Frame { begin: Some("BEGIN"), commit: true }, &[step]).await?;
     let rows = each(rows.first().map_or(&[], Vec::as_slice), |cells| Ok((cells.next::<i64>()?, read(cells)?)))?;
     let share = rows.first().map_or(usize::MAX, |(share, _)| usize::try_from(*share).unwrap_or(usize::MAX));
@@ -114,12 +115,12 @@ fn outgoing(cells: &mut Cells<'_>) -> Result<Outgoing> {
 /// With a filter, each event contributes its first positions; the messages at the first of all these are read.
 pub(super) async fn feed(
     server: &Server,
-    reader: Reader<'_>,
+    reader: SubscriptionFilter<'_>,
     after: i64,
     through: i64,
     limit: usize,
 ) -> Result<Vec<Outgoing>> {
-    let Reader { org, filter, uuid, missed } = reader;
+    let SubscriptionFilter { org, filter, uuid, missed } = reader;
     let left_out = if missed { format!("AND m.event <> '{TO_EVERYBODY}'") } else { String::new() };
     let within = format!(
         "m.org = $1 AND m.position > $2 AND m.position <= $3
@@ -189,7 +190,7 @@ pub(super) async fn replaying(server: &Server, org: OrgId, subscription: Subscri
             after: cells.next()?,
             last: cells.next()?,
             filter: cells.next()?,
-            ahead: Ahead { reached: cells.next()?, holes: cells.next()? },
+            ahead: OutOfOrder { reached: cells.next()?, holes: cells.next()? },
         })
     })
 }

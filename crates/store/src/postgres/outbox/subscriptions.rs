@@ -6,14 +6,14 @@
 use super::super::arrays::{limit, micros};
 use super::super::audit;
 use super::super::cells::{Cells, each};
-use super::super::flight::{Frame, Param, Step, Transaction};
+use super::super::flight::{Frame, Param, Query, Transaction};
 use super::super::retry::{Tries, Try};
 use super::super::server::Server;
 use super::out_of_order::part;
 use super::ranges::take_out;
 use super::{SUBSCRIPTION, stretch, subscription as read};
 use crate::error::StoreError;
-use crate::outbox::{Given, LATEST_ATTEMPTS, Pause, Subscription, SubscriptionId, TO_EVERYBODY};
+use crate::outbox::{LATEST_ATTEMPTS, Pause, Subscription, SubscriptionId, SuppliedSettings, TO_EVERYBODY};
 use crate::records::OrgId;
 use crate::{Audited, Result};
 use daybook_engine::time::Time;
@@ -109,7 +109,7 @@ const FAILED_BEYOND: &str = "SELECT position FROM failures WHERE org = $1 AND su
 pub(super) async fn subscribe(
     server: &Server,
     new: &Subscription,
-    given: Given,
+    given: SuppliedSettings,
     most: usize,
     audit: Audited<'_>,
 ) -> Result<Option<Subscription>> {
@@ -126,11 +126,11 @@ pub(super) async fn subscribe(
 async fn subscribe_once(
     transaction: &mut Transaction,
     new: &Subscription,
-    given: Given,
+    given: SuppliedSettings,
     most: usize,
     audit: Audited<'_>,
 ) -> Try<Option<Subscription>> {
-    let alone = Step::new(ALONE_IN, vec![Box::new(new.org)]);
+    let alone = Query::new(ALONE_IN, vec![Box::new(new.org)]);
     transaction.fly(BEGIN, &[alone]).await?;
     make(transaction, new, given, most, audit).await
 }
@@ -139,11 +139,11 @@ async fn subscribe_once(
 async fn make(
     transaction: &mut Transaction,
     new: &Subscription,
-    given: Given,
+    given: SuppliedSettings,
     most: usize,
     audit: Audited<'_>,
 ) -> Try<Option<Subscription>> {
-    let full = Step::new(FULL, vec![Box::new(new.org), Box::new(&*new.url), Box::new(limit(most))]);
+    let full = Query::new(FULL, vec![Box::new(new.org), Box::new(&*new.url), Box::new(limit(most))]);
     if transaction.fly(Frame::default(), &[full]).await?.iter().any(|rows| !rows.is_empty()) {
         return Ok(None);
     }
@@ -151,11 +151,11 @@ async fn make(
     let (reason, paused_at) = new.paused.as_ref().map(|pause| (&*pause.reason, pause.at.micros())).unzip();
     let probe_at = new.paused.as_ref().and_then(|pause| pause.probe_at);
     let lock = format!("{by_url} FOR UPDATE");
-    let before = Step::new(&lock, vec![Box::new(new.org), Box::new(&*new.url)]);
+    let before = Query::new(&lock, vec![Box::new(new.org), Box::new(&*new.url)]);
     let before = first(&transaction.fly(Frame::default(), &[before]).await?)?;
     let setting = |value: Option<u32>| value.and_then(|value| i32::try_from(value).ok());
     let mut steps = vec![
-        Step::new(
+        Query::new(
             MAKE,
             vec![
                 Box::new(new.org),
@@ -176,19 +176,19 @@ async fn make(
                 Box::new(micros(probe_at)),
             ],
         ),
-        Step::new(HAVE_HEAD, vec![Box::new(new.org)]),
-        Step::new(LOCK_HEAD, vec![Box::new(new.org)]),
-        Step::new(BEGIN_AT_HEAD, vec![Box::new(new.org), Box::new(&*new.url)]),
+        Query::new(HAVE_HEAD, vec![Box::new(new.org)]),
+        Query::new(LOCK_HEAD, vec![Box::new(new.org)]),
+        Query::new(BEGIN_AT_HEAD, vec![Box::new(new.org), Box::new(&*new.url)]),
     ];
     if let (Some(filter), true) = (&new.filter, before.is_some_and(|before| before.filter != new.filter)) {
         let step = |sql| {
             let params: Vec<Param<'_>> =
                 vec![Box::new(new.org), Box::new(&*new.url), Box::new(&**filter), Box::new(TO_EVERYBODY)];
-            Step::new(sql, params)
+            Query::new(sql, params)
         };
         steps.extend(NARROW.map(step));
     }
-    steps.push(Step::new(&by_url, vec![Box::new(new.org), Box::new(&*new.url)]));
+    steps.push(Query::new(&by_url, vec![Box::new(new.org), Box::new(&*new.url)]));
     let records = audit::steps(audit);
     let last = steps.len() - 1;
     steps.extend(records);
@@ -223,16 +223,16 @@ async fn save_console_url_once(
     most: usize,
     audit: Audited<'_>,
 ) -> Try<Option<Subscription>> {
-    let alone = Step::new(ALONE_IN, vec![Box::new(org)]);
+    let alone = Query::new(ALONE_IN, vec![Box::new(org)]);
     transaction.fly(BEGIN, &[alone]).await?;
     let before = format!("SELECT {SUBSCRIPTION} FROM subscriptions s WHERE s.org = $1 AND s.from_console FOR UPDATE");
-    let rows = transaction.fly(Frame::default(), &[Step::new(&before, vec![Box::new(org)])]).await?;
+    let rows = transaction.fly(Frame::default(), &[Query::new(&before, vec![Box::new(org)])]).await?;
     let replaced = first(&rows)?.filter(|before| new.is_none_or(|new| new.url != before.url));
     if let Some(replaced) = replaced {
         transaction.fly(Frame::default(), &remove(org, replaced.id)).await?;
     }
     match new {
-        Some(new) => make(transaction, new, Given::default(), most, audit).await,
+        Some(new) => make(transaction, new, SuppliedSettings::default(), most, audit).await,
         None => {
             transaction.fly(COMMIT, &audit::steps(audit)).await?;
             Ok(None)
@@ -248,7 +248,7 @@ pub(super) async fn subscriptions(server: &Server, org: OrgId) -> Result<Vec<Sub
 /// Locks a subscription by its public id.
 pub(super) async fn lock(transaction: &mut Transaction, org: OrgId, uuid: &str) -> Try<Option<Subscription>> {
     let sql = format!("SELECT {SUBSCRIPTION} FROM subscriptions s WHERE s.org = $1 AND s.uuid = $2 FOR UPDATE");
-    let rows = transaction.fly(BEGIN, &[Step::new(&sql, vec![Box::new(org), Box::new(uuid)])]).await?;
+    let rows = transaction.fly(BEGIN, &[Query::new(&sql, vec![Box::new(org), Box::new(uuid)])]).await?;
     first(&rows)
 }
 
@@ -256,13 +256,13 @@ pub(super) async fn lock(transaction: &mut Transaction, org: OrgId, uuid: &str) 
 async fn change(
     transaction: &mut Transaction,
     id: SubscriptionId,
-    steps: Vec<Step<'_>>,
+    steps: Vec<Query<'_>>,
     audit: Audited<'_>,
 ) -> Try<Option<Subscription>> {
     let sql = format!("SELECT {SUBSCRIPTION} FROM subscriptions s WHERE s.id = $1");
     let mut steps = steps;
     steps.extend(audit::steps(audit));
-    steps.push(Step::new(&sql, vec![Box::new(id)]));
+    steps.push(Query::new(&sql, vec![Box::new(id)]));
     let mut rows = transaction.fly(COMMIT, &steps).await?;
     first(&rows.split_off(steps.len() - 1))
 }
@@ -304,26 +304,26 @@ async fn pause_once(
         Box::new(pause.at.micros()),
         Box::new(micros(pause.probe_at)),
     ];
-    let mut steps = vec![Step::new(PAUSE, pausing)];
+    let mut steps = vec![Query::new(PAUSE, pausing)];
     steps.extend(bury(org, before.id, pause));
     steps.extend(part(org, before.id, pause.at));
     change(transaction, before.id, steps, audit).await
 }
 
 /// A pause makes everything that was to be sent again dead.
-pub(super) fn bury<'a>(org: OrgId, id: SubscriptionId, pause: &Pause) -> [Step<'a>; 2] {
+pub(super) fn bury<'a>(org: OrgId, id: SubscriptionId, pause: &Pause) -> [Query<'a>; 2] {
     let at = pause.at.micros();
-    [BURY_FAILURES, BURY_RANGES].map(|sql| Step::new(sql, vec![Box::new(org), Box::new(id), Box::new(at)]))
+    [BURY_FAILURES, BURY_RANGES].map(|sql| Query::new(sql, vec![Box::new(org), Box::new(id), Box::new(at)]))
 }
 
 /// Notifies the sender of an active subscription, and ends its hold.
-pub(super) fn changed<'a>(of: &Subscription, now: Time) -> Vec<Step<'a>> {
+pub(super) fn changed<'a>(of: &Subscription, now: Time) -> Vec<Query<'a>> {
     let forward = |until: Time| -> Vec<Param<'a>> {
         vec![Box::new(of.org), Box::new(of.id), Box::new(until.micros()), Box::new(now.micros())]
     };
-    let mut steps: Vec<Step<'a>> =
-        of.held_until.map(|until| Step::new(PUT_FORWARD, forward(until))).into_iter().collect();
-    steps.push(Step::new(CHANGED, vec![Box::new(of.org), Box::new(of.id)]));
+    let mut steps: Vec<Query<'a>> =
+        of.held_until.map(|until| Query::new(PUT_FORWARD, forward(until))).into_iter().collect();
+    steps.push(Query::new(CHANGED, vec![Box::new(of.org), Box::new(of.id)]));
     steps
 }
 
@@ -371,12 +371,12 @@ pub(super) async fn resume_locked(
 ) -> Try<Option<Subscription>> {
     let org = paused.org;
     let steps = vec![
-        Step::new(HAVE_HEAD, vec![Box::new(org)]),
-        Step::new(LOCK_HEAD, vec![Box::new(org)]),
-        Step::new(RANGES, vec![Box::new(org), Box::new(paused.id)]),
-        Step::new(keep_missed, vec![Box::new(paused.id)]),
-        Step::new(DELIVERED_LATELY, vec![Box::new(org), Box::new(paused.id), Box::new(LATEST_ATTEMPTS)]),
-        Step::new(FAILED_BEYOND, vec![Box::new(org), Box::new(paused.id), Box::new(paused.cursor)]),
+        Query::new(HAVE_HEAD, vec![Box::new(org)]),
+        Query::new(LOCK_HEAD, vec![Box::new(org)]),
+        Query::new(RANGES, vec![Box::new(org), Box::new(paused.id)]),
+        Query::new(keep_missed, vec![Box::new(paused.id)]),
+        Query::new(DELIVERED_LATELY, vec![Box::new(org), Box::new(paused.id), Box::new(LATEST_ATTEMPTS)]),
+        Query::new(FAILED_BEYOND, vec![Box::new(org), Box::new(paused.id), Box::new(paused.cursor)]),
     ];
     let rows = transaction.fly(Frame::default(), &steps).await?;
     let numbers = |step: usize| each(rows.get(step).map_or(&[], Vec::as_slice), |cells| cells.next::<i64>());
@@ -385,7 +385,7 @@ pub(super) async fn resume_locked(
     // before.
     take_out(transaction, (org, paused.id), &delivered.into_iter().chain(failed).collect(), &earlier).await?;
     take_out(transaction, (org, paused.id), &just_delivered.into_iter().collect(), &[]).await?;
-    change(transaction, paused.id, vec![Step::new(RESUME, vec![Box::new(paused.id)])], audit).await
+    change(transaction, paused.id, vec![Query::new(RESUME, vec![Box::new(paused.id)])], audit).await
 }
 
 pub(super) async fn unsubscribe(server: &Server, org: OrgId, uuid: &str, audit: Audited<'_>) -> Result<bool> {
@@ -408,11 +408,11 @@ async fn unsubscribe_once(transaction: &mut Transaction, org: OrgId, uuid: &str,
     Ok(true)
 }
 
-fn remove<'a>(org: OrgId, id: SubscriptionId) -> [Step<'a>; 3] {
+fn remove<'a>(org: OrgId, id: SubscriptionId) -> [Query<'a>; 3] {
     [
         "DELETE FROM failures WHERE org = $1 AND subscription = $2",
         "DELETE FROM ranges WHERE org = $1 AND subscription = $2",
         "DELETE FROM subscriptions WHERE org = $1 AND id = $2",
     ]
-    .map(|sql| Step::new(sql, vec![Box::new(org), Box::new(id)]))
+    .map(|sql| Query::new(sql, vec![Box::new(org), Box::new(id)]))
 }

@@ -2,7 +2,7 @@
 
 use super::subscriptions::chosen;
 use crate::Result;
-use crate::outbox::{About, Attempt, AttemptLine, DeliveryFilter, Subscription};
+use crate::outbox::{Attempt, AttemptLine, DeliveryFilter, MessageSummary, Subscription};
 use crate::records::OrgId;
 use crate::sqlite::read::{all, count};
 use crate::sqlite::rows::{optional_text, optional_time, position, time};
@@ -56,7 +56,7 @@ fn line(row: &Row<'_>, of: &Subscription) -> rusqlite::Result<AttemptLine> {
     let position = position(row.get(1)?);
     Ok(AttemptLine {
         id: row.get(0)?,
-        about: About {
+        about: MessageSummary {
             subscription: of.id,
             uuid: of.uuid.clone(),
             url: of.url.clone(),

@@ -4,7 +4,9 @@ use super::run;
 use super::selection::{self, Member, Selection, members};
 use super::subscriptions::{ahead, chosen, events, events_text, head, holes_text};
 use crate::Result;
-use crate::outbox::{About, Ahead, DeadLetter, DeliveryFilter, Reader, Subscription, SubscriptionId, pieces};
+use crate::outbox::{
+    DeadLetter, DeliveryFilter, MessageSummary, OutOfOrder, Subscription, SubscriptionFilter, SubscriptionId, pieces,
+};
 use crate::records::OrgId;
 use crate::sqlite::read::{all, count};
 use crate::sqlite::rows::{self, optional_text, place, time};
@@ -29,13 +31,13 @@ pub(super) struct Stretch {
     /// Since when it is dead.
     pub(super) since: Time,
     /// Positions of it that were sent out of order.
-    pub(super) ahead: Ahead,
+    pub(super) ahead: OutOfOrder,
 }
 
 impl Stretch {
     /// The messages of it that the subscription gets.
     pub(super) fn selection<'a>(&'a self, of: &'a Subscription) -> Selection<'a> {
-        Selection::of(Reader { filter: self.filter.as_deref(), missed: true, ..of.reader() })
+        Selection::of(SubscriptionFilter { filter: self.filter.as_deref(), missed: true, ..of.subscription_filter() })
     }
 
     /// Since when a message of it is dead.
@@ -214,9 +216,17 @@ fn failed(
     })
 }
 
-fn about(of: &Subscription, member: Member) -> About {
+fn about(of: &Subscription, member: Member) -> MessageSummary {
     let Member { position, account, event, event_id, moment: _ } = member;
-    About { subscription: of.id, uuid: of.uuid.clone(), url: of.url.clone(), position, event, event_id, account }
+    MessageSummary {
+        subscription: of.id,
+        uuid: of.uuid.clone(),
+        url: of.url.clone(),
+        position,
+        event,
+        event_id,
+        account,
+    }
 }
 
 pub(super) fn letters(

@@ -9,7 +9,8 @@ use super::selection::{Selection, scan};
 use super::subscriptions::{change, chosen};
 use crate::Result;
 use crate::outbox::{
-    Ahead, CLOCK_SLACK_US, DeliveryFilter, MOST_LOOKED_AT, Reader, Replayed, Subscription, TO_EVERYBODY, runs,
+    CLOCK_SLACK_US, DeliveryFilter, MOST_LOOKED_AT, OutOfOrder, Replayed, Subscription, SubscriptionFilter,
+    TO_EVERYBODY, runs,
 };
 use crate::records::OrgId;
 use crate::sqlite::read::{all, one};
@@ -102,7 +103,8 @@ fn wanted(
         })?;
         let Some((event, subject, account)) = found else { continue };
         let waits = stretches.iter().any(|range| {
-            let reader = Reader { filter: range.filter.as_deref(), missed: true, ..of.reader() };
+            let reader =
+                SubscriptionFilter { filter: range.filter.as_deref(), missed: true, ..of.subscription_filter() };
             range.after < *position && *position <= range.last && reader.gets(&event, &subject)
         });
         let is_asked_for = filter.event.as_ref().is_none_or(|asked| *asked == event)
@@ -122,14 +124,15 @@ fn insert(
     now: Time,
 ) -> Result<()> {
     let events = events_of(of, filter, wanted);
-    let selection = Selection::of(Reader { filter: events.as_deref(), missed: true, ..of.reader() });
+    let selection =
+        Selection::of(SubscriptionFilter { filter: events.as_deref(), missed: true, ..of.subscription_filter() });
     let (Some((first, _)), Some((last, _))) = (wanted.first_key_value(), wanted.last_key_value()) else {
         return Ok(());
     };
     let members =
         scan(connection, &selection, (first - 1, *last), usize::MAX, "place", |row| Ok(position(row.get(0)?)))?;
     for (after, last) in runs(members, &wanted.keys().copied().collect()) {
-        let ahead = Ahead::default();
+        let ahead = OutOfOrder::default();
         let stretch = Stretch { range: None, after, last, filter: events.clone(), since: now, ahead };
         insert_range(connection, of, &stretch, true)?;
     }

@@ -4,7 +4,7 @@ use super::dead::{self, take_out};
 use super::run;
 use super::subscriptions::{by_uuid, change, of_organization};
 use crate::Result;
-use crate::outbox::{Again, Attempt, Failure, Fate, Kept, Stand, Standing, Subscription};
+use crate::outbox::{Attempt, DeliveryRecords, DeliveryStatus, Failure, Fate, RangeStatus, ResendResult, Subscription};
 use crate::records::{MessageRow, OrgId};
 use crate::sqlite::read::{all, one};
 use crate::sqlite::rows::{self, LAST_ORG, LAST_POSITION, MESSAGE_COLUMNS, optional_time, place, time};
@@ -40,12 +40,12 @@ pub(super) fn by_event_id(
     one(connection, &sql, params, rows::message)
 }
 
-pub(super) fn standings(connection: &Connection, org: OrgId, position: i64) -> Result<Vec<Standing>> {
+pub(super) fn delivery_records(connection: &Connection, org: OrgId, position: i64) -> Result<Vec<DeliveryRecords>> {
     let all = of_organization(connection, org)?;
-    all.into_iter().map(|of| standing(connection, of, position)).collect()
+    all.into_iter().map(|of| records_of(connection, of, position)).collect()
 }
 
-fn standing(connection: &Connection, of: Subscription, position: i64) -> Result<Standing> {
+fn records_of(connection: &Connection, of: Subscription, position: i64) -> Result<DeliveryRecords> {
     let failed = "SELECT attempts, first_failed_at, retry_at, dead_at, reason, status, streak \
                   FROM failures WHERE subscription = ?1 AND position = ?2";
     let failure = one(connection, failed, params![of.id, position], |row| failure(row, position))?.flatten();
@@ -53,14 +53,14 @@ fn standing(connection: &Connection, of: Subscription, position: i64) -> Result<
     for replaying in [true, false] {
         for stretch in dead::ranges(connection, of.id, replaying)? {
             if stretch.after < position && position <= stretch.last {
-                ranges.push(Kept { filter: stretch.filter, since: stretch.since, replaying });
+                ranges.push(RangeStatus { filter: stretch.filter, since: stretch.since, replaying });
             }
         }
     }
     let tried = "SELECT number, at, latency_us, status, error, response, next_at \
                  FROM attempts INDEXED BY attempts_by_message WHERE place = ?2 AND subscription = ?1 ORDER BY id";
     let attempts = all(connection, tried, params![of.id, place(of.org, position)], |row| attempt(row, position))?;
-    Ok(Standing { subscription: of, failure, ranges, attempts })
+    Ok(DeliveryRecords { subscription: of, failure, ranges, attempts })
 }
 
 fn failure(row: &Row<'_>, position: i64) -> rusqlite::Result<Option<Failure>> {
@@ -96,34 +96,44 @@ const AGAIN: &str = "
     VALUES (?1, ?2, 0, NULL, ?3, NULL, '', NULL, -1)
     ON CONFLICT DO UPDATE SET attempts = 0, first_failed_at = NULL, retry_at = excluded.retry_at, dead_at = NULL";
 
-pub(super) fn send_again(connection: &Connection, org: OrgId, uuid: &str, position: i64, now: Time) -> Result<Again> {
-    let Some(of) = by_uuid(connection, org, uuid)? else { return Ok(Again::NoSubscription) };
+pub(super) fn send_again(
+    connection: &Connection,
+    org: OrgId,
+    uuid: &str,
+    position: i64,
+    now: Time,
+) -> Result<ResendResult> {
+    let Some(of) = by_uuid(connection, org, uuid)? else { return Ok(ResendResult::NoSubscription) };
     let sql = format!("SELECT place, NULL, NULL, {MESSAGE_COLUMNS} FROM messages WHERE place = ?1");
     let is_place = (0..=LAST_ORG).contains(&org) && (1..=LAST_POSITION).contains(&position);
     let message = match is_place {
         true => one(connection, &sql, [place(org, position)], rows::message)?,
         false => None,
     };
-    let Some(message) = message else { return Ok(Again::NotForIt) };
+    let Some(message) = message else { return Ok(ResendResult::NotForIt) };
     if of.paused.is_some() {
-        return Ok(Again::Paused);
+        return Ok(ResendResult::Paused);
     }
-    let standing = standing(connection, of, position)?;
-    match standing.of(&message, now) {
-        Stand::NotForIt => return Ok(Again::NotForIt),
-        Stand::Waiting if standing.subscription.held_until.is_some_and(|until| until > now) => {
+    let records = records_of(connection, of, position)?;
+    match records.of(&message, now) {
+        DeliveryStatus::NotForIt => return Ok(ResendResult::NotForIt),
+        DeliveryStatus::Waiting if records.subscription.held_until.is_some_and(|until| until > now) => {
             // It waits because the URL is on hold.
-            change(connection, &standing.subscription, now)?;
-            return Ok(Again::Sent);
+            change(connection, &records.subscription, now)?;
+            return Ok(ResendResult::Sent);
         }
-        Stand::Waiting => return Ok(Again::Waiting),
-        Stand::Delivered(_) | Stand::Retry(_) | Stand::Dead(_) | Stand::Dropped | Stand::Forgotten => {}
+        DeliveryStatus::Waiting => return Ok(ResendResult::Waiting),
+        DeliveryStatus::Delivered(_)
+        | DeliveryStatus::Retry(_)
+        | DeliveryStatus::Dead(_)
+        | DeliveryStatus::Dropped
+        | DeliveryStatus::Forgotten => {}
     }
-    let of = &standing.subscription;
+    let of = &records.subscription;
     // Ranges being replayed contain it only for other events, and are in progress.
     let replayed: Vec<i64> = dead::ranges(connection, of.id, true)?.iter().filter_map(|range| range.range).collect();
     take_out(connection, of, &BTreeSet::from([position]), &replayed)?;
     run(connection, AGAIN, params![of.id, position, now.micros()])?;
     change(connection, of, now)?;
-    Ok(Again::Sent)
+    Ok(ResendResult::Sent)
 }

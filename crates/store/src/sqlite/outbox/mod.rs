@@ -35,9 +35,9 @@ mod subscriptions;
 use super::Sqlite;
 use super::connection::broken;
 use crate::outbox::{
-    Again, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, Failure, Found, Given, Head, Leased,
-    MessageFilter, Outbox, Outgoing, Overdue, Pause, Probed, Range, Reader, Recorded, Replayed, Standing, Subscription,
-    SubscriptionId, UrlFigures,
+    AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, DeliveryRecords, Failure, Head, Leased,
+    MessageFilter, MessageSearchResult, Outbox, Outgoing, Overdue, Pause, Probed, Range, Recorded, Replayed,
+    ResendResult, Subscription, SubscriptionFilter, SubscriptionId, SuppliedSettings, UrlMetrics,
 };
 use crate::records::{MessageRow, OrgId};
 use crate::{Audited, Result};
@@ -65,7 +65,7 @@ impl Outbox for Sqlite {
     async fn subscribe(
         &self,
         subscription: &Subscription,
-        given: Given,
+        given: SuppliedSettings,
         most: usize,
         audit: Audited<'_>,
     ) -> Result<Option<Subscription>> {
@@ -152,15 +152,21 @@ impl Outbox for Sqlite {
         self.read(move |connection| message::by_event_id(connection, org, &event_id, of)).await
     }
 
-    async fn standings(&self, org: OrgId, positions: &[i64]) -> Result<Vec<Vec<Standing>>> {
+    async fn delivery_records(&self, org: OrgId, positions: &[i64]) -> Result<Vec<Vec<DeliveryRecords>>> {
         let positions = positions.to_vec();
         self.read(move |connection| {
-            positions.iter().map(|position| message::standings(connection, org, *position)).collect()
+            positions.iter().map(|position| message::delivery_records(connection, org, *position)).collect()
         })
         .await
     }
 
-    async fn search_log(&self, org: OrgId, filter: &MessageFilter, before: i64, limit: usize) -> Result<Found> {
+    async fn search_log(
+        &self,
+        org: OrgId,
+        filter: &MessageFilter,
+        before: i64,
+        limit: usize,
+    ) -> Result<MessageSearchResult> {
         let filter = filter.clone();
         self.read(move |connection| search::log(connection, org, &filter, before, limit)).await
     }
@@ -172,7 +178,7 @@ impl Outbox for Sqlite {
         cancelled: Option<bool>,
         before: i64,
         limit: usize,
-    ) -> Result<Found> {
+    ) -> Result<MessageSearchResult> {
         let filter = filter.clone();
         self.read(move |connection| search::waiting(connection, org, &filter, cancelled, before, limit)).await
     }
@@ -192,14 +198,21 @@ impl Outbox for Sqlite {
         .await
     }
 
-    async fn url_figures(&self) -> Result<Vec<UrlFigures>> {
-        self.read(search::url_figures).await
+    async fn url_metrics(&self) -> Result<Vec<UrlMetrics>> {
+        self.read(search::url_metrics).await
     }
 
-    async fn send_again(&self, org: OrgId, uuid: &str, position: i64, now: Time, audit: Audited<'_>) -> Result<Again> {
+    async fn send_again(
+        &self,
+        org: OrgId,
+        uuid: &str,
+        position: i64,
+        now: Time,
+        audit: Audited<'_>,
+    ) -> Result<ResendResult> {
         let uuid = uuid.to_owned();
         let send = move |write: &Connection| message::send_again(write, org, &uuid, position, now);
-        self.write_audited(audit, |again| *again == Again::Sent, send).await
+        self.write_audited(audit, |again| *again == ResendResult::Sent, send).await
     }
 
     async fn replay(&self, org: OrgId, filter: &DeliveryFilter, now: Time, dry_run: bool) -> Result<Replayed> {
@@ -252,11 +265,17 @@ impl Outbox for Sqlite {
         self.read(sending::heads).await
     }
 
-    async fn feed(&self, reader: Reader<'_>, after: i64, through: i64, limit: usize) -> Result<Vec<Outgoing>> {
-        let Reader { org, filter, uuid, missed } = reader;
+    async fn feed(
+        &self,
+        reader: SubscriptionFilter<'_>,
+        after: i64,
+        through: i64,
+        limit: usize,
+    ) -> Result<Vec<Outgoing>> {
+        let SubscriptionFilter { org, filter, uuid, missed } = reader;
         let (filter, uuid) = (filter.map(<[String]>::to_vec), uuid.to_owned());
         self.read(move |connection| {
-            let reader = Reader { org, filter: filter.as_deref(), uuid: &uuid, missed };
+            let reader = SubscriptionFilter { org, filter: filter.as_deref(), uuid: &uuid, missed };
             sending::feed(connection, reader, after, through, limit)
         })
         .await

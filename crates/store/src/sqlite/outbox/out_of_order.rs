@@ -9,7 +9,7 @@
 use super::dead::{self, Stretch, insert_range, keep_range};
 use super::run;
 use crate::Result;
-use crate::outbox::{Ahead, Subscription, without_gaps};
+use crate::outbox::{OutOfOrder, Subscription, without_gaps};
 use daybook_engine::time::Time;
 use rusqlite::{Connection, params};
 
@@ -18,7 +18,7 @@ pub(super) fn part(connection: &Connection, of: &Subscription, since: Time) -> R
     for range in dead::ranges(connection, of.id, false)?.iter().filter(|range| range.ahead.reached > range.after) {
         run(connection, "DELETE FROM ranges WHERE id = ?1", params![range.range])?;
         for (after, last) in unfinished(range.after, range.last, &range.ahead) {
-            let rest = Stretch { range: None, after, last, ahead: Ahead::default(), ..range.clone() };
+            let rest = Stretch { range: None, after, last, ahead: OutOfOrder::default(), ..range.clone() };
             insert_range(connection, of, &rest, false)?;
         }
     }
@@ -26,7 +26,7 @@ pub(super) fn part(connection: &Connection, of: &Subscription, since: Time) -> R
         return Ok(());
     }
     for (after, last) in unfinished(of.cursor, of.ahead.reached, &of.ahead) {
-        let (filter, ahead) = (of.filter.clone(), Ahead::default());
+        let (filter, ahead) = (of.filter.clone(), OutOfOrder::default());
         keep_range(connection, of, &Stretch { range: None, after, last, filter, since, ahead })?;
     }
     let sql = "UPDATE subscriptions SET cursor = max(cursor, reached), reached = 0, holes = '[]' WHERE id = ?1";
@@ -34,7 +34,7 @@ pub(super) fn part(connection: &Connection, of: &Subscription, since: Time) -> R
 }
 
 /// The unfinished stretches between two positions.
-fn unfinished(after: i64, last: i64, ahead: &Ahead) -> Vec<(i64, i64)> {
+fn unfinished(after: i64, last: i64, ahead: &OutOfOrder) -> Vec<(i64, i64)> {
     let holes = ahead.holes.iter().copied().filter(|hole| *hole > after && *hole <= last);
     let mut stretches = without_gaps(holes);
     stretches.extend((ahead.reached < last).then_some((ahead.reached.max(after), last)));

@@ -5,9 +5,9 @@ use super::record::{add_attempts, write_failures};
 use super::run;
 use super::subscriptions::{by_id, drop_unwanted, every, failed_beyond, resume_found};
 use crate::Result;
-use crate::outbox::{Ahead, Probed, Recorded, Subscription};
+use crate::outbox::{OutOfOrder, Probed, Recorded, Subscription};
 use crate::sqlite::connection::broken;
-use crate::sqlite::figures;
+use crate::sqlite::portfolio_queries;
 use crate::sqlite::read::one;
 use daybook_engine::time::Time;
 use rusqlite::{Connection, params};
@@ -38,7 +38,7 @@ pub(super) fn record(connection: &Connection, probed: &Probed) -> Result<Recorde
     let is_still_paused = before.paused.as_ref().is_some_and(|pause| probed.is_of(pause));
     let attempts = std::slice::from_ref(attempt);
     add_attempts(connection, *org, *id, attempts).map_err(broken)?;
-    figures::count_hours(connection, (*org, *id), attempts)?;
+    portfolio_queries::count_hours(connection, (*org, *id), attempts)?;
     let position = BTreeSet::from([attempt.position]);
     match failed {
         None => {
@@ -69,7 +69,7 @@ pub(super) fn record(connection: &Connection, probed: &Probed) -> Result<Recorde
 fn finish_beyond(connection: &Connection, of: &Subscription, position: i64) -> Result<()> {
     let Some(pause) = of.paused.as_ref().filter(|_| position > of.cursor) else { return Ok(()) };
     let (after, last, filter) = (of.cursor, position - 1, of.filter.clone());
-    let missed = Stretch { range: None, after, last, filter, since: pause.at, ahead: Ahead::default() };
+    let missed = Stretch { range: None, after, last, filter, since: pause.at, ahead: OutOfOrder::default() };
     keep_range(connection, of, &missed)?;
     take_out(connection, of, &failed_beyond(connection, of)?, &[])?;
     run(connection, "UPDATE subscriptions SET cursor = ?2 WHERE id = ?1", params![of.id, position]).map(|_| ())

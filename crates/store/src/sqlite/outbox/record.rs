@@ -5,11 +5,11 @@ use super::out_of_order;
 use super::run;
 use super::subscriptions::{by_id, drop_unwanted, holes_text, stop};
 use crate::Result;
-use crate::outbox::{Attempt, Deliveries, Failure, Fate, Pause, Progress, Recorded};
+use crate::outbox::{Attempt, Deliveries, Failure, Fate, Pause, RangeProgress, Recorded};
 use crate::records::OrgId;
 use crate::sqlite::connection::broken;
-use crate::sqlite::figures;
 use crate::sqlite::log::Log;
+use crate::sqlite::portfolio_queries;
 use crate::sqlite::read::one;
 use crate::sqlite::rows::place;
 use daybook_engine::time::Time;
@@ -26,7 +26,7 @@ pub(super) fn record(connection: &Connection, deliveries: &Deliveries) -> Result
     let pause = before.paused.as_ref().or(new_pause.map(|(pause, _)| pause));
 
     add_attempts(connection, *org, *subscription, &deliveries.attempts).map_err(broken)?;
-    figures::count_hours(connection, (*org, *subscription), &deliveries.attempts)?;
+    portfolio_queries::count_hours(connection, (*org, *subscription), &deliveries.attempts)?;
     write_failures(connection, *subscription, &deliveries.failed, pause).map_err(broken)?;
     for position in &deliveries.recovered {
         let sql = "DELETE FROM failures WHERE subscription = ?1 AND position = ?2";
@@ -138,7 +138,7 @@ pub(super) fn write_failures(
 
 /// Progress in a range counts even if the range is dead again by now.
 fn move_ranges(connection: &Connection, deliveries: &Deliveries) -> Result<()> {
-    for Progress { range, through, ahead } in &deliveries.ranges {
+    for RangeProgress { range, through, ahead } in &deliveries.ranges {
         let sql = "DELETE FROM ranges WHERE id = ?1 AND subscription = ?2 AND last <= ?3";
         run(connection, sql, params![range, deliveries.subscription, through])?;
         let sql =

@@ -7,7 +7,7 @@ use super::subscriptions::every;
 use crate::Result;
 use crate::outbox::{Subscription, SubscriptionId};
 use crate::records::OrgId;
-use crate::sqlite::figures;
+use crate::sqlite::portfolio_queries;
 use crate::sqlite::read::{all, count, one};
 use crate::sqlite::rows::{place, position, time};
 use daybook_engine::time::Time;
@@ -98,7 +98,7 @@ fn oldest(connection: &Connection, org: OrgId, (after, through): (i64, i64), lim
 /// Attempts are numbered as they are recorded, which is almost the order in which they began: the oldest are among the
 /// first. Also deletes the counts of expired hours.
 pub(super) fn attempts(connection: &Connection, before: Time, limit: usize) -> Result<u64> {
-    figures::forget_hours(connection, before)?;
+    portfolio_queries::forget_hours(connection, before)?;
     let sql = "DELETE FROM attempts WHERE id IN \
                (SELECT id FROM (SELECT id, at FROM attempts ORDER BY id LIMIT ?2) WHERE at < ?1)";
     run(connection, sql, params![before.micros(), count(limit)])

@@ -4,7 +4,9 @@ use super::dead::{Stretch, count_unfailed, failed_within, ranges};
 use super::selection::{Selection, scan};
 use super::subscriptions::{every, head};
 use crate::Result;
-use crate::outbox::{CLOCK_SLACK_US, Found, MOST_COUNTED, MessageFilter, SEARCHED, Subscription, UrlFigures};
+use crate::outbox::{
+    CLOCK_SLACK_US, MOST_COUNTED, MessageFilter, MessageSearchResult, SEARCHED, Subscription, UrlMetrics,
+};
 use crate::records::OrgId;
 use crate::sqlite::read::{all, count, one};
 use crate::sqlite::rows::{self, LAST_ORG, LAST_POSITION, place, position};
@@ -24,9 +26,9 @@ pub(super) fn log(
     filter: &MessageFilter,
     before: i64,
     limit: usize,
-) -> Result<Found> {
+) -> Result<MessageSearchResult> {
     if !(0..=LAST_ORG).contains(&org) {
-        return Ok(Found::default());
+        return Ok(MessageSearchResult::default());
     }
     let before = before.min(head(connection, org)? + 1);
     // An account has few messages, so all of them are read.
@@ -50,9 +52,9 @@ pub(super) fn log(
         _ => Some(from),
     };
     let next = next.filter(|next| *next > 1);
-    let Some(next) = next else { return Ok(Found { messages: found, next: None }) };
+    let Some(next) = next else { return Ok(MessageSearchResult { messages: found, next: None }) };
     let is_over = found.len() < limit && is_over(connection, org, (first, end), next, filter)?;
-    Ok(Found { messages: found, next: Some(next).filter(|_| !is_over) })
+    Ok(MessageSearchResult { messages: found, next: Some(next).filter(|_| !is_over) })
 }
 
 /// Whether nothing before a range of positions can match: there is nothing, or it was recorded too early. A message
@@ -82,7 +84,7 @@ pub(super) fn waiting(
     cancelled: Option<bool>,
     before: i64,
     limit: usize,
-) -> Result<Found> {
+) -> Result<MessageSearchResult> {
     let (since, until) = (filter.since.map(Time::micros), filter.until.map(Time::micros));
     let index = if filter.account.is_some() { "waiting_messages_by_account" } else { "waiting_messages_by_org" };
     let of_account = if filter.account.is_some() { "account = ?7" } else { "?7 IS NULL" };
@@ -94,21 +96,21 @@ pub(super) fn waiting(
     let params = params![org, before, filter.event, since, until, count(limit), filter.account, cancelled];
     let messages = all(connection, &sql, params, |row| Ok((row.get(13)?, rows::message(row)?)))?;
     let next = messages.last().map(|(id, _)| *id).filter(|_| messages.len() == limit);
-    Ok(Found { messages, next })
+    Ok(MessageSearchResult { messages, next })
 }
 
 /// The state of every subscription.
-pub(super) fn url_figures(connection: &Connection) -> Result<Vec<UrlFigures>> {
-    let mut figures = Vec::new();
+pub(super) fn url_metrics(connection: &Connection) -> Result<Vec<UrlMetrics>> {
+    let mut metrics = Vec::new();
     for is_paused in [false, true] {
         for of in every(connection, is_paused)? {
-            figures.push(url(connection, &of, is_paused)?);
+            metrics.push(url(connection, &of, is_paused)?);
         }
     }
-    Ok(figures)
+    Ok(metrics)
 }
 
-fn url(connection: &Connection, of: &Subscription, is_paused: bool) -> Result<UrlFigures> {
+fn url(connection: &Connection, of: &Subscription, is_paused: bool) -> Result<UrlMetrics> {
     let failures = |index: &str, which: &str| {
         let sql = format!(
             "SELECT count(*) FROM (SELECT 1 FROM failures INDEXED BY {index} \
@@ -139,7 +141,7 @@ fn url(connection: &Connection, of: &Subscription, is_paused: bool) -> Result<Ur
             note(&range.selection(of), (after, last), is_dead)?;
         }
     }
-    let reader = crate::outbox::Reader { missed: is_paused, ..of.reader() };
+    let reader = crate::outbox::SubscriptionFilter { missed: is_paused, ..of.subscription_filter() };
     note(&Selection::of(reader), rest, is_paused)?;
     let moment = "SELECT max(effective_at, recorded_at) FROM messages WHERE place = ?1";
     let oldest_pending = match oldest {
@@ -147,7 +149,7 @@ fn url(connection: &Connection, of: &Subscription, is_paused: bool) -> Result<Ur
         None => None,
     };
     let pause_reason = of.paused.as_ref().map(|pause| pause.reason.clone());
-    Ok(UrlFigures { org: of.org, uuid: of.uuid.clone(), is_paused, pause_reason, pending, oldest_pending, dead })
+    Ok(UrlMetrics { org: of.org, uuid: of.uuid.clone(), is_paused, pause_reason, pending, oldest_pending, dead })
 }
 
 /// A stretch of all events is measured by its ends; one of some events is counted up to a limit. A message with a

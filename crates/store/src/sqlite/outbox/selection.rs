@@ -5,7 +5,7 @@
 //! however many there are.
 
 use crate::Result;
-use crate::outbox::{Reader, TO_EVERYBODY, TO_THE_OTHERS};
+use crate::outbox::{SubscriptionFilter, TO_EVERYBODY, TO_THE_OTHERS};
 use crate::records::OrgId;
 use crate::sqlite::connection::broken;
 use crate::sqlite::read::{all, count as sql_count, one};
@@ -28,7 +28,7 @@ pub(super) struct Selection<'a> {
 }
 
 impl<'a> Selection<'a> {
-    pub(super) fn of(reader: Reader<'a>) -> Selection<'a> {
+    pub(super) fn of(reader: SubscriptionFilter<'a>) -> Selection<'a> {
         let events = reader.filter.map(|filter| {
             let mut events: Vec<&str> = filter.iter().map(String::as_str).chain([TO_EVERYBODY]).collect();
             events.retain(|event| !(reader.missed && *event == TO_EVERYBODY));

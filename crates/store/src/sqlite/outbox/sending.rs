@@ -5,7 +5,7 @@ use super::run;
 use super::selection::{Selection, scan};
 use super::subscriptions::{by_id, every};
 use crate::Result;
-use crate::outbox::{Failure, Fate, Head, Outgoing, Overdue, Range, Reader, Subscription, SubscriptionId};
+use crate::outbox::{Failure, Fate, Head, Outgoing, Overdue, Range, Subscription, SubscriptionFilter, SubscriptionId};
 use crate::records::OrgId;
 use crate::sqlite::read::{all, count, one};
 use crate::sqlite::rows::{optional_text, optional_time, place, position, time};
@@ -55,7 +55,7 @@ fn outgoing(row: &Row<'_>) -> Sql<Outgoing> {
 
 pub(super) fn feed(
     connection: &Connection,
-    reader: Reader<'_>,
+    reader: SubscriptionFilter<'_>,
     after: i64,
     through: i64,
     limit: usize,

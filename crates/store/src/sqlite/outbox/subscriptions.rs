@@ -7,7 +7,8 @@ use super::selection::Selection;
 use crate::Result;
 use crate::error::StoreError;
 use crate::outbox::{
-    Ahead, Backlog, Given, LATEST_ATTEMPTS, Pause, Reader, Subscription, SubscriptionId, TO_EVERYBODY,
+    Backlog, LATEST_ATTEMPTS, OutOfOrder, Pause, Subscription, SubscriptionFilter, SubscriptionId, SuppliedSettings,
+    TO_EVERYBODY,
 };
 use crate::records::OrgId;
 use crate::sqlite::read::{all, count, one};
@@ -52,14 +53,14 @@ fn paused(reason: Option<String>, at: Option<Time>, probe_at: Option<Time>) -> O
 }
 
 /// Reads the positions that are finished out of order, from two columns.
-pub(super) fn ahead(row: &Row<'_>, index: usize) -> Sql<Ahead> {
+pub(super) fn ahead(row: &Row<'_>, index: usize) -> Sql<OutOfOrder> {
     let holes = serde_json::from_str(row.get_ref(index + 1)?.as_str()?)
         .map_err(|error| rusqlite::Error::FromSqlConversionFailure(index + 1, Type::Text, Box::new(error)))?;
-    Ok(Ahead { reached: row.get(index)?, holes })
+    Ok(OutOfOrder { reached: row.get(index)?, holes })
 }
 
 /// Holes as they are stored.
-pub(super) fn holes_text(ahead: &Ahead) -> Result<String> {
+pub(super) fn holes_text(ahead: &OutOfOrder) -> Result<String> {
     serde_json::to_string(&ahead.holes).map_err(|error| StoreError::Broken(error.to_string()))
 }
 
@@ -122,7 +123,7 @@ const SUBSCRIBE: &str = "
 pub(super) fn subscribe(
     connection: &Connection,
     asked: &Subscription,
-    given: Given,
+    given: SuppliedSettings,
     most: usize,
 ) -> Result<Option<Subscription>> {
     if is_one_too_many(connection, asked, most)? {
@@ -157,7 +158,7 @@ pub(super) fn save_console_url(
         return Ok(None);
     }
     replaced.map_or(Ok(()), |replaced| remove(connection, replaced.id))?;
-    keep(connection, &asked, Given::default()).map(Some)
+    keep(connection, &asked, SuppliedSettings::default()).map(Some)
 }
 
 fn by_url(connection: &Connection, asked: &Subscription) -> Result<Option<Subscription>> {
@@ -165,7 +166,7 @@ fn by_url(connection: &Connection, asked: &Subscription) -> Result<Option<Subscr
     one(connection, &sql, params![asked.org, asked.url], subscription)
 }
 
-fn keep(connection: &Connection, asked: &Subscription, given: Given) -> Result<Subscription> {
+fn keep(connection: &Connection, asked: &Subscription, given: SuppliedSettings) -> Result<Subscription> {
     let Subscription { org, url, .. } = asked;
     let before = by_url(connection, asked)?;
     let params = params![
@@ -346,7 +347,7 @@ pub(super) fn backlogs(connection: &Connection, org: OrgId) -> Result<Vec<(Subsc
 fn backlog(connection: &Connection, of: &Subscription, head: i64) -> Result<Backlog> {
     let counted = one(connection, FAILED, params![of.id], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let (mut pending, mut dead): (i64, i64) = counted.unwrap_or_default();
-    let reader = Reader { missed: of.paused.is_some(), ..of.reader() };
+    let reader = SubscriptionFilter { missed: of.paused.is_some(), ..of.subscription_filter() };
     // A message that failed may also be in a stretch: while an earlier one is in flight, or if it was tried during a
     // pause.
     let count = |selection: &Selection<'_>, ends| {

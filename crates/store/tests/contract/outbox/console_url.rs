@@ -65,7 +65,7 @@ pub async fn the_console_takes_over_what_the_api_made(store: Arc<dyn Store>) {
 pub async fn there_is_room_for_so_many(store: Arc<dyn Store>) {
     let (org, other) = (organization(&store, "one").await, organization(&store, "two").await);
     let make = async |org, url: &str| {
-        store.subscribe(&wanted(org, url, None), Given::default(), 2, None).await.unwrap().is_some()
+        store.subscribe(&wanted(org, url, None), SuppliedSettings::default(), 2, None).await.unwrap().is_some()
     };
     let save =
         async |url: &str| store.save_console_url(org, Some(&wanted(org, url, None)), 2, None).await.unwrap().is_some();
@@ -92,7 +92,7 @@ pub async fn many_at_once_keep_to_it(store: Arc<dyn Store>) {
                 let url = format!("https://n{number}");
                 let wanted = wanted(org, &url, None);
                 match number % 2 {
-                    0 => store.subscribe(&wanted, Given::default(), 3, None).await.unwrap(),
+                    0 => store.subscribe(&wanted, SuppliedSettings::default(), 3, None).await.unwrap(),
                     _ => store.save_console_url(org, Some(&wanted), 3, None).await.unwrap(),
                 }
             })

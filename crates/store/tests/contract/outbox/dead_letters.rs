@@ -1,7 +1,7 @@
 //! The list of dead letters: failures, ranges, and what a paused subscription misses, merged.
 
 use super::*;
-use daybook_store::outbox::{About, DeadLetter};
+use daybook_store::outbox::{DeadLetter, MessageSummary};
 
 /// A subscription with a dead failure at 1, a dead range of 3 and 4 (of 2 to 4), and 6 and 7 missed while paused.
 /// The log is: 1 paid, 2 closed, 3 paid (about `acc`), 4 paid, 5 closed, 6 paid, 7 paid (about `acc`).
@@ -26,7 +26,7 @@ pub async fn dead_letters_come_from_everywhere(store: Arc<dyn Store>) {
     let org = organization(&store, "one").await;
     let to = all_sorts(&store, org, "https://a").await;
     let letters = store.dead_letters(org, &DeliveryFilter::default(), at(LATE), None, 10).await.unwrap();
-    let about = |position, seconds| About {
+    let about = |position, seconds| MessageSummary {
         subscription: to.id,
         uuid: to.uuid.clone(),
         url: to.url.clone(),

@@ -8,7 +8,7 @@ pub async fn a_message_is_fed_whole(store: Arc<dyn Store>) {
     let org = organization(&store, "one").await;
     let about = MessageRow { data: Bytes::from((0..=255).collect::<Vec<u8>>()), ..message(Some("a"), 7, "e1") };
     written(&store, vec![message_unit(vec![(org, about.clone()), (org, message(None, 0, "e2"))])]).await;
-    let reader = Reader { org, filter: None, uuid: "nobody", missed: false };
+    let reader = SubscriptionFilter { org, filter: None, uuid: "nobody", missed: false };
     let fed = store.feed(reader, 0, 2, 10).await.unwrap();
     let whole = |position, message: MessageRow| Outgoing {
         position,
@@ -20,7 +20,7 @@ pub async fn a_message_is_fed_whole(store: Arc<dyn Store>) {
     };
     assert_eq!(fed, [whole(1, about.clone()), whole(2, message(None, 0, "e2"))]);
     let filter = ["payment.posted".to_owned()];
-    let reader = Reader { filter: Some(&filter), ..reader };
+    let reader = SubscriptionFilter { filter: Some(&filter), ..reader };
     assert_eq!(store.feed(reader, 0, 1, 10).await.unwrap(), [whole(1, about)]);
 }
 
@@ -73,7 +73,8 @@ pub async fn two_events_are_special(store: Arc<dyn Store>) {
     assert_eq!(fed(&store, &none, 0, 5, 100).await, [1]);
     // A test event is never among the missed messages.
     let missed = async |to: &Subscription| -> Vec<i64> {
-        let messages = store.feed(Reader { missed: true, ..to.reader() }, 0, 5, 100).await.unwrap();
+        let messages =
+            store.feed(SubscriptionFilter { missed: true, ..to.subscription_filter() }, 0, 5, 100).await.unwrap();
         messages.iter().map(|message| message.position).collect()
     };
     assert_eq!(missed(&all).await, [3, 4, 5]);

@@ -13,8 +13,8 @@ use super::fixtures::*;
 use daybook_engine::time::Time;
 use daybook_store::Store;
 use daybook_store::outbox::{
-    Ahead, Attempt, Backlog, Deliveries, DeliveryFilter, Failure, Fate, Given, Pause, Progress, Reader, Recorded,
-    Replayed, Subscription,
+    Attempt, Backlog, Deliveries, DeliveryFilter, Failure, Fate, OutOfOrder, Pause, RangeProgress, Recorded, Replayed,
+    Subscription, SubscriptionFilter, SuppliedSettings,
 };
 use daybook_store::records::{MessageRow, OrgId};
 use std::sync::Arc;
@@ -44,7 +44,7 @@ pub fn wanted(org: OrgId, url: &str, filter: Option<&[&str]>) -> Subscription {
         max_per_second: None,
         max_in_flight: None,
         held_until: None,
-        ahead: Ahead::default(),
+        ahead: OutOfOrder::default(),
     }
 }
 
@@ -54,7 +54,7 @@ pub async fn subscribe(store: &Arc<dyn Store>, org: OrgId, url: &str, filter: Op
 
 /// Creates a subscription for which there is room.
 pub async fn made(store: &Arc<dyn Store>, wanted: &Subscription) -> Subscription {
-    store.subscribe(wanted, Given::default(), 100, None).await.unwrap().unwrap()
+    store.subscribe(wanted, SuppliedSettings::default(), 100, None).await.unwrap().unwrap()
 }
 
 /// A message about an event that happened, and was recorded, at a moment.
@@ -76,7 +76,7 @@ pub async fn announce(store: &Arc<dyn Store>, org: OrgId, events: &[(&str, i64)]
 
 /// Positions that a subscription gets after one position and up to another.
 pub async fn fed(store: &Arc<dyn Store>, to: &Subscription, after: i64, through: i64, limit: usize) -> Vec<i64> {
-    let messages = store.feed(to.reader(), after, through, limit).await.unwrap();
+    let messages = store.feed(to.subscription_filter(), after, through, limit).await.unwrap();
     messages.iter().map(|message| message.position).collect()
 }
 
@@ -101,8 +101,8 @@ pub fn deliveries(of: &Subscription) -> Deliveries {
 }
 
 /// Progress of a range that was sent in order.
-pub fn progress(range: i64, through: i64) -> Progress {
-    Progress { range, through, ahead: Ahead::default() }
+pub fn progress(range: i64, through: i64) -> RangeProgress {
+    RangeProgress { range, through, ahead: OutOfOrder::default() }
 }
 
 /// Records deliveries, which must succeed.
@@ -183,7 +183,7 @@ pub async fn replay(store: &Arc<dyn Store>, org: OrgId, filter: &DeliveryFilter,
 pub async fn sent_again(store: &Arc<dyn Store>, to: &Subscription, now: Time) -> Vec<i64> {
     let mut positions = Vec::new();
     for range in store.replaying(to.org, to.id).await.unwrap() {
-        let reader = Reader { filter: range.filter.as_deref(), missed: true, ..to.reader() };
+        let reader = SubscriptionFilter { filter: range.filter.as_deref(), missed: true, ..to.subscription_filter() };
         let messages = store.feed(reader, range.after, range.last, 1_000).await.unwrap();
         positions.extend(messages.iter().map(|message| message.position));
     }

@@ -1,7 +1,7 @@
 //! One message: finding it, its status, and sending it again.
 
 use super::*;
-use daybook_store::outbox::{Again, Stand};
+use daybook_store::outbox::{DeliveryStatus, ResendResult};
 
 pub async fn a_message_is_found_by_its_event(store: Arc<dyn Store>) {
     let (org, other) = (organization(&store, "one").await, organization(&store, "two").await);
@@ -30,10 +30,10 @@ pub async fn a_message_is_found_by_its_event(store: Arc<dyn Store>) {
     assert_eq!(find(other, "a.1", Some(("a", 1))).await, None);
 }
 
-async fn stands(store: &Arc<dyn Store>, org: OrgId, position: i64) -> Vec<Stand> {
+async fn stands(store: &Arc<dyn Store>, org: OrgId, position: i64) -> Vec<DeliveryStatus> {
     let log = store.messages(org, position - 1, 1).await.unwrap();
-    let standings = store.standings(org, &[position]).await.unwrap().remove(0);
-    standings.iter().map(|standing| standing.of(&log[0], at(LATE))).collect()
+    let delivery_records = store.delivery_records(org, &[position]).await.unwrap().remove(0);
+    delivery_records.iter().map(|records| records.of(&log[0], at(LATE))).collect()
 }
 
 pub async fn a_message_stands_somewhere_with_each(store: Arc<dyn Store>) {
@@ -52,30 +52,34 @@ pub async fn a_message_stands_somewhere_with_each(store: Arc<dyn Store>) {
         ..deliveries(&to)
     };
     kept(&store, deliveries).await;
-    assert_eq!(stands(&store, org, 1).await, [Stand::Delivered(at(15)), Stand::NotForIt]);
-    assert_eq!(stands(&store, org, 2).await, [Stand::Retry(at(50)), Stand::NotForIt]);
-    assert_eq!(stands(&store, org, 3).await, [Stand::Dead(at(16)), Stand::NotForIt]);
-    assert_eq!(stands(&store, org, 4).await[0], Stand::Delivered(at(16)), "though the cursor has not come so far");
-    assert_eq!(stands(&store, org, 5).await, [Stand::Waiting, Stand::Waiting]);
-    let standings = store.standings(org, &[2]).await.unwrap().remove(0);
+    assert_eq!(stands(&store, org, 1).await, [DeliveryStatus::Delivered(at(15)), DeliveryStatus::NotForIt]);
+    assert_eq!(stands(&store, org, 2).await, [DeliveryStatus::Retry(at(50)), DeliveryStatus::NotForIt]);
+    assert_eq!(stands(&store, org, 3).await, [DeliveryStatus::Dead(at(16)), DeliveryStatus::NotForIt]);
     assert_eq!(
-        (&standings[0].attempts, &standings[0].failure),
+        stands(&store, org, 4).await[0],
+        DeliveryStatus::Delivered(at(16)),
+        "though the cursor has not come so far"
+    );
+    assert_eq!(stands(&store, org, 5).await, [DeliveryStatus::Waiting, DeliveryStatus::Waiting]);
+    let delivery_records = store.delivery_records(org, &[2]).await.unwrap().remove(0);
+    assert_eq!(
+        (&delivery_records[0].attempts, &delivery_records[0].failure),
         (&vec![broken], &Some(failure(2, Fate::Retry(at(50)))))
     );
-    assert_eq!(standings[1].subscription, current(&store, &filtered).await);
+    assert_eq!(delivery_records[1].subscription, current(&store, &filtered).await);
     pause(&store, &filtered, 20).await;
-    assert_eq!(stands(&store, org, 5).await, [Stand::Waiting, Stand::Dead(at(20))]);
+    assert_eq!(stands(&store, org, 5).await, [DeliveryStatus::Waiting, DeliveryStatus::Dead(at(20))]);
     resume(&store, &filtered).await;
-    assert_eq!(stands(&store, org, 5).await, [Stand::Waiting, Stand::Dead(at(20))], "a range");
-    assert_eq!(stands(&store, org, 1).await[1], Stand::NotForIt, "the range is of other events");
+    assert_eq!(stands(&store, org, 5).await, [DeliveryStatus::Waiting, DeliveryStatus::Dead(at(20))], "a range");
+    assert_eq!(stands(&store, org, 1).await[1], DeliveryStatus::NotForIt, "the range is of other events");
     replay(&store, org, &only(&filtered), at(30)).await;
-    assert_eq!(stands(&store, org, 5).await, [Stand::Waiting, Stand::Waiting]);
+    assert_eq!(stands(&store, org, 5).await, [DeliveryStatus::Waiting, DeliveryStatus::Waiting]);
     // A subscription that was created later, and one whose attempts have expired.
     let late = Subscription { created_at: at(100), ..wanted(org, "https://late", None) };
     made(&store, &late).await;
-    assert_eq!(stands(&store, org, 1).await[2], Stand::NotForIt);
+    assert_eq!(stands(&store, org, 1).await[2], DeliveryStatus::NotForIt);
     store.expire_attempts(at(LATE), 100).await.unwrap();
-    assert_eq!(stands(&store, org, 1).await[0], Stand::Forgotten);
+    assert_eq!(stands(&store, org, 1).await[0], DeliveryStatus::Forgotten);
 }
 
 pub async fn a_message_is_sent_again(store: Arc<dyn Store>) {
@@ -88,7 +92,7 @@ pub async fn a_message_is_sent_again(store: Arc<dyn Store>) {
         kept(&store, Deliveries { cursor: 3, attempts: vec![attempt(1, 1, 15)], failed, ..deliveries(&to) }).await;
     let again = async |position| store.send_again(org, &to.uuid, position, at(40), None).await.unwrap();
     for position in [1, 2, 3] {
-        assert_eq!(again(position).await, Again::Sent, "{position}");
+        assert_eq!(again(position).await, ResendResult::Sent, "{position}");
     }
     assert!(current(&store, &to).await.version > now.version, "whoever sends has to look");
     let due = store.due_failures(org, to.id, at(40), 10).await.unwrap();
@@ -105,16 +109,16 @@ pub async fn a_message_is_sent_again(store: Arc<dyn Store>) {
         [fresh(1, "", None, -1), fresh(2, "reason of 2", Some(503), 2), fresh(3, "reason of 3", Some(503), 2)];
     assert_eq!(due.iter().map(|(failure, _)| failure.clone()).collect::<Vec<_>>(), expected);
     assert_eq!(backlog(&store, &to).await, Backlog { pending: 4, dead: 0 });
-    assert_eq!(again(4).await, Again::Waiting, "nobody has sent it yet");
-    assert_eq!(again(5).await, Again::NotForIt, "there is none");
-    assert_eq!(again(-1).await, Again::NotForIt);
-    assert_eq!(store.send_again(org, "unknown", 1, at(40), None).await.unwrap(), Again::NoSubscription);
+    assert_eq!(again(4).await, ResendResult::Waiting, "nobody has sent it yet");
+    assert_eq!(again(5).await, ResendResult::NotForIt, "there is none");
+    assert_eq!(again(-1).await, ResendResult::NotForIt);
+    assert_eq!(store.send_again(org, "unknown", 1, at(40), None).await.unwrap(), ResendResult::NoSubscription);
     let other = organization(&store, "two").await;
-    assert_eq!(store.send_again(other, &to.uuid, 1, at(40), None).await.unwrap(), Again::NoSubscription);
+    assert_eq!(store.send_again(other, &to.uuid, 1, at(40), None).await.unwrap(), ResendResult::NoSubscription);
     let filtered = subscribe(&store, org, "https://b", Some(&["closed"])).await;
-    assert_eq!(store.send_again(org, &filtered.uuid, 1, at(40), None).await.unwrap(), Again::NotForIt);
+    assert_eq!(store.send_again(org, &filtered.uuid, 1, at(40), None).await.unwrap(), ResendResult::NotForIt);
     pause(&store, &to, 50).await;
-    assert_eq!(again(1).await, Again::Paused);
+    assert_eq!(again(1).await, ResendResult::Paused);
     assert_eq!(backlog(&store, &to).await, Backlog { pending: 0, dead: 4 });
 }
 
@@ -126,7 +130,7 @@ pub async fn one_message_of_a_range_is_sent_again(store: Arc<dyn Store>) {
     resume(&store, &to).await;
     let again = async |position| store.send_again(org, &to.uuid, position, at(40), None).await.unwrap();
     for (position, left) in [(3, vec![1, 2, 4, 5]), (5, vec![1, 2, 4]), (1, vec![2, 4]), (2, vec![4]), (4, vec![])] {
-        assert_eq!(again(position).await, Again::Sent);
+        assert_eq!(again(position).await, ResendResult::Sent);
         let dead: Vec<i64> = dead(&store, &to).await.into_iter().map(|(position, _)| position).collect();
         assert_eq!(dead, left);
         let backlog = backlog(&store, &to).await;

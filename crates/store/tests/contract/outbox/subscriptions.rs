@@ -229,7 +229,7 @@ pub async fn another_organization_sees_nothing_of_it(store: Arc<dyn Store>) {
     assert_eq!(store.replaying(other, mine.id).await.unwrap(), []);
     let foreign = Deliveries { org: other, cursor: 2, ..deliveries(&mine) };
     assert_eq!(store.record(foreign).await.unwrap(), Recorded::Lost);
-    let reader = Reader { org: other, filter: None, uuid: &mine.uuid, missed: false };
+    let reader = SubscriptionFilter { org: other, filter: None, uuid: &mine.uuid, missed: false };
     assert_eq!(store.feed(reader, 0, 10, 10).await.unwrap(), []);
     assert_eq!(store.subscriptions(org).await.unwrap(), std::slice::from_ref(&mine));
     // The same URL is a separate subscription there.

@@ -6,17 +6,17 @@
 //!
 //! | the URL refused | then its limit is |
 //! |---|---|
-//! | more at once than it had accepted until then | the number at once: see [`crowd`] |
+//! | more at once than it had accepted until then | the number at once: see [`concurrency_limit`] |
 //! | about as many at once as it had accepted before, but far fewer in that second | the number at once |
 //! | anything else | the number per second: see [`rate`] |
 //!
 //! A learnt limit is tested again from time to time, ever more rarely while it stays the same, because each test may
 //! cost a refusal. All times come from the caller's clock.
 
-mod crowd;
+mod concurrency_limit;
 mod rate;
 
-use crowd::Crowd;
+use concurrency_limit::ConcurrencyLimit;
 use daybook_engine::time::Time;
 use rate::Rate;
 use std::time::Duration;
@@ -40,7 +40,7 @@ pub(super) struct Allowed {
 #[derive(Debug)]
 pub(super) struct Pace {
     allowed: Allowed,
-    crowd: Crowd,
+    concurrency: ConcurrencyLimit,
     rate: Rate,
     hold: Option<Hold>,
     /// How often in a row the URL refused without accepting anything in between.
@@ -63,7 +63,7 @@ impl Pace {
     pub(super) fn new(allowed: Allowed) -> Pace {
         Pace {
             allowed,
-            crowd: Crowd::default(),
+            concurrency: ConcurrencyLimit::default(),
             rate: Rate::default(),
             hold: None,
             only_refused: 0,
@@ -80,7 +80,7 @@ impl Pace {
     pub(super) fn may_send(&mut self, now: Time, under_way: usize) -> bool {
         self.end_hold(now);
         self.hold.is_none()
-            && under_way < self.crowd.most().min(self.allowed.at_once)
+            && under_way < self.concurrency.most().min(self.allowed.at_once)
             && self.rate.next_at(now, self.allowed.per_second).is_none_or(|at| at <= now)
     }
 
@@ -97,7 +97,7 @@ impl Pace {
 
     /// A message is sent; including it, this many are in flight.
     pub(super) fn sent(&mut self, now: Time, under_way: usize) {
-        self.crowd.sent(under_way);
+        self.concurrency.sent(under_way);
         self.rate.sent(now, self.allowed.per_second);
     }
 
@@ -106,17 +106,17 @@ impl Pace {
         self.took_something = true;
         self.only_refused = 0;
         self.rate.taken(now, sent_at);
-        self.crowd.taken(now, sent_at, under_way);
+        self.concurrency.taken(now, sent_at, under_way);
     }
 
     /// The URL failed, other than by a 429.
     pub(super) fn failed(&mut self) {
-        self.crowd.failed();
+        self.concurrency.failed();
     }
 
     /// The URL could not be connected to: sending pauses briefly.
     pub(super) fn unreachable(&mut self, now: Time) {
-        self.crowd.failed();
+        self.concurrency.failed();
         self.hold_until(now, now.plus_micros(micros(USUAL_HOLD)), false);
     }
 
@@ -130,7 +130,7 @@ impl Pace {
             }
             self.took_something = false;
         }
-        self.crowd.refused(under_way);
+        self.concurrency.refused(under_way);
         let asked = (until.micros() - now.micros()).max(micros(USUAL_HOLD));
         let doublings = self.only_refused.saturating_sub(1).min(6);
         let added = (asked << doublings).min(asked.max(MOST_ADDED)) - asked;
@@ -146,7 +146,7 @@ impl Pace {
     pub(super) fn lift(&mut self) {
         if let Some(hold) = self.hold.take().filter(|hold| hold.refused) {
             self.rate.forget(hold.since);
-            self.crowd.forget();
+            self.concurrency.forget();
         }
         self.only_refused = 0;
     }
@@ -173,14 +173,14 @@ impl Pace {
         if refused {
             let length = until.micros() - since.micros();
             let too_many_at_once =
-                self.crowd.is_near_high() && (self.crowd.is_new() || self.rate.is_far_below_best(since));
+                self.concurrency.is_near_high() && (self.concurrency.is_new() || self.rate.is_far_below_best(since));
             if too_many_at_once {
-                self.crowd.learn(now, length);
+                self.concurrency.learn(now, length);
             } else {
                 self.rate.learn(now, since, length);
             }
             self.rate.forget(since);
-            self.crowd.forget();
+            self.concurrency.forget();
         }
     }
 }

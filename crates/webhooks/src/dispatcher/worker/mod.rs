@@ -25,7 +25,7 @@ use super::ledger::Ledger;
 use super::pace::{Allowed, Pace};
 use super::queue::Queue;
 use super::window::Window;
-use super::{Hurry, Order, Shared};
+use super::{Hurry, WorkerContext, WorkerOrder};
 use crate::sender::{ConnectionPool, Reply};
 use crate::signature::StandardKey;
 use daybook_engine::time::Time;
@@ -58,28 +58,28 @@ const STORE_AWAY: Duration = Duration::from_millis(500);
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
 /// A message to be sent.
-struct Item {
-    source: Source,
+struct QueuedMessage {
+    source: MessageSource,
     message: Outgoing,
 }
 
 /// Where a message was read.
-enum Source {
+enum MessageSource {
     Log,
     Range(i64),
     Failures(Box<Failure>),
 }
 
 /// The result of a read.
-enum Page {
+enum ReadBatch {
     Failures(Vec<(Failure, Outgoing)>, Option<Time>),
     Ranges(Vec<Range>),
     Range(Vec<Outgoing>),
     Log(Vec<Outgoing>, i64),
 }
 
-struct Done {
-    item: Item,
+struct FinishedAttempt {
+    item: QueuedMessage,
     began_at: Time,
     /// How many messages were in flight with it.
     under_way: usize,
@@ -87,29 +87,29 @@ struct Done {
 }
 
 type Task<T> = Pin<Box<dyn Future<Output = T> + Send>>;
-type Read = (Result<Page, StoreError>, Option<Vec<StandardKey>>);
+type ReadResult = (Result<ReadBatch, StoreError>, Option<Vec<StandardKey>>);
 
 /// Why a worker ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Leaving {
+enum WorkerExit {
     /// The subscription is paused because of its URL's responses.
     Pausing(&'static str),
     /// A caller paused it or removed it.
-    Told,
+    PausedOrRemoved,
     /// The server stops, or another node has taken over the subscription: only results are recorded.
     Stopping,
 }
 
 /// Sends to one URL.
 pub(super) struct Worker {
-    shared: Arc<Shared>,
+    shared: Arc<WorkerContext>,
     subscription: Subscription,
-    orders: mpsc::UnboundedReceiver<Order>,
+    orders: mpsc::UnboundedReceiver<WorkerOrder>,
     look: Arc<Notify>,
     pool: Arc<ConnectionPool>,
     keys: Arc<Vec<StandardKey>>,
-    queue: Queue<Item>,
-    in_flight: FuturesUnordered<Task<Done>>,
+    queue: Queue<QueuedMessage>,
+    in_flight: FuturesUnordered<Task<FinishedAttempt>>,
     /// The position and the event of each message in flight.
     sent: HashMap<i64, String>,
     pace: Pace,
@@ -136,7 +136,7 @@ pub(super) struct Worker {
     /// Becomes true when messages in flight are no longer waited for.
     hurry: Hurry,
     range_turn: bool,
-    reading: Option<Task<Read>>,
+    reading: Option<Task<ReadResult>>,
     recording: Option<Task<Result<Recorded, StoreError>>>,
     recorded_retries: Vec<i64>,
     recorded_range_to: i64,
@@ -149,7 +149,7 @@ pub(super) struct Worker {
     /// Whether a caller changed the subscription since it was last recorded. A new filter does not apply to what the
     /// old one skipped, so the cursor has to be recorded.
     is_changed: bool,
-    leaving: Option<Leaving>,
+    leaving: Option<WorkerExit>,
     /// Whether it was ordered to end, even if it was leaving already.
     is_told: bool,
     attempts_made: usize,
@@ -158,9 +158,9 @@ pub(super) struct Worker {
 
 impl Worker {
     pub(super) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<WorkerContext>,
         subscription: Subscription,
-        orders: mpsc::UnboundedReceiver<Order>,
+        orders: mpsc::UnboundedReceiver<WorkerOrder>,
         look: Arc<Notify>,
     ) -> Worker {
         let pool = Arc::new(shared.sender.pool_of(subscription.org, &subscription.url));
@@ -265,7 +265,7 @@ impl Worker {
             }
             order = self.orders.recv(), if self.leaving.is_none() => match order {
                 Some(order) => self.take_order(order),
-                None => self.leaving = Some(Leaving::Stopping),
+                None => self.leaving = Some(WorkerExit::Stopping),
             },
             () = self.look.notified() => self.look_for_failures = true,
             () = tokio::time::sleep(sleep) => {
@@ -319,11 +319,11 @@ impl Worker {
         }
     }
 
-    fn take_order(&mut self, order: Order) {
+    fn take_order(&mut self, order: WorkerOrder) {
         self.waiters.extend(order.done);
         let Some(row) = order.subscription else {
             self.is_told = true;
-            self.leaving.get_or_insert(Leaving::Told);
+            self.leaving.get_or_insert(WorkerExit::PausedOrRemoved);
             return;
         };
         self.through = self.through.max(order.through);
@@ -341,7 +341,7 @@ impl Worker {
         if row.cursor > self.log.finished_through() || counts != self.known_counts {
             // It was paused and resumed in between: messages not sent by then are dead letters now, and the next worker
             // starts where the store says.
-            self.leaving.get_or_insert(Leaving::Stopping);
+            self.leaving.get_or_insert(WorkerExit::Stopping);
             return;
         }
         let cursor = self.subscription.cursor;
@@ -376,12 +376,12 @@ impl Worker {
     fn narrow(&mut self, filter: &[String]) {
         let is_wanted = |event: &String| event == TO_EVERYBODY || filter.contains(event);
         let left_out = self.queue.take_out(|item| item.message.account.clone(), |item| is_wanted(&item.message.event));
-        for Item { source, message } in left_out {
+        for QueuedMessage { source, message } in left_out {
             match source {
-                Source::Log => self.log.finish(message.position),
-                Source::Range(_) => self.finish_in_range(message.position),
+                MessageSource::Log => self.log.finish(message.position),
+                MessageSource::Range(_) => self.finish_in_range(message.position),
                 // The store has removed it.
-                Source::Failures(_) => drop(self.retrying.remove(&message.position)),
+                MessageSource::Failures(_) => drop(self.retrying.remove(&message.position)),
             }
         }
         if let Some((range, _)) = &mut self.range {
@@ -400,7 +400,7 @@ impl Worker {
     /// Stops waiting for messages in flight: the next worker sends them again.
     fn abandon(&mut self) {
         let left = std::mem::take(&mut self.in_flight).len() as u64;
-        self.shared.figures.in_flight.sub(left);
+        self.shared.metrics.in_flight.sub(left);
         tracing::info!(
             webhook_uuid = %self.subscription.uuid, messages = left,
             "a webhook URL did not respond before the shutdown; its messages are sent again"
@@ -422,7 +422,7 @@ impl Worker {
 }
 
 /// The limits of the general settings and of a subscription.
-fn allowed(shared: &Shared, subscription: &Subscription) -> Allowed {
+fn allowed(shared: &WorkerContext, subscription: &Subscription) -> Allowed {
     let own = subscription.max_in_flight.map_or(usize::MAX, |most| most as usize);
     Allowed { at_once: shared.settings.most_in_flight.min(own).max(1), per_second: subscription.max_per_second }
 }

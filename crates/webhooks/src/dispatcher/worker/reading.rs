@@ -1,10 +1,10 @@
 //! Reads what to send: due failures, ranges being replayed, the log.
 
-use super::{Item, LONGEST_WINDOW, Page, STORE_AWAY, Source, Worker};
+use super::{LONGEST_WINDOW, MessageSource, QueuedMessage, ReadBatch, STORE_AWAY, Worker};
 use crate::dispatcher::window::Window;
 use crate::signature::StandardKey;
 use daybook_store::error::StoreError;
-use daybook_store::outbox::{Outgoing, Reader};
+use daybook_store::outbox::{Outgoing, SubscriptionFilter};
 use std::future::Future;
 use std::sync::Arc;
 
@@ -26,12 +26,12 @@ impl Worker {
             self.retries.ask();
             return self.read(async move {
                 let due = shared.outbox.due_failures(org, id, now, PAGE).await?;
-                Ok(Page::Failures(due, shared.outbox.next_retry(org, id).await?))
+                Ok(ReadBatch::Failures(due, shared.outbox.next_retry(org, id).await?))
             });
         }
         if self.look_for_ranges && self.range.is_none() {
             self.look_for_ranges = false;
-            return self.read(async move { Ok(Page::Ranges(shared.outbox.replaying(org, id).await?)) });
+            return self.read(async move { Ok(ReadBatch::Ranges(shared.outbox.replaying(org, id).await?)) });
         }
         self.range_turn = !self.range_turn;
         if self.range_turn && self.read_range() {
@@ -49,7 +49,10 @@ impl Worker {
         }
         let (shared, subscription) = (self.shared.clone(), self.subscription.clone());
         self.read(async move {
-            Ok(Page::Log(shared.outbox.feed(subscription.reader(), after, through, PAGE).await?, through))
+            Ok(ReadBatch::Log(
+                shared.outbox.feed(subscription.subscription_filter(), after, through, PAGE).await?,
+                through,
+            ))
         });
         true
     }
@@ -63,21 +66,21 @@ impl Worker {
         let (shared, range) = (self.shared.clone(), range.clone());
         let (org, uuid) = (self.subscription.org, self.subscription.uuid.clone());
         self.read(async move {
-            let reader = Reader { org, filter: range.filter.as_deref(), uuid: &uuid, missed: true };
-            Ok(Page::Range(shared.outbox.feed(reader, after, range.last, PAGE).await?))
+            let reader = SubscriptionFilter { org, filter: range.filter.as_deref(), uuid: &uuid, missed: true };
+            Ok(ReadBatch::Range(shared.outbox.feed(reader, after, range.last, PAGE).await?))
         });
         true
     }
 
     /// Reads a page and, if there is something to send, the keys that sign it.
-    pub(super) fn read(&mut self, page: impl Future<Output = Result<Page, StoreError>> + Send + 'static) {
+    pub(super) fn read(&mut self, page: impl Future<Output = Result<ReadBatch, StoreError>> + Send + 'static) {
         let (shared, org) = (self.shared.clone(), self.subscription.org);
         self.reading = Some(Box::pin(async move {
             let page = page.await;
             let is_empty = match &page {
-                Ok(Page::Failures(due, _)) => due.is_empty(),
-                Ok(Page::Log(messages, _) | Page::Range(messages)) => messages.is_empty(),
-                Ok(Page::Ranges(_)) | Err(_) => true,
+                Ok(ReadBatch::Failures(due, _)) => due.is_empty(),
+                Ok(ReadBatch::Log(messages, _) | ReadBatch::Range(messages)) => messages.is_empty(),
+                Ok(ReadBatch::Ranges(_)) | Err(_) => true,
             };
             if is_empty {
                 return (page, None);
@@ -89,27 +92,27 @@ impl Worker {
         }));
     }
 
-    pub(super) async fn take_page(&mut self, page: Result<Page, StoreError>, keys: Option<Vec<StandardKey>>) {
+    pub(super) async fn take_page(&mut self, page: Result<ReadBatch, StoreError>, keys: Option<Vec<StandardKey>>) {
         if let Some(keys) = keys {
             self.keys = Arc::new(keys);
         }
         match page {
-            Ok(Page::Failures(due, next_retry)) => {
+            Ok(ReadBatch::Failures(due, next_retry)) => {
                 // The failures just read stay the next ones in the store until they are recorded; then the store is
                 // queried again.
                 self.retries.answered(next_retry.filter(|_| due.is_empty()));
                 for (failure, message) in due {
                     self.retrying.insert(failure.position);
-                    self.put(Source::Failures(Box::new(failure)), message);
+                    self.put(MessageSource::Failures(Box::new(failure)), message);
                 }
             }
-            Ok(Page::Ranges(ranges)) => {
+            Ok(ReadBatch::Ranges(ranges)) => {
                 self.range = ranges.into_iter().next().map(|range| {
                     let window = Window::after(range.after, range.ahead.clone());
                     (range, window)
                 });
             }
-            Ok(Page::Range(messages)) => {
+            Ok(ReadBatch::Range(messages)) => {
                 let Some((range, window)) = &mut self.range else { return };
                 let is_last = messages.len() < PAGE;
                 let to_send: Vec<_> = messages.into_iter().filter(|message| window.read(message.position)).collect();
@@ -117,15 +120,15 @@ impl Worker {
                     window.pass_over(range.last);
                 }
                 let id = range.id;
-                to_send.into_iter().for_each(|message| self.put(Source::Range(id), message));
+                to_send.into_iter().for_each(|message| self.put(MessageSource::Range(id), message));
             }
-            Ok(Page::Log(messages, through)) => {
+            Ok(ReadBatch::Log(messages, through)) => {
                 let is_last = messages.len() < PAGE;
                 let to_send: Vec<_> = messages.into_iter().filter(|message| self.log.read(message.position)).collect();
                 if is_last {
                     self.log.pass_over(through);
                 }
-                to_send.into_iter().for_each(|message| self.put(Source::Log, message));
+                to_send.into_iter().for_each(|message| self.put(MessageSource::Log, message));
             }
             Err(error) => {
                 let webhook_uuid = &self.subscription.uuid;
@@ -137,8 +140,8 @@ impl Worker {
         }
     }
 
-    pub(super) fn put(&mut self, source: Source, message: Outgoing) {
+    pub(super) fn put(&mut self, source: MessageSource, message: Outgoing) {
         let account = message.account.clone();
-        self.queue.put(account.as_ref(), Item { source, message });
+        self.queue.put(account.as_ref(), QueuedMessage { source, message });
     }
 }

@@ -1,12 +1,12 @@
 //! Records results, and ends so that the store knows exactly what was not sent.
 
 use super::sending::CONSECUTIVE_ERRORS;
-use super::{Leaving, STORE_AWAY, Task, Worker};
-use crate::dispatcher::Shared;
+use super::{STORE_AWAY, Task, Worker, WorkerExit};
+use crate::dispatcher::WorkerContext;
 use crate::dispatcher::window::Window;
 use daybook_engine::time::Time;
 use daybook_store::error::StoreError;
-use daybook_store::outbox::{Deliveries, Pause, Progress, Recorded, Subscription};
+use daybook_store::outbox::{Deliveries, Pause, RangeProgress, Recorded, Subscription};
 use daybook_store::records::MessageRow;
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ impl Worker {
         if let Some((range, window)) = &self.range {
             self.recorded_range_to = window.finished_through();
             let (through, ahead) = (self.recorded_range_to, window.ahead());
-            deliveries.ranges.push(Progress { range: range.id, through, ahead });
+            deliveries.ranges.push(RangeProgress { range: range.id, through, ahead });
         }
         self.recorded_retries = deliveries
             .failed
@@ -71,7 +71,7 @@ impl Worker {
                     self.look_for_ranges = true;
                 }
                 if row.paused.is_some() {
-                    self.leaving.get_or_insert(Leaving::Told);
+                    self.leaving.get_or_insert(WorkerExit::PausedOrRemoved);
                 } else {
                     self.change(*row);
                 }
@@ -96,7 +96,7 @@ impl Worker {
     /// was sent become single dead letters. If it is not, the next worker continues from the cursor.
     pub(super) async fn leave(&mut self) {
         let now = self.shared.clock.now();
-        let Some(Leaving::Pausing(reason)) = self.leaving.take() else {
+        let Some(WorkerExit::Pausing(reason)) = self.leaving.take() else {
             if self.record_last(Window::finished_through, None).await.is_some_and(|row| row.paused.is_some()) {
                 self.bury_holes(now);
                 self.record_last(Window::last_finished, None).await;
@@ -134,7 +134,7 @@ impl Worker {
         deliveries.cursor = end(&self.log);
         deliveries.ahead = self.log.ahead();
         deliveries.held_until = self.held();
-        deliveries.ranges.extend(self.range.as_ref().map(|(range, window)| Progress {
+        deliveries.ranges.extend(self.range.as_ref().map(|(range, window)| RangeProgress {
             range: range.id,
             through: end(window),
             ahead: window.ahead(),
@@ -152,7 +152,7 @@ impl Worker {
 }
 
 /// The message to publish when a URL is paused; `None` if the server stops before it can be made.
-async fn announcement(shared: Arc<Shared>, paused: Subscription, pause: Pause) -> Option<MessageRow> {
+async fn announcement(shared: Arc<WorkerContext>, paused: Subscription, pause: Pause) -> Option<MessageRow> {
     loop {
         match shared.support.paused(&paused, &pause).await {
             Ok(message) => return Some(message),

@@ -1,10 +1,10 @@
 //! Sends messages, and decides what the responses mean.
 
-use super::{Done, Item, Leaving, MOST_UNRECORDED, Source, Worker};
-use crate::dispatcher::ledger::{Outcome, Weight};
+use super::{FinishedAttempt, MOST_UNRECORDED, MessageSource, QueuedMessage, Worker, WorkerExit};
+use crate::dispatcher::ledger::{AttemptResult, Weight};
 use crate::dispatcher::pace::USUAL_HOLD;
 use crate::envelope;
-use crate::policy::{self, Answer, Verdict};
+use crate::policy::{self, ReceiverResponse, Verdict};
 use crate::sender::{ConnectionPool, Fault, Post, Reply, RetryAfter};
 use crate::signature::StandardKey;
 use daybook_engine::time::Time;
@@ -30,40 +30,40 @@ impl Worker {
         }
     }
 
-    pub(super) fn send(&mut self, item: Item) {
+    pub(super) fn send(&mut self, item: QueuedMessage) {
         let (pool, keys) = (self.pool.clone(), self.keys.clone());
         let (began_at, under_way) = (self.shared.clock.now(), self.in_flight.len() + 1);
-        self.shared.figures.in_flight.add(1);
+        self.shared.metrics.in_flight.add(1);
         self.sent.insert(item.message.position, item.message.event.clone());
         self.in_flight.push(Box::pin(async move {
             let reply = post(&pool, &keys, &item.message, began_at).await;
-            Done { item, began_at, under_way, reply }
+            FinishedAttempt { item, began_at, under_way, reply }
         }));
     }
 
     /// Records the result of an attempt.
-    pub(super) fn finish(&mut self, Done { item, began_at, under_way, reply }: Done) {
+    pub(super) fn finish(&mut self, FinishedAttempt { item, began_at, under_way, reply }: FinishedAttempt) {
         let now = self.shared.clock.now();
-        let Item { source, message } = item;
+        let QueuedMessage { source, message } = item;
         self.queue.done(message.account.as_ref());
         self.attempts_made += 1;
         self.sent.remove(&message.position);
         match &source {
-            Source::Log => self.log.finish(message.position),
-            Source::Range(id) => {
+            MessageSource::Log => self.log.finish(message.position),
+            MessageSource::Range(id) => {
                 if let Some((_, window)) = self.range.as_mut().filter(|(range, _)| range.id == *id) {
                     window.finish(message.position);
                 }
             }
-            Source::Failures(_) => {}
+            MessageSource::Failures(_) => {}
         }
         let before = match source {
-            Source::Failures(failure) => Some(*failure),
-            Source::Log | Source::Range(_) => None,
+            MessageSource::Failures(failure) => Some(*failure),
+            MessageSource::Log | MessageSource::Range(_) => None,
         };
         let mut verdict = judge(&reply, before.as_ref(), now, &self.shared.schedule);
-        self.shared.figures.note(verdict);
-        self.shared.figures.note_url(self.subscription.org, &self.subscription.uuid, verdict);
+        self.shared.metrics.note(verdict);
+        self.shared.metrics.note_url(self.subscription.org, &self.subscription.uuid, verdict);
         let weight = weigh(&reply);
         match weight {
             _ if verdict == Verdict::Delivered => self.pace.taken(now, began_at, under_way),
@@ -73,7 +73,7 @@ impl Worker {
         }
         let may_have_failed = self.overlap > 0;
         self.overlap = self.overlap.saturating_sub(1);
-        let outcome = Outcome {
+        let outcome = AttemptResult {
             position: message.position,
             before,
             began_at,
@@ -90,12 +90,12 @@ impl Worker {
             self.ledger.drop_failure(message.position);
         }
         if verdict == (Verdict::Dead { pauses: true }) {
-            self.leaving = Some(Leaving::Pausing(UNAUTHORIZED));
+            self.leaving = Some(WorkerExit::Pausing(UNAUTHORIZED));
         } else if self.ledger.consecutive_errors() >= i64::from(self.shared.settings.pause_after) {
-            self.leaving.get_or_insert(Leaving::Pausing(CONSECUTIVE_ERRORS));
-        } else if self.leaving == Some(Leaving::Pausing(CONSECUTIVE_ERRORS)) {
+            self.leaving.get_or_insert(WorkerExit::Pausing(CONSECUTIVE_ERRORS));
+        } else if self.leaving == Some(WorkerExit::Pausing(CONSECUTIVE_ERRORS)) {
             // A success of a message that was in flight: the URL accepts messages after all.
-            self.leaving = self.is_told.then_some(Leaving::Told);
+            self.leaving = self.is_told.then_some(WorkerExit::PausedOrRemoved);
         }
     }
 
@@ -152,12 +152,12 @@ pub(in crate::dispatcher) fn judge(
     reply: &Reply,
     before: Option<&Failure>,
     now: Time,
-    schedule: &policy::Schedule,
+    schedule: &policy::RetrySchedule,
 ) -> Verdict {
     let answer = match (reply.status, &reply.fault) {
-        (Some(status), _) => Answer::Status(status),
-        (None, Some(Fault::OnlyInformational)) => Answer::OnlyInformational,
-        (None, _) => Answer::Nothing,
+        (Some(status), _) => ReceiverResponse::Status(status),
+        (None, Some(Fault::OnlyInformational)) => ReceiverResponse::OnlyInformational,
+        (None, _) => ReceiverResponse::Nothing,
     };
     let first_failed_at = before.and_then(|before| before.first_failed_at);
     policy::decide(answer, first_failed_at, now, wanted_after(reply, now), schedule)

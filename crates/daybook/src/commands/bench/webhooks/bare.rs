@@ -3,7 +3,7 @@
 
 use crate::cli::BenchWebhookClientArgs;
 use crate::commands::Failure;
-use crate::commands::bench::http::Connection;
+use crate::commands::bench::http::BenchConnection;
 use crate::commands::bench::processor_time;
 use daybook_clock::Stopwatch;
 use serde::{Deserialize, Serialize};
@@ -70,7 +70,7 @@ pub async fn run(args: &BenchWebhookClientArgs) -> Result<(), Failure> {
         request.extend_from_slice(&rest);
         // Connections are opened one after the other: opening many at once may overflow the receiver's queue, which
         // costs a second.
-        opened.push((Connection::open(args.receiver).await.map_err(Failure::Output)?, request));
+        opened.push((BenchConnection::open(args.receiver).await.map_err(Failure::Output)?, request));
     }
     let left = Arc::new(AtomicU64::new(args.requests));
     let (processor_before, watch) = (processor_time(), Stopwatch::start());
@@ -88,7 +88,7 @@ pub async fn run(args: &BenchWebhookClientArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn send(mut connection: Connection, request: Vec<u8>, left: Arc<AtomicU64>) -> std::io::Result<()> {
+async fn send(mut connection: BenchConnection, request: Vec<u8>, left: Arc<AtomicU64>) -> std::io::Result<()> {
     while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok() {
         match connection.exchange(&request).await? {
             200 => {}

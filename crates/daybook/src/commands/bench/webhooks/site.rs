@@ -4,7 +4,7 @@ use super::receiving::Receiver;
 use crate::commands::Failure;
 use crate::commands::bench::portfolio::{Bench, said};
 use daybook_clock::{Clock, System};
-use daybook_store::outbox::{Ahead, Given, Subscription};
+use daybook_store::outbox::{OutOfOrder, Subscription, SuppliedSettings};
 use daybook_store::records::OrgId;
 use daybook_webhooks::dispatcher;
 use daybook_webhooks::guard::{self, Guard};
@@ -79,9 +79,9 @@ impl Site {
                 max_per_second: None,
                 max_in_flight: None,
                 held_until: None,
-                ahead: Ahead::default(),
+                ahead: OutOfOrder::default(),
             };
-            self.bench.store.subscribe(&subscription, Given::default(), usize::MAX, None).await?;
+            self.bench.store.subscribe(&subscription, SuppliedSettings::default(), usize::MAX, None).await?;
         }
         Ok(())
     }

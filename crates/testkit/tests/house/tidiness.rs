@@ -41,6 +41,20 @@ fn unfinished(source: &str) -> Vec<String> {
     found.map(|mark| format!("`{mark}` is unfinished work")).collect()
 }
 
+/// Code blocks in doc comments that rustdoc would run as tests: `./check` runs no documentation tests, since there are
+/// none.
+fn documentation_tests(source: &str) -> Vec<String> {
+    let comments = source.lines().filter_map(|line| {
+        let line = line.trim_start();
+        line.strip_prefix("///").or_else(|| line.strip_prefix("//!"))
+    });
+    // Every other fence opens a block.
+    let fences = comments.filter_map(|comment| comment.trim_start().strip_prefix("```"));
+    let opened =
+        fences.step_by(2).filter(|language| matches!(language.trim(), "" | "rust" | "should_panic" | "no_run"));
+    opened.map(|_| "a code block in a comment would be a test that is not run: name its language".to_owned()).collect()
+}
+
 /// Offences in a source file of the engine. Comment lines are ignored.
 fn not_engine_like(source: &str) -> Vec<String> {
     let code: Vec<&str> = source.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
@@ -123,6 +137,7 @@ fn offences_in(file: &Path) -> Vec<String> {
     let mut offences = Vec::new();
     if extension == "rs" {
         offences.extend(unfinished(&text));
+        offences.extend(documentation_tests(&text));
         if file.starts_with(root().join("crates/engine/src")) {
             offences.extend(not_engine_like(&text));
         }
@@ -139,6 +154,16 @@ fn unfinished_work_is_refused() {
         assert_eq!(unfinished(&format!("fn f() {{ {mark} }}")).len(), 1);
     }
     assert_eq!(unfinished("fn f() { let todo = 1; }"), [""; 0]);
+}
+
+#[test]
+fn documentation_tests_are_refused() {
+    let refused =
+        ["/// ```\n/// f();\n/// ```\n", "    //! ```rust\n    //! f();\n    //! ```", "/// ```no_run\n/// ```"];
+    for source in refused {
+        assert_eq!(documentation_tests(source).len(), 1, "{source}");
+    }
+    assert_eq!(documentation_tests("/// ```text\n/// a ─► b\n/// ```\nlet fence = \"```\";"), [""; 0]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::rates::{Cap, CapSource};
 use super::terms::{Installment, Method};
 use crate::calendar::Day;
 use crate::item::{Component, ItemId, ItemKind};
-use crate::money::{Cents, Overflow, Rounding};
+use crate::money::{Cents, Overflow, Percent, Rounding};
 use crate::step::{FoldError, StepContext};
 use crate::time::Time;
 

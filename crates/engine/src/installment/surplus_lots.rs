@@ -25,7 +25,7 @@ pub(crate) struct SurplusPast {
 
 /// A use of surplus.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct SurplusUse {
+pub(crate) struct SurplusUse {
     pub amount: Cents,
     pub allocated: Allocation,
     pub fed_by: Vec<Fed>,

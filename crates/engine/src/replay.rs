@@ -3,11 +3,12 @@
 //! Folding the same timeline again produces the same account. If an entry was inserted into its past, or a payment is
 //! undone as if it had never been made, the account changes; [`recalculate`] reports the change to each line item.
 
-use crate::fold::{FoldError, FoldObserver, FoldOptions, fold_as};
+use crate::fold::{FoldError, FoldObserver, fold_as};
 use crate::item::{ItemChangeKind, ItemId, ItemStatus, LineItem};
 use crate::outcome::{Balances, Event, EventKind, FoldOutcome};
 use crate::state::State;
 use crate::status::Status;
+use crate::step::FoldOptions;
 use crate::terms::Terms;
 use crate::time::Time;
 use crate::timeline::Entry;

@@ -3,8 +3,8 @@
 use crate::installment::loan::{Allocation, Loan};
 use crate::item::{Component, Name};
 use crate::money::Cents;
-use crate::notify::Pending;
 use crate::outcome::Balances;
+use crate::pending_notice::Pending;
 use crate::status::Status;
 use crate::time::Time;
 use crate::timeline::TimelinePosition;

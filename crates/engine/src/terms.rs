@@ -11,19 +11,15 @@ use crate::installment::{Installment, InstallmentPolicy};
 use crate::money::Cents;
 use crate::time::Time;
 use crate::timeline::Backdating;
+use crate::validation::check_amount;
 use crate::zone::Zone;
-use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt;
 use serde::{Deserialize, Serialize};
+
+pub use crate::validation::{EARLIEST, Invalid, LATEST};
 
 /// The version of the rules for accounts opened today.
 pub const RULES_VERSION: u16 = 2;
-
-/// The earliest day an account may take effect: 1900-01-01.
-pub const EARLIEST: Day = Day::from_ymd(1900, 1, 1);
-/// The latest day on which an instalment may fall due: 2199-12-31.
-pub const LATEST: Day = Day::from_ymd(2199, 12, 31);
 
 /// The configuration that a product gives its accounts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,27 +86,6 @@ pub enum ProductTerms {
     Installment(Installment),
 }
 
-/// A field that breaks a rule.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Invalid {
-    /// The field's path in the API.
-    pub field: &'static str,
-    /// The rule, as a sentence about the field.
-    pub rule: String,
-}
-
-impl Invalid {
-    pub(crate) fn new(field: &'static str, rule: impl Into<String>) -> Invalid {
-        Invalid { field, rule: rule.into() }
-    }
-}
-
-impl fmt::Display for Invalid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.field, self.rule)
-    }
-}
-
 impl Terms {
     /// Fixes a policy for one account, or returns every rule it breaks.
     pub fn new(policy: &Policy, opening: Opening) -> Result<Terms, Vec<Invalid>> {
@@ -156,12 +131,5 @@ impl Terms {
     /// The close of business of a local date.
     pub fn close_of(&self, day: Day) -> Time {
         self.zone.at(day, self.close_of_business)
-    }
-}
-
-pub(crate) fn check_amount(invalid: &mut Vec<Invalid>, field: &'static str, amount: Cents, least: Cents) {
-    if amount < least || amount > Cents::LARGEST_INPUT {
-        let most = Cents::LARGEST_INPUT.0;
-        invalid.push(Invalid::new(field, alloc::format!("must be from {} to {most} cents", least.0)));
     }
 }

@@ -5,7 +5,6 @@ use crate::catalog::Catalog;
 use crate::form;
 use crate::ids::{mint_id, mint_secret};
 use crate::lock::lock;
-use crate::people::is_person;
 use crate::problem::Problem;
 use crate::secrets::{Secrets, TOKEN_SECONDS, Token, hash};
 use crate::view;
@@ -27,6 +26,14 @@ const MOST_REMEMBERED: usize = 10_000;
 pub const LENT_MICROS: i64 = 90_000_000;
 /// The largest number of keys lent at the same time.
 const MOST_LENT: usize = 1_000;
+
+/// The prefix of a person's id when it is used as a client id.
+pub(crate) const PERSON_PREFIX: &str = "person:";
+
+/// Whether a caller is a person, not a key.
+fn is_person(client_id: &str) -> bool {
+    client_id.starts_with(PERSON_PREFIX)
+}
 
 /// What a key may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

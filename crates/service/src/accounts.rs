@@ -3,6 +3,7 @@
 use crate::Service;
 use crate::access::{Caller, Right};
 use crate::account::book::{Book, Halt};
+use crate::account::outdated;
 use crate::account::profile::Profile;
 use crate::audit::Act;
 use crate::catalog::ProductInfo;
@@ -171,7 +172,7 @@ impl Service {
         let mut shown = Vec::with_capacity(wanted.len());
         for loaded in self.load_current(&wanted).await?.into_iter().flatten() {
             let id = loaded.row.key.account.clone();
-            if refold::earlier::is_outdated(&loaded.row) {
+            if outdated::is_outdated(&loaded.row) {
                 // An account that cannot be folded again does not prevent the others from being shown.
                 continue;
             }

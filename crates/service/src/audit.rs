@@ -15,12 +15,11 @@
 
 use crate::Service;
 use crate::access::{Caller, Right};
-use crate::paging::{Paging, write_mark};
+use crate::paging::{Paging, no_mark, onward, write_mark};
 use crate::problem::{Detail, Problem};
-use crate::secrets::{Secrets, hash};
+use crate::secrets::{Secrets, hash, hex};
 use crate::verify::Verified;
 use crate::view::{self, render};
-use crate::webhooks::deliveries::{no_mark, onward};
 use bytes::Bytes;
 use daybook_clock::Stopwatch;
 use daybook_engine::time::Time;
@@ -154,11 +153,6 @@ pub(crate) fn address_text(address: Option<IpAddr>) -> String {
 /// A caller's text, truncated if it is too long and without control characters.
 pub(crate) fn shortened(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_control()).take(LONGEST_TEXT).collect()
-}
-
-/// Bytes in hexadecimal.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl Service {

@@ -249,6 +249,24 @@ fn past_call(
     input: &Input,
     history: &History,
 ) -> Result<Option<PastCall>, Problem> {
+    let Some((target, body)) = target_and_body(record, input, history)? else { return Ok(None) };
+    let local = |time: Time| Local::new(time, &book.terms.zone).to_string();
+    let is_late = record.held.is_none() && record.clock > record.effective_at;
+    Ok(Some(PastCall {
+        kind: record.record.kind(),
+        target,
+        body,
+        effective_at: local(record.effective_at),
+        came_in_at: is_late.then(|| local(record.clock)),
+    }))
+}
+
+/// The line item that an input is about, and the body of its request; `None` for the opening.
+fn target_and_body(
+    record: &JournalEntry,
+    input: &Input,
+    history: &History,
+) -> Result<Option<(Option<String>, Value)>, Problem> {
     let line_item_id = Id::read(&history.renamed(&record.name)).ok();
     let (target, body) = match input {
         Input::Open => return Ok(None),
@@ -305,15 +323,7 @@ fn past_call(
         }
         Input::Notify(setting) => (None, written(&notification(setting))?),
     };
-    let local = |time: Time| Local::new(time, &book.terms.zone).to_string();
-    let is_late = record.held.is_none() && record.clock > record.effective_at;
-    Ok(Some(PastCall {
-        kind: record.record.kind(),
-        target,
-        body,
-        effective_at: local(record.effective_at),
-        came_in_at: is_late.then(|| local(record.clock)),
-    }))
+    Ok(Some((target, body)))
 }
 
 fn notification(setting: &Setting) -> NotificationConfig {

@@ -93,6 +93,20 @@ impl Paging {
     }
 }
 
+/// Refuses to page backwards, for lists that change at both ends while they are read: their pages lead in one direction
+/// only.
+pub(crate) fn onward(paging: &Paging) -> Result<(), Problem> {
+    if paging.before.is_some() {
+        return Err(Problem::invalid("ending_before", "is not supported by this list; use starting_after"));
+    }
+    Ok(())
+}
+
+/// The error for a mark that leads nowhere in its list.
+pub(crate) fn no_mark() -> Problem {
+    Problem::invalid("starting_after", "must be a value that an earlier page returned")
+}
+
 pub(crate) fn write_mark(id: &str) -> String {
     URL_SAFE_NO_PAD.encode(id)
 }

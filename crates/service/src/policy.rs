@@ -12,7 +12,6 @@
 
 mod openings;
 
-pub use crate::form::Problem;
 use crate::form::fields::*;
 use crate::form::{
     AccountSummary, AmortizationPolicies, BillingCyclePolicies, CLOSE_OF_BUSINESS, CycleType, DefaultAttributes,
@@ -24,12 +23,9 @@ use daybook_engine::installment::{InstallmentPolicy, LateFeePolicy, Span};
 use daybook_engine::money::{Cents, Percent};
 use daybook_engine::terms::{Invalid, Opening, Policy, ProductPolicy, Terms};
 use daybook_engine::time::Time;
-use daybook_engine::zone::Zone;
 
+pub use crate::form::{DEFAULT_ZONE, Problem};
 pub use openings::{openings, way_back};
-
-/// The zone of products that name none.
-pub const DEFAULT_ZONE: &str = "America/New_York";
 
 /// The principal of the sample loan that checks a new product.
 const SAMPLE_PRINCIPAL: Cents = Cents(100_000);
@@ -43,11 +39,6 @@ const LATE_FEE: &str = "product_lifecycle_policies.default_attributes.default_la
 const REVERSAL_FEE: &str = "product_lifecycle_policies.default_attributes.default_payment_reversal_fee_cents";
 const INTEREST_ONLY: &str = "product_lifecycle_policies.amortization_policies.interest_only_cycles";
 const PRINCIPAL: &str = "summary.initial_principal_cents";
-
-/// The zone of a product.
-pub fn zone(product: &NewProduct) -> Option<Zone> {
-    product.zone().map_or_else(|| Zone::named(DEFAULT_ZONE), |zone| Some(zone.get().clone()))
-}
 
 /// Resolves what a product leaves open and checks it with a sample loan. Returns the form to store.
 pub fn settle_product(mut product: NewProduct, created_at: Time) -> Result<NewProduct, Vec<Problem>> {
@@ -85,7 +76,7 @@ pub fn product_policy(product: &NewProduct, account: Option<&NewAccount>) -> Res
         return Err(vec![Problem::new("product_overview.product_type", REVOLVING)]);
     }
     let given = Given::new(product, account);
-    let Some(zone) = zone(product) else {
+    let Some(zone) = product.zone() else {
         return Err(vec![Problem::new(
             "product_lifecycle_policies.billing_cycle_policies.product_time_zone",
             "is not a known time zone",

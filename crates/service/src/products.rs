@@ -60,7 +60,7 @@ impl Service {
         let words = vec![of_product(who.org, &key.product, &form)];
         let act = Act::on("create_product", "product", &key.product).with("migration_mode", holding);
         let audit = self.recorded(who, act).into_iter().collect();
-        if let Some(zone) = policy::zone(&form) {
+        if let Some(zone) = form.zone() {
             self.keep_zone(&zone).await?;
         }
         let unit = Unit { products: vec![ProductWrite::Insert(Box::new(row))], words, audit, ..Unit::default() };

@@ -21,7 +21,6 @@
 use crate::Service;
 use crate::account::book::Book;
 use crate::lock::lock;
-use crate::policy;
 use crate::problem::Problem;
 use crate::refold::{Folding, Ready, Refolded, refold_keys, unit, written};
 use crate::superseded::LOOK_EVERY;
@@ -183,7 +182,7 @@ impl Service {
                     let (organization, id) = (&organization.name, row.key.product.clone());
                     match self.catalog.ready(row).await {
                         Ok(product) => {
-                            zones.extend(policy::zone(&product.form).map(|zone| (zone.name().to_owned(), zone)));
+                            zones.extend(product.form.zone().map(|zone| (zone.name().to_owned(), zone)));
                         }
                         Err(problem) if problem.is_unavailable() => return Err(problem),
                         Err(problem) => {

@@ -18,6 +18,32 @@ struct Change {
     body: Vec<u8>,
 }
 
+/// Records the payment `p1`.
+async fn pay(server: &Server) {
+    let payment = json!({"line_item_id": "p1", "original_amount_cents": 500});
+    server.post("/accounts/a/line_items/payments/payment_record", payment).await.ok();
+}
+
+/// The path of an operation on a subscription or a message, which it creates.
+async fn with_subscription(server: &Server, id: &str, path: &str) -> String {
+    let mut path = path.to_owned();
+    let made = server.subscription("https://example.com/hook").await;
+    let uuid = made["webhook_uuid"].as_str().expect("an id").to_owned();
+    let at = |what: &str| format!("/organization/subscriptions/{uuid}/{what}");
+    if id.starts_with("resubscribe") || id == "resend_message" {
+        server.put(&at("unsubscribe"), json!({})).await.ok();
+    }
+    if id == "resend_message" {
+        // A message that a paused URL missed can be sent to it once it is active again.
+        pay(server).await;
+        server.put(&at("resubscribe"), json!({})).await.ok();
+        let messages = server.get("/organization/messages?event=line_item_create").await.ok();
+        let event_id = messages["results"][0]["event_id"].as_str().unwrap_or_else(|| panic!("{messages}"));
+        path = path.replace("{event_id}", event_id);
+    }
+    path.replace("{webhook_uuid}", &uuid)
+}
+
 /// A server on which an operation can succeed, and the call.
 async fn prepared(id: &str, method: &str, path: &str, operation: &Value) -> (Server, Change) {
     let server = Server::with_account().await;
@@ -29,8 +55,6 @@ async fn prepared(id: &str, method: &str, path: &str, operation: &Value) -> (Ser
     };
     let mut body = example;
     let mut path = path.replace("{product_id}", "p").replace("{account_id}", "a").replace("{customer_id}", "c");
-    let payment = |id: &str| json!({"line_item_id": id, "original_amount_cents": 500});
-    let pay = |id: &'static str| server.post("/accounts/a/line_items/payments/payment_record", payment(id));
     match id {
         "create_account" => {
             server.product("auto-36").await;
@@ -41,7 +65,7 @@ async fn prepared(id: &str, method: &str, path: &str, operation: &Value) -> (Ser
             path = path.replace("{line_item_id}", "fee-1");
         }
         "reverse_payment" => {
-            pay("p1").await.ok();
+            pay(&server).await;
             path = path.replace("{line_item_id}", "p1");
         }
         "change_line_item" => {
@@ -51,7 +75,7 @@ async fn prepared(id: &str, method: &str, path: &str, operation: &Value) -> (Ser
         }
         "withdraw_line_item" => {
             server.put("/products/p/migration_mode", json!({"migration_mode": true})).await.ok();
-            pay("p1").await.ok();
+            pay(&server).await;
             path = path.replace("{line_item_id}", "p1");
         }
         "update_customer" => {
@@ -68,21 +92,7 @@ async fn prepared(id: &str, method: &str, path: &str, operation: &Value) -> (Ser
         _ => {}
     }
     if path.contains("{webhook_uuid}") || path.contains("{event_id}") {
-        let made = server.subscription("https://example.com/hook").await;
-        let uuid = made["webhook_uuid"].as_str().expect("an id").to_owned();
-        let at = |what: &str| format!("/organization/subscriptions/{uuid}/{what}");
-        if id.starts_with("resubscribe") || id == "resend_message" {
-            server.put(&at("unsubscribe"), json!({})).await.ok();
-        }
-        if id == "resend_message" {
-            // A message that a paused URL missed can be sent to it once it is active again.
-            pay("p1").await.ok();
-            server.put(&at("resubscribe"), json!({})).await.ok();
-            let messages = server.get("/organization/messages?event=line_item_create").await.ok();
-            let event_id = messages["results"][0]["event_id"].as_str().unwrap_or_else(|| panic!("{messages}"));
-            path = path.replace("{event_id}", event_id);
-        }
-        path = path.replace("{webhook_uuid}", &uuid);
+        path = with_subscription(&server, id, &path).await;
     }
     let body = match body {
         Value::Null => Vec::new(),

@@ -9,8 +9,8 @@ use crate::cli::AuditArgs;
 use crate::config::Settings;
 use daybook_engine::time::Time;
 use daybook_service::access::Caller;
-use daybook_service::audit::hex;
 use daybook_service::paging::{LONGEST_PAGE, Paging};
+use daybook_service::secrets::hex;
 use daybook_service::{AuditQuery, Service};
 use serde_json::{Value, json};
 

@@ -172,18 +172,7 @@ impl Order {
                     json!({ "name": name, "environment": environment, "client_id": key.client_id, "client_secret": secret }),
                 )
             }
-            Order::ListOrganizations => {
-                let shown = service.organizations().await?.into_iter().map(|organization| {
-                    let created_at = organization.created_at.to_string();
-                    json!({
-                        "number": organization.org,
-                        "name": organization.name,
-                        "environment": organization.environment,
-                        "created_at": created_at,
-                    })
-                });
-                Ok(json!({ "results": shown.collect::<Vec<_>>() }))
-            }
+            Order::ListOrganizations => list_organizations(service).await,
             Order::CreateKey { organization, name, role } => {
                 let who = service.operator(organization.as_deref()).await?;
                 read(&service.create_key(&who, parse(&json!({ "name": name, "role": role }))?).await?)
@@ -229,21 +218,37 @@ impl Order {
                 read(&service.roll_account(&who, None, parse(roll)?).await?)
             }
             Order::Mute => Ok(json!(service.mute("`daybook mute` was run").await?)),
-            Order::Unmute { dry_run } => {
-                let muted = service.look_whether_muted().await?;
-                let waiting = match (&muted, dry_run) {
-                    (None, _) => None,
-                    (Some(_), true) => Some(service.waiting().await?),
-                    (Some(_), false) => service.unmute().await?,
-                };
-                Ok(json!({ "muted": muted, "waiting": waiting, "dry_run": dry_run }))
-            }
+            Order::Unmute { dry_run } => unmute(service, *dry_run).await,
             Order::WriteCase { organization, account_id } => {
                 let who = service.operator(organization.as_deref()).await?;
                 Ok(json!({ "case": daybook_cases::from_account(service, &who, account_id).await? }))
             }
         }
     }
+}
+
+async fn list_organizations(service: &Service) -> Result<Value, Problem> {
+    let shown = service.organizations().await?.into_iter().map(|organization| {
+        let created_at = organization.created_at.to_string();
+        json!({
+            "number": organization.org,
+            "name": organization.name,
+            "environment": organization.environment,
+            "created_at": created_at,
+        })
+    });
+    Ok(json!({ "results": shown.collect::<Vec<_>>() }))
+}
+
+/// Unmutes the installation. A dry run only counts what would be sent.
+async fn unmute(service: &Service, dry_run: bool) -> Result<Value, Problem> {
+    let muted = service.look_whether_muted().await?;
+    let waiting = match (&muted, dry_run) {
+        (None, _) => None,
+        (Some(_), true) => Some(service.waiting().await?),
+        (Some(_), false) => service.unmute().await?,
+    };
+    Ok(json!({ "muted": muted, "waiting": waiting, "dry_run": dry_run }))
 }
 
 /// The URL of an invite.

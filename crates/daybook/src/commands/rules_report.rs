@@ -6,7 +6,7 @@ use super::{Failure, prepare, print, wait_for};
 use crate::cli::{ReportFormat, RulesReportArgs};
 use crate::config::Settings;
 use daybook_service::refold::Moved;
-use daybook_service::refold::standing::Standing;
+use daybook_service::refold::balances_and_status::BalancesAndStatus;
 
 const COLUMNS: [&str; 17] = [
     "organization",
@@ -52,12 +52,12 @@ fn as_text(moved: &[Moved]) -> String {
         let sign = if cents < 0 { "-" } else { "" };
         format!("{sign}{}.{:02}", cents.unsigned_abs() / 100, cents.unsigned_abs() % 100)
     };
-    let of = |standing: &Option<Standing>, what: &dyn Fn(&Standing) -> String| {
+    let of = |standing: &Option<BalancesAndStatus>, what: &dyn Fn(&BalancesAndStatus) -> String| {
         standing.as_ref().map_or_else(|| "-".to_owned(), what)
     };
-    let past_due = |standing: &Standing| standing.past_due_cents.map_or_else(|| "-".to_owned(), money);
+    let past_due = |standing: &BalancesAndStatus| standing.past_due_cents.map_or_else(|| "-".to_owned(), money);
     let row = |account: &Moved| {
-        let both = |what: &dyn Fn(&Standing) -> String| {
+        let both = |what: &dyn Fn(&BalancesAndStatus) -> String| {
             let (before, after) = (of(&account.before, what), of(&account.after, what));
             if before == after { before } else { format!("{before} -> {after}") }
         };
@@ -69,7 +69,7 @@ fn as_text(moved: &[Moved]) -> String {
             both(&|standing| money(standing.fees_cents)),
             both(&|standing| money(standing.surplus_cents)),
             both(&past_due),
-            both(&Standing::status_pair),
+            both(&BalancesAndStatus::status_pair),
             account.failure.clone().unwrap_or_default(),
         ]
     };
@@ -83,12 +83,15 @@ fn as_text(moved: &[Moved]) -> String {
 fn as_csv(moved: &[Moved]) -> String {
     let mut text = format!("{}\n", COLUMNS.join(","));
     for account in moved {
-        let number = |standing: &Option<Standing>, what: &dyn Fn(&Standing) -> Option<i64>| {
+        let number = |standing: &Option<BalancesAndStatus>, what: &dyn Fn(&BalancesAndStatus) -> Option<i64>| {
             standing.as_ref().and_then(what).map_or_else(String::new, |cents| cents.to_string())
         };
-        let both =
-            |what: &dyn Fn(&Standing) -> Option<i64>| [number(&account.before, what), number(&account.after, what)];
-        let status = |standing: &Option<Standing>| standing.as_ref().map_or_else(String::new, Standing::status_pair);
+        let both = |what: &dyn Fn(&BalancesAndStatus) -> Option<i64>| {
+            [number(&account.before, what), number(&account.after, what)]
+        };
+        let status = |standing: &Option<BalancesAndStatus>| {
+            standing.as_ref().map_or_else(String::new, BalancesAndStatus::status_pair)
+        };
         let mut cells = vec![
             quoted(&account.organization),
             quoted(&account.account_id),

@@ -231,85 +231,56 @@ struct SettingsReader<'a> {
     problems: Vec<Problem>,
 }
 
+/// Makes the settings of its fields. Every value is read, in this order, before an invalid one counts.
+macro_rules! read_all {
+    ($($field:ident: $value:expr),* $(,)?) => {{
+        $(let $field = $value;)*
+        Some(Settings { $($field: $field?),* })
+    }};
+}
+
 impl SettingsReader<'_> {
     /// Returns `None` if a setting is invalid. It reads all others anyway, so that all problems are reported at once.
     fn settings(&mut self) -> Option<Settings> {
-        let listen = self.required("listen", values::address);
-        let admin_listen = self.optional("admin-listen", values::address);
-        let tls_cert = self.optional("tls-cert", values::path);
-        let tls_key = self.optional("tls-key", values::path);
-        let public_url = self.optional("public-url", values::public_url);
-        let trust_proxies = self.all("trust-proxy", values::network);
-        let database = self.required("database", values::database);
-        let dev = self.required("dev", values::switch);
-        let demo = self.required("demo", values::switch);
-        let environment = self.required("environment", values::environment);
-        let webhook_batch_interval = self.required("webhook-batch-interval", values::length);
-        let webhook_retry_first = self.required("webhook-retry-first", values::positive_length);
-        let webhook_timeout = self.required("webhook-timeout", values::positive_length);
-        let webhook_pause_after = self.required("webhook-pause-after", values::count);
-        let dead_letter_retention = self.required("dead-letter-retention", values::positive_length);
-        let message_retention = self.required("message-retention", values::positive_length);
-        let attempt_retention = self.required("attempt-retention", values::positive_length);
-        let rate_limit = self.required("rate-limit", values::rate);
-        let max_connections = self.required("max-connections", values::count);
-        let max_connections_per_address = self.required("max-connections-per-address", values::count);
-        let header_timeout = self.required("header-timeout", values::positive_length);
-        let idle_timeout = self.required("idle-timeout", values::positive_length);
-        let body_timeout = self.required("body-timeout", values::positive_length);
-        let max_clock_skew = self.required("max-clock-skew", values::positive_length);
-        let max_clock_jump = self.required("max-clock-jump", values::positive_length);
-        let verify_rate = self.required("verify-rate", values::verify_rate);
-        let allow_networks = self.all("allow-network", values::network);
-        let name_servers = self.all("name-server", values::name_server);
-        let time_zones = self.optional("time-zones", values::path);
-        let secrets_key_file = self.secrets_key_file(database.as_deref());
-        let secrets_key = self.optional("secrets-key", |text| Ok(Secret::new(text)));
-        let bootstrap_client_id = self.optional("bootstrap-client-id", values::client_id);
-        let bootstrap_client_secret = self.optional("bootstrap-client-secret", values::client_secret);
-        let bootstrap_email = self.optional("bootstrap-email", values::email);
-        let bootstrap_password = self.optional("bootstrap-password", values::password);
-        let log_format = self.required("log-format", values::log_format);
-        let log_level = self.required("log-level", values::log_level);
-        Some(Settings {
-            listen: listen?,
-            admin_listen: admin_listen?,
-            tls_cert: tls_cert?,
-            tls_key: tls_key?,
-            public_url: public_url?,
-            trust_proxies: trust_proxies?,
-            database: database?,
-            dev: dev?,
-            demo: demo?,
-            environment: environment?,
-            webhook_batch_interval: webhook_batch_interval?,
-            webhook_retry_first: webhook_retry_first?,
-            webhook_timeout: webhook_timeout?,
-            webhook_pause_after: webhook_pause_after?,
-            dead_letter_retention: dead_letter_retention?,
-            message_retention: message_retention?,
-            attempt_retention: attempt_retention?,
-            rate_limit: rate_limit?,
-            max_connections: max_connections?,
-            max_connections_per_address: max_connections_per_address?,
-            header_timeout: header_timeout?,
-            idle_timeout: idle_timeout?,
-            body_timeout: body_timeout?,
-            max_clock_skew: max_clock_skew?,
-            max_clock_jump: max_clock_jump?,
-            verify_rate: verify_rate?,
-            allow_networks: allow_networks?,
-            name_servers: name_servers?,
-            time_zones: time_zones?,
-            secrets_key_file: secrets_key_file?,
-            secrets_key: secrets_key?,
-            bootstrap_client_id: bootstrap_client_id?,
-            bootstrap_client_secret: bootstrap_client_secret?,
-            bootstrap_email: bootstrap_email?,
-            bootstrap_password: bootstrap_password?,
-            log_format: log_format?,
-            log_level: log_level?,
-        })
+        read_all! {
+            listen: self.required("listen", values::address),
+            admin_listen: self.optional("admin-listen", values::address),
+            tls_cert: self.optional("tls-cert", values::path),
+            tls_key: self.optional("tls-key", values::path),
+            public_url: self.optional("public-url", values::public_url),
+            trust_proxies: self.all("trust-proxy", values::network),
+            database: self.required("database", values::database),
+            dev: self.required("dev", values::switch),
+            demo: self.required("demo", values::switch),
+            environment: self.required("environment", values::environment),
+            webhook_batch_interval: self.required("webhook-batch-interval", values::length),
+            webhook_retry_first: self.required("webhook-retry-first", values::positive_length),
+            webhook_timeout: self.required("webhook-timeout", values::positive_length),
+            webhook_pause_after: self.required("webhook-pause-after", values::count),
+            dead_letter_retention: self.required("dead-letter-retention", values::positive_length),
+            message_retention: self.required("message-retention", values::positive_length),
+            attempt_retention: self.required("attempt-retention", values::positive_length),
+            rate_limit: self.required("rate-limit", values::rate),
+            max_connections: self.required("max-connections", values::count),
+            max_connections_per_address: self.required("max-connections-per-address", values::count),
+            header_timeout: self.required("header-timeout", values::positive_length),
+            idle_timeout: self.required("idle-timeout", values::positive_length),
+            body_timeout: self.required("body-timeout", values::positive_length),
+            max_clock_skew: self.required("max-clock-skew", values::positive_length),
+            max_clock_jump: self.required("max-clock-jump", values::positive_length),
+            verify_rate: self.required("verify-rate", values::verify_rate),
+            allow_networks: self.all("allow-network", values::network),
+            name_servers: self.all("name-server", values::name_server),
+            time_zones: self.optional("time-zones", values::path),
+            secrets_key_file: self.secrets_key_file(database.as_deref()),
+            secrets_key: self.optional("secrets-key", |text| Ok(Secret::new(text))),
+            bootstrap_client_id: self.optional("bootstrap-client-id", values::client_id),
+            bootstrap_client_secret: self.optional("bootstrap-client-secret", values::client_secret),
+            bootstrap_email: self.optional("bootstrap-email", values::email),
+            bootstrap_password: self.optional("bootstrap-password", values::password),
+            log_format: self.required("log-format", values::log_format),
+            log_level: self.required("log-level", values::log_level),
+        }
     }
 
     fn required<T>(&mut self, name: &str, read: impl Fn(&str) -> Read<T>) -> Option<T> {

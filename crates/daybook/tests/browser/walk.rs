@@ -35,6 +35,14 @@ async fn a_migration_by_hand_and_a_webhook_that_breaks() {
 /// Turns migration mode on, creates a customer and a backdated account with payments, turns it off, and checks the
 /// result.
 async fn migrate(browser: &Browser) {
+    create_product_that_holds_events(browser).await;
+    let begin = began();
+    open_account(browser, begin).await;
+    record_payments(browser, begin).await;
+    release(browser).await;
+}
+
+async fn create_product_that_holds_events(browser: &Browser) {
     browser.go("/console/products").await;
     browser.click("New product").await;
     browser.fill("Name", "Auto 12").await;
@@ -52,7 +60,10 @@ async fn migrate(browser: &Browser) {
     browser.click("Hold events…").await;
     browser.click("Hold events").await;
     browser.see("Holding").await;
+}
 
+/// Creates a customer and an account that began on a day in the past.
+async fn open_account(browser: &Browser, begin: Date) {
     browser.go("/console/customers/new").await;
     browser.fill("First name", "Ada").await;
     browser.fill("Last name", "Lovelace").await;
@@ -60,7 +71,6 @@ async fn migrate(browser: &Browser) {
     browser.click("Add the customer").await;
     browser.see("Ada Lovelace").await;
 
-    let begin = began();
     browser.go("/console/accounts/new?product_id=auto-12&customer_id=ada").await;
     browser.fill("Principal", "1,200.00").await;
     browser.fill("Begins", &format!("{begin}T12:00:00")).await;
@@ -74,7 +84,10 @@ async fn migrate(browser: &Browser) {
     browser.click("Open the account").await;
     browser.see("was opened").await;
     browser.see("ada-1").await;
+}
 
+/// Records eight payments in any order; they are held.
+async fn record_payments(browser: &Browser, begin: Date) {
     for month in [3, 1, 7, 8, 2, 6, 4, 5] {
         let day = begin.checked_add(Span::new().months(month)).expect("a date");
         browser.go("/console/accounts/ada-1").await;
@@ -91,7 +104,10 @@ async fn migrate(browser: &Browser) {
     browser.see("If released now").await;
     browser.see(LEFT).await;
     browser.picture("walk-04-held").await;
+}
 
+/// Turns migration mode off, and checks the account.
+async fn release(browser: &Browser) {
     browser.go("/console/products/auto-12").await;
     browser.click("Release…").await;
     browser.click("Release").await;

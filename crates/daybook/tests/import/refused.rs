@@ -50,23 +50,21 @@ fn broken_rows_are_all_named_and_nothing_is_loaded(installation: &Installation) 
     server.stop();
 }
 
-fn every_rule_is_told_with_its_line_and_column(installation: &Installation) {
-    let (server, client) = installation.open();
-    make_portfolio(installation, &[]);
-    make_product(installation, &client);
-    let before = progress(&client, PRODUCT);
-    let try_it = |loans: &str, payments: &str| -> Vec<String> {
-        write_portfolio(installation, loans, payments);
-        let ended = import(installation, server.url(), &["--product", PRODUCT, "--allow-no-payments"]);
-        assert_eq!(ended.code, Some(1), "{ended:?}");
-        let report = ended.json();
-        let told = |broken: &Value| {
-            let text = |field: &str| broken[field].as_str().expect("text").to_owned();
-            format!("{}:{} {}: {}", text("file"), broken["line"], text("column"), text("rule"))
-        };
-        report["shown"].as_array().expect("a list").iter().map(told).collect()
+/// Imports two files that are refused, and returns each broken rule with its file, line and column.
+fn broken_rules(installation: &Installation, url: &str, loans: &str, payments: &str) -> Vec<String> {
+    write_portfolio(installation, loans, payments);
+    let ended = import(installation, url, &["--product", PRODUCT, "--allow-no-payments"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let report = ended.json();
+    let told = |broken: &Value| {
+        let text = |field: &str| broken[field].as_str().expect("text").to_owned();
+        format!("{}:{} {}: {}", text("file"), broken["line"], text("column"), text("rule"))
     };
-    // Columns are checked first: rows are read only if the columns are valid.
+    report["shown"].as_array().expect("a list").iter().map(told).collect()
+}
+
+/// Columns are checked first: rows are read only if the columns are valid.
+fn wrong_columns_are_told(try_it: &dyn Fn(&str, &str) -> Vec<String>) {
     let told = try_it("account_id,effective_at,principal\na,2025-01-15,100\n", "account_id,original_amount_cents\n");
     let no_column = "is not a column of this file; `daybook import --columns` lists them all";
     let expected = [
@@ -74,7 +72,9 @@ fn every_rule_is_told_with_its_line_and_column(installation: &Installation) {
         "p/loans.csv:1 initial_principal_cents: is a required column and is missing".to_owned(),
     ];
     assert_eq!(told, expected);
+}
 
+fn wrong_values_are_told(try_it: &dyn Fn(&str, &str) -> Vec<String>) {
     let loans = "account_id,effective_at,initial_principal_cents,post_promo_len,email,name_last,customer_id,expected_days_past_due\n\
                  a,2025-01-15,100000,12,ada@example.com,Lovelace,c,0\n\
                  b b,15.01.2025,0,0,ada,Byron,c,soon\n\
@@ -116,8 +116,10 @@ fn every_rule_is_told_with_its_line_and_column(installation: &Installation) {
         assert!(told.iter().any(|rule| rule.starts_with(&head)), "{head}\nis not among\n{}", told.join("\n"));
     }
     assert_eq!(told.len(), expected.len() + 4, "{}", told.join("\n"));
+}
 
-    // Line numbers are those of the file, including empty lines; an open quote does not hide the rows after it.
+/// Line numbers are those of the file, including empty lines; an open quote does not hide the rows after it.
+fn lines_are_counted_as_in_the_file(try_it: &dyn Fn(&str, &str) -> Vec<String>) {
     let heads = "account_id,effective_at,initial_principal_cents,expected_as_of,expected_status,name_last\n";
     let rows = "\n\na,2025-01-15,0,,,A\n\r\nb,2025-01-15,100,2025-01-14,OPEN,B\nc,2025-01-15,100,2999-01-01,,\"C\n\
                 d,2025-01-15,100,,,D\n";
@@ -136,7 +138,17 @@ fn every_rule_is_told_with_its_line_and_column(installation: &Installation) {
     }
     let told = try_it(&format!("{heads}c,2025-01-15,100,2999-01-01,,C"), payments);
     assert!(told.iter().any(|rule| rule == "p/loans.csv:2 expected_as_of: is in the future"), "{told:?}");
+}
 
+fn every_rule_is_told_with_its_line_and_column(installation: &Installation) {
+    let (server, client) = installation.open();
+    make_portfolio(installation, &[]);
+    make_product(installation, &client);
+    let before = progress(&client, PRODUCT);
+    let try_it = |loans: &str, payments: &str| broken_rules(installation, server.url(), loans, payments);
+    wrong_columns_are_told(&try_it);
+    wrong_values_are_told(&try_it);
+    lines_are_counted_as_in_the_file(&try_it);
     let loans = "account_id,effective_at,initial_principal_cents,customer_id\nf,2025-01-15,100000,nobody\n";
     let told = try_it(loans, "account_id,effective_at,original_amount_cents\n");
     let rule = "is not a customer on the server, and the row has no name to create one";

@@ -114,6 +114,13 @@ fn refusal(daybook: &Daybook, command: &[&str]) -> String {
     said
 }
 
+/// Rolls the loan to a day, counted from today.
+fn roll_to(server: &Server, secret: &str, days: i64) {
+    let to = format!("{}T00:00:00Z", day(days));
+    let roll = json!({ "account_id": "loan-1", "effective_at": to, "roll_webhooks": false });
+    server.post("/admin/roll/account", secret, &roll).good();
+}
+
 fn what_is_ahead_moves_and_the_past_stays(daybook: &Daybook) {
     make_data(daybook.folder());
     let earlier = daybook.clone().with("DAYBOOK_TIME_ZONES", "earlier");
@@ -167,9 +174,7 @@ fn what_is_ahead_moves_and_the_past_stays(daybook: &Daybook) {
     let payment = json!({ "line_item_id": "p1", "original_amount_cents": 10_662 });
     server.post("/accounts/loan-1/line_items/payments/payment_record", &secret, &payment).good();
     server.post("/accounts/loan-1/line_items/payment_reversals/p1", &secret, &json!({})).good();
-    let roll =
-        json!({ "account_id": "loan-1", "effective_at": format!("{}T00:00:00Z", day(50)), "roll_webhooks": false });
-    server.post("/admin/roll/account", &secret, &roll).good();
+    roll_to(&server, &secret, 50);
     assert_eq!(period_ends(&server, &secret, "loan-1"), [first, moment(due, 20), moment(day(45), 20)]);
     server.stop();
     assert!(newer.stdout_of(&["verify"]).ends_with(": 0 differences\n"));
@@ -178,9 +183,7 @@ fn what_is_ahead_moves_and_the_past_stays(daybook: &Daybook) {
     let server = earlier.serve(&[]);
     let log = server.stderr();
     assert!(log.contains("time-zone data changed") && log.contains("the next moment of an account has moved"), "{log}");
-    let roll =
-        json!({ "account_id": "loan-1", "effective_at": format!("{}T00:00:00Z", day(80)), "roll_webhooks": false });
-    server.post("/admin/roll/account", &secret, &roll).good();
+    roll_to(&server, &secret, 80);
     let ends = [first, moment(due, 20), moment(day(45), 20), moment(day(75), 21)];
     assert_eq!(period_ends(&server, &secret, "loan-1"), ends);
     server.stop();

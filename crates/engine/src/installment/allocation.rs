@@ -10,9 +10,9 @@
 
 use super::loan::{Allocation, Share};
 use super::terms::{Bucket, Due, Owed, Span, Surplus};
-use crate::fold::{FoldError, StepContext};
 use crate::item::Component;
 use crate::money::Cents;
+use crate::step::{FoldError, StepContext};
 
 /// The bucket of the last row's principal once interest after maturity accrues.
 const LAST_PRINCIPAL: Bucket = Bucket::new(Due::Past, Owed::Principal);

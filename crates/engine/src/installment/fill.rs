@@ -3,9 +3,9 @@
 use super::allocation::MoneyToAllocate;
 use super::loan::{Allocation, OpenItem, Share, Target};
 use super::terms::{Bucket, Due, Owed};
-use crate::fold::{FoldError, StepContext};
 use crate::item::{Component, ItemId, ItemKind, Split};
 use crate::money::Cents;
+use crate::step::{FoldError, StepContext};
 use crate::timeline::FeeClass;
 
 impl StepContext<'_> {

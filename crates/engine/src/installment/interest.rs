@@ -1,95 +1,13 @@
-//! Interest: the fraction of a year that has passed and what it earns, exact until it is rounded once.
+//! Interest: accrued on the principal day by day, posted at the end of a period, exact until it is rounded once.
 
-use super::dates::Dates;
 use super::loan::{Loan, OpenItem, Period, Target};
-use super::rates::{Cap, CapSource, Rates};
-use super::terms::{DayCount, Installment, InstallmentPolicy, Method};
-use crate::calendar::{Day, is_leap_year};
-use crate::fold::{FoldError, StepContext};
+use super::rates::{Cap, CapSource};
+use super::terms::{Installment, Method};
+use crate::calendar::Day;
 use crate::item::{Component, ItemId, ItemKind};
-use crate::money::{Cents, Overflow, Percent, Rounding, round_ratio};
+use crate::money::{Cents, Overflow, Percent, Rounding};
+use crate::step::{FoldError, StepContext};
 use crate::time::Time;
-use serde::{Deserialize, Serialize};
-
-/// Days in a common and in a leap year.
-const YEAR: i128 = 365;
-const LEAP_YEAR: i128 = 366;
-
-/// What a day of principal earns within one period.
-///
-/// The interest of a period is `accrued * factor / divisor`, where `accrued` sums principal times the weight of the
-/// days it was unpaid times their [rates](Rates). All three are whole numbers, so the result is exact until the
-/// quotient is rounded to a cent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Earning {
-    day_count: DayCount,
-    factor: i128,
-    divisor: i128,
-}
-
-impl Earning {
-    /// No interest is earned.
-    pub(crate) const NOTHING: Earning = Earning { day_count: DayCount::Thirty360, factor: 0, divisor: 1 };
-
-    /// What a day of principal earns in an instalment's period, which runs from one date to another.
-    pub fn in_period(policy: &InstallmentPolicy, dates: &Dates, instalment: u32, from: Day, to: Day) -> Earning {
-        // If the zone skipped a day, a period of one day may have no days; it earns nothing with any divisor.
-        let days = i128::from(to.days_since(from).max(1));
-        let (parts, of_year) = match policy.day_count {
-            // The agreed length is the fraction of a year; the actual days divide it equally.
-            DayCount::Thirty360 => {
-                let agreed = dates.period_length(instalment).thirty_day_count();
-                (i128::from(agreed.max(0)), 360 * days)
-            }
-            DayCount::Actual365 => (1, YEAR),
-            DayCount::Actual360 => (1, 360),
-            DayCount::ActualActual => (1, YEAR * LEAP_YEAR),
-        };
-        let day_count = policy.day_count;
-        Earning { day_count, factor: parts, divisor: of_year * Percent::WHOLE }
-    }
-
-    /// The weight of the days from one date to another, the last excluded, times their rates.
-    pub fn weigh(&self, rates: &Rates, from: Day, to: Day) -> i128 {
-        rates.weigh(from, to, |from, to| self.weight(from, to))
-    }
-
-    /// The weight of the days from one date to another, the last excluded.
-    fn weight(&self, from: Day, to: Day) -> i128 {
-        match self.day_count {
-            DayCount::ActualActual => {
-                let leap = leap_days(from, to);
-                let common = i128::from(to.days_since(from)) - leap;
-                common * LEAP_YEAR + leap * YEAR
-            }
-            _ => i128::from(to.days_since(from)),
-        }
-    }
-
-    /// Converts weighted principal to cents.
-    pub fn cents(&self, accrued: i128, rounding: Rounding) -> Result<Cents, Overflow> {
-        round_ratio(accrued.checked_mul(self.factor).ok_or(Overflow)?, self.divisor, rounding)
-    }
-
-    /// What a whole period earns for each cent, as a ratio.
-    pub(crate) fn whole(&self, rates: &Rates, from: Day, to: Day) -> (u128, u128) {
-        ((self.weigh(rates, from, to) * self.factor).unsigned_abs(), self.divisor.unsigned_abs())
-    }
-}
-
-/// How many of the days from one date to another, the last excluded, lie in leap years.
-fn leap_days(from: Day, to: Day) -> i128 {
-    let (first_year, last_year) = (from.ymd().0, to.ymd().0);
-    let mut leap = 0;
-    for year in first_year..=last_year {
-        if is_leap_year(year) {
-            let begin = from.max(Day::from_ymd(year, 1, 1));
-            let end = to.min(Day::from_ymd(year + 1, 1, 1));
-            leap += i128::from(end.days_since(begin).max(0));
-        }
-    }
-    leap
-}
 
 impl Period {
     /// Whether the period has begun at a point in time. A period begins right after the previous due moment, the first
@@ -106,7 +24,7 @@ impl StepContext<'_> {
     }
 
     /// Counts principal up to today, before the principal or its rate changes. A payment counts from its own date. The
-    /// days of a closed account were already [passed](Run::pass_closed_time).
+    /// days of a closed account were already [passed](StepContext::pass_closed_time).
     pub fn accrue(&mut self) {
         let today = self.today;
         let loan = self.loan();

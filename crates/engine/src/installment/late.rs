@@ -2,11 +2,11 @@
 
 use super::loan::{InstalmentRow, Loan, Target};
 use super::terms::{Due, LateFee, Method};
-use crate::fold::{FoldError, StepContext};
 use crate::item::{ItemId, ItemKind};
 use crate::money::Cents;
 use crate::outcome::{EventKind, GraceResult};
 use crate::status::Status;
+use crate::step::{FoldError, StepContext};
 use crate::time::Time;
 use crate::timeline::{Backdating, FeeClass};
 use alloc::vec::Vec;

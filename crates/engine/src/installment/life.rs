@@ -1,15 +1,15 @@
 //! Opening, closing and reopening a loan, and all inputs other than payments and their reversals.
 
-use super::interest::Earning;
+use super::earning::Earning;
 use super::loan::{InstalmentRow, OpenFee, OpenItem, Period};
 use super::rates::Rates;
 use super::row_amounts::RowAmounts;
 use super::terms::{InterestMethod, Method};
-use crate::fold::{FoldError, StepContext};
 use crate::item::{Component, ItemId, ItemKind, LineItem, Split};
 use crate::money::Cents;
 use crate::outcome::{EventKind, GraceResult, Refusal};
-use crate::status::Status;
+use crate::status::{AccountStanding, Status};
+use crate::step::{FoldError, StepContext};
 use crate::time::Time;
 use crate::timeline::{Entry, FeeClass};
 
@@ -295,5 +295,22 @@ impl StepContext<'_> {
             self.move_to(self.state.active_pair)?;
         }
         Ok(())
+    }
+
+    /// Changes the status and announces it. The effects of the new status apply from now on.
+    pub fn move_to(&mut self, to: Status) -> Result<(), FoldError> {
+        let from = self.state.status;
+        if from == to {
+            return Ok(());
+        }
+        self.state.status = to;
+        if to.standing() == AccountStanding::Active {
+            self.state.active_pair = to;
+        }
+        self.announce(EventKind::StatusChanged { from, to });
+        if to.is_closed() && !from.is_closed() {
+            self.announce(EventKind::Closed);
+        }
+        self.cap_by_status()
     }
 }

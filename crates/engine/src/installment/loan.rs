@@ -3,11 +3,11 @@
 //! The loan keeps two ledgers of the same debts. The *rows* record to which instalment a debt belongs: they decide what
 //! is due, late and paid. The *open items* record the line item of a debt: a payment's splits refer to them.
 
-use super::interest::Earning;
+use super::earning::Earning;
 use super::rates::Rates;
 use super::receipts::Receipt;
 use super::row_amounts::{Lowered, RowAmounts};
-use super::surplus::{Lot, SurplusPast};
+use super::surplus_lots::{Lot, SurplusPast};
 use super::terms::{Installment, Method};
 use crate::calendar::Day;
 use crate::item::{Component, ItemId, ItemKind, ItemStatus, Name, Split};

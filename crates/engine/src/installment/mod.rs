@@ -11,10 +11,11 @@
 //! | `plan` | exact computation of the level payment and of the other methods' instalments |
 //! | `row_amounts`, `recalculate` | the plan in force: the amount of each row, and its recalculation |
 //! | `rates` | the yearly rate of each date |
-//! | `interest` | day counts, accrual, posting at a period's end |
+//! | `earning` | day counts: what a day of principal earns |
+//! | `interest` | accrual, posting at a period's end |
 //! | `payments` | payments, their status, reversals, offsets |
 //! | `allocation`, `fill` | where the money of a payment goes: the order, and each bucket |
-//! | `surplus` | money left over by payments: kept, and used when something is owed again |
+//! | `surplus`, `surplus_lots` | money left over by payments: kept by payment, and used when something is owed again |
 //! | `undo` | undoing a payment |
 //! | `late` | due moments, late fees, delinquency, charge-off |
 //! | `receipts` | the payments received for an instalment, whichever debt they paid |
@@ -26,6 +27,7 @@
 pub(crate) mod allocation;
 pub mod audit;
 pub mod dates;
+pub mod earning;
 pub(crate) mod fill;
 pub mod interest;
 pub(crate) mod late;
@@ -39,7 +41,8 @@ pub(crate) mod recalculate;
 pub mod receipts;
 pub mod row_amounts;
 pub mod schedule;
-pub mod surplus;
+pub(crate) mod surplus;
+pub mod surplus_lots;
 pub mod terms;
 pub(crate) mod undo;
 

@@ -2,12 +2,12 @@
 //! payments.
 
 use super::loan::Allocation;
-use crate::fold::{FoldError, Revised, Revision, StepContext};
 use crate::item::{Component, ItemId, ItemKind, ItemStatus, LineItem, Name};
 use crate::money::Cents;
 use crate::outcome::{EventKind, Refusal};
 use crate::state::{Undecided, Unsettled};
 use crate::status::Status;
+use crate::step::{FoldError, Revised, Revision, StepContext};
 use crate::time::Time;
 use crate::timeline::{Backdating, Entry, FeeClass};
 use alloc::boxed::Box;

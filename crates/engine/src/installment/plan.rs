@@ -5,7 +5,7 @@
 //! of one cent paid at the end of each period: S ← S·(1+r) + 1 from period to period.
 
 use super::dates::Dates;
-use super::interest::Earning;
+use super::earning::Earning;
 use super::rates::Rates;
 use super::terms::{InstallmentPolicy, Method};
 use crate::money::{Cents, Overflow, Rounding, round_ratio, round_up};

@@ -1,14 +1,14 @@
 //! The figures of an account at a point in time: payoff, per-diem, days past due.
 
-use super::interest::Earning;
+use super::earning::Earning;
 use super::loan::{InstalmentRow, Loan, OpenFee};
 use super::terms::Installment;
 use crate::calendar::Day;
-use crate::fold::{FoldError, StepContext};
 use crate::money::{Cents, Overflow};
 use crate::outcome::{Balances, FoldOutcome};
 use crate::state::State;
 use crate::status::Status;
+use crate::step::{FoldError, StepContext};
 use crate::terms::Terms;
 use crate::time::Time;
 use crate::timeline::{Rank, TimelinePosition};

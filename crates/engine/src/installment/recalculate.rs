@@ -3,8 +3,8 @@
 use super::loan::Target;
 use super::plan::{self, Spread};
 use super::row_amounts::Lowered;
-use crate::fold::{FoldError, StepContext};
 use crate::money::Cents;
+use crate::step::{FoldError, StepContext};
 use alloc::vec::Vec;
 
 impl StepContext<'_> {

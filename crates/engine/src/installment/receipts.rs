@@ -12,7 +12,7 @@
 //! The state keeps only the payments that can still count for an instalment whose grace has not ended.
 
 use super::loan::{InstalmentRow, Loan, Share};
-use super::surplus::Fed;
+use super::surplus_lots::Fed;
 use super::terms::Pyramiding;
 use crate::money::Cents;
 use crate::outcome::GraceResult;

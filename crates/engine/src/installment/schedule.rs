@@ -6,10 +6,10 @@
 use super::loan::{InstalmentRow, Loan};
 use super::reading::pass_closed_time;
 use crate::calendar::Day;
-use crate::fold::{FoldError, StepContext};
 use crate::money::Cents;
 use crate::outcome::FoldOutcome;
 use crate::state::State;
+use crate::step::{FoldError, StepContext};
 use crate::terms::Terms;
 use crate::time::Time;
 use crate::timeline::{Rank, TimelinePosition};

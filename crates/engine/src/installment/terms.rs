@@ -4,7 +4,7 @@ use super::dates::Dates;
 use super::plan::{self, Plan};
 use crate::calendar::{Day, Interval, MonthEnd};
 use crate::money::{Cents, Percent, Rounding};
-use crate::terms::{Invalid, LATEST, check_amount};
+use crate::validation::{Invalid, LATEST, check_amount};
 use crate::zone::Zone;
 use alloc::format;
 use alloc::vec::Vec;

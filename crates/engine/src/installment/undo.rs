@@ -2,10 +2,10 @@
 //! ahead that the payment lowered get their earlier amounts back.
 
 use super::loan::{Allocation, Applied, OpenFee, OpenItem, Share};
-use crate::fold::{FoldError, StepContext};
 use crate::item::{Component, ItemId, ItemStatus, Split};
 use crate::money::Cents;
 use crate::outcome::EventKind;
+use crate::step::{FoldError, StepContext};
 use alloc::vec::Vec;
 
 impl StepContext<'_> {

@@ -12,13 +12,13 @@
 
 use super::journal::{JournalEntry, Names, OPEN, Record, named, refers_to};
 use super::message_writer::{About, Timing};
+use super::outdated;
 use super::owner_of;
 use super::profile::Profile;
 use super::slice::Slice;
 use super::writes::Writes;
 use crate::catalog::ProductInfo;
 use crate::problem::Problem;
-use crate::refold::earlier;
 use daybook_engine::calendar::Day;
 use daybook_engine::fold::{FoldError, next_moment_at};
 use daybook_engine::item::Name;
@@ -215,8 +215,8 @@ impl Book {
 
     /// Builds the book of a loaded account.
     pub fn read(loaded: LoadedAccount, product: Arc<ProductInfo>, complete: bool) -> Result<Book, Problem> {
-        if earlier::is_outdated(&loaded.row) {
-            return Err(earlier::not_refolded(&loaded.row));
+        if outdated::is_outdated(&loaded.row) {
+            return Err(outdated::not_refolded(&loaded.row));
         }
         let account = loaded.row.key.account.clone();
         let terms = postcard::from_bytes(&loaded.row.terms)

@@ -8,9 +8,11 @@
 //! | `folding` | folding forward, or from the beginning |
 //! | `release` | releasing held inputs |
 //! | `slice` | how much is processed in one transaction |
+//! | `outdated` | accounts that earlier rules wrote |
 //! | `refolding` | folding the whole journal again by newer rules |
 //! | `causes` | the causes of messages |
 //! | `message_writer` | messages, with the data as of each event |
+//! | `notices` | the configured notices, as they are shown |
 //! | `writes` | the rows to write |
 //! | `profile` | customers and external fields |
 //! | `postings` | the amounts that each step posted |
@@ -22,6 +24,8 @@ mod causes;
 mod folding;
 pub mod journal;
 pub mod message_writer;
+pub mod notices;
+pub mod outdated;
 pub mod postings;
 pub mod preview;
 pub mod profile;

@@ -34,7 +34,7 @@ pub use line_item::{ChangeLineItem, FeeWaiver, ManualFee, Offset, PaymentRecord,
 pub use notification::NotificationConfig;
 pub(crate) use product::CLOSE_OF_BUSINESS;
 pub use product::{
-    Admin, AmortizationPolicies, BillingCyclePolicies, DefaultAttributes, FeePolicies, InterestPolicies,
+    Admin, AmortizationPolicies, BillingCyclePolicies, DEFAULT_ZONE, DefaultAttributes, FeePolicies, InterestPolicies,
     LifecyclePolicies, NewProduct, OpeningPolicies, PaymentDuePolicies, PaymentPouringPolicies,
     PostPromotionalPolicies, ProductOverview, PromoFamily, SetMigrationMode,
 };

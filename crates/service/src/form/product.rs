@@ -2,12 +2,16 @@
 
 use super::fields::*;
 use super::{EffectsByStatus, Problem, form};
+use daybook_engine::zone::Zone;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
 use utoipa::openapi::schema::{AdditionalProperties, Type};
 use utoipa::openapi::{ObjectBuilder, RefOr, Schema};
+
+/// The zone of products that name none.
+pub const DEFAULT_ZONE: &str = "America/New_York";
 
 /// The path of the close of business.
 pub(crate) const CLOSE_OF_BUSINESS: &str = "product_lifecycle_policies.billing_cycle_policies.close_of_business_time";
@@ -276,15 +280,18 @@ impl NewProduct {
         check_metro2(self.metro2_config.as_ref())
     }
 
-    /// The zone that determines dates and times, if one is named.
-    pub fn zone(&self) -> Option<&ZoneName> {
-        self.product_lifecycle_policies.as_ref()?.billing_cycle_policies.as_ref()?.product_time_zone.as_ref()
+    /// The zone that determines dates and times: the named one, or [`DEFAULT_ZONE`].
+    pub fn zone(&self) -> Option<Zone> {
+        let policies = self.product_lifecycle_policies.as_ref();
+        let billing = policies.and_then(|policies| policies.billing_cycle_policies.as_ref());
+        let named = billing.and_then(|billing| billing.product_time_zone.as_ref());
+        named.map_or_else(|| Zone::named(DEFAULT_ZONE), |zone| Some(zone.get().clone()))
     }
 
     /// Removes the offset from a close of business. It is a local time of day in the product's zone, so the offset must
     /// be one that the zone uses and adds no information.
     pub fn settle_close_of_business(&mut self) -> Result<(), Problem> {
-        let Some(zone) = crate::policy::zone(self) else { return Ok(()) };
+        let Some(zone) = self.zone() else { return Ok(()) };
         let life = self.product_lifecycle_policies.as_mut();
         if let Some(billing) = life.and_then(|life| life.billing_cycle_policies.as_mut())
             && let Some(close) = &mut billing.close_of_business_time

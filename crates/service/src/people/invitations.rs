@@ -1,8 +1,8 @@
 //! Invitation links, and the first person of an installation.
 
-use super::{CALLER_PREFIX, Invitation, Link, NewPerson, Session, check, email_key, role};
+use super::{Invitation, Link, NewPerson, Session, check, email_key, role};
 use crate::Service;
-use crate::access::{Caller, Right, Role};
+use crate::access::{Caller, PERSON_PREFIX, Right, Role};
 use crate::audit::Act;
 use crate::ids::{mint_id, mint_token, token_of};
 use crate::organizations::operator;
@@ -119,7 +119,7 @@ impl Service {
         who.may(Right::Administer)?;
         let people = self.store.people(who.org).await?;
         let show = |row: InvitationRow| {
-            let maker = row.created_by.strip_prefix(CALLER_PREFIX);
+            let maker = row.created_by.strip_prefix(PERSON_PREFIX);
             let maker = maker.map(|id| people.iter().find(|person| person.person == id));
             Ok(Link {
                 link_id: URL_SAFE_NO_PAD.encode(&row.token_hash),
@@ -158,7 +158,7 @@ impl Service {
         let link = found.ok_or_else(used_up)?;
         // Links of a person who may no longer create links do not work. Links from the command line belong to no
         // person.
-        if let Some(maker) = link.created_by.strip_prefix(CALLER_PREFIX) {
+        if let Some(maker) = link.created_by.strip_prefix(PERSON_PREFIX) {
             let maker = self.store.person(link.org, maker).await?;
             maker.as_ref().filter(|maker| may_make_links(maker)).ok_or_else(used_up)?;
         }

@@ -33,7 +33,7 @@ pub use sign_in_throttle::{FREE_TRIES, LONGEST_WAIT_MICROS};
 
 pub(crate) use passwords::Passwords;
 
-use crate::access::{Caller, Role};
+use crate::access::{Caller, PERSON_PREFIX, Role};
 use crate::problem::{Detail, Problem};
 use crate::view::time::Utc;
 use daybook_store::people::PersonRow;
@@ -44,8 +44,6 @@ use std::fmt;
 const NAME_LONGEST: usize = 100;
 /// The maximum length of an e-mail address, in characters.
 const EMAIL_LONGEST: usize = 254;
-/// The prefix of a person's id when it is used as a client id.
-const CALLER_PREFIX: &str = "person:";
 
 /// A user of the console.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -166,14 +164,9 @@ pub struct Visit {
     pub csrf: String,
 }
 
-/// Whether a caller is a person, not a key.
-pub(crate) fn is_person(client_id: &str) -> bool {
-    client_id.starts_with(CALLER_PREFIX)
-}
-
 /// The client id of a person.
 fn client_id(person: &str) -> String {
-    format!("{CALLER_PREFIX}{person}")
+    format!("{PERSON_PREFIX}{person}")
 }
 
 fn role(name: &str) -> Result<Role, Problem> {

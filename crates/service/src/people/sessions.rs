@@ -1,12 +1,12 @@
 //! Signing in and out, and the sessions of tokens.
 
-use super::{CALLER_PREFIX, Session, Visit, client_id, email_key, is_address, role};
+use super::{Session, Visit, client_id, email_key, is_address, role};
 use crate::Service;
-use crate::access::Caller;
-use crate::audit::{Act, address_text, hex, new_record, shortened};
+use crate::access::{Caller, PERSON_PREFIX};
+use crate::audit::{Act, address_text, new_record, shortened};
 use crate::ids::mint_token;
 use crate::problem::Problem;
-use crate::secrets::hash;
+use crate::secrets::{hash, hex};
 use daybook_engine::time::Time;
 use daybook_store::audit::{NO_ORGANIZATION, NewAuditRecord, Origin};
 use daybook_store::people::{PersonRow, SessionRow};
@@ -48,7 +48,7 @@ impl Service {
             return Ok(session);
         }
         let origin = Origin { address: address_text(from), ..Origin::default() };
-        let act = Act::on("sign_in_failed", "person", known.trim_start_matches(CALLER_PREFIX));
+        let act = Act::on("sign_in_failed", "person", known.trim_start_matches(PERSON_PREFIX));
         // A password may have been typed into the wrong field, so the text is recorded only if it is an address.
         let typed = if is_address(email.trim()) { shortened(email.trim()) } else { "not an address".to_owned() };
         let act = act.with("email", typed);

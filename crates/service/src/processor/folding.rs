@@ -142,35 +142,15 @@ fn jobs_done(
     };
     let mut is_opened_already = false;
     for job in &group.jobs {
-        if book.is_none()
-            && let (Work::Open(opening), Some(product)) = (&job.work, &product)
-        {
-            let opening = opening.as_ref().clone();
-            let opened = Book::open(
-                group.key.clone(),
-                product.clone(),
-                opening.terms,
-                opening.profile,
-                opening.content_hash,
-                now,
-            );
-            book = opened.ok();
-        }
+        book = book.or_else(|| opened(group, &job.work, product.as_ref(), now));
         let Some(book) = &mut book else {
             came.push(JobResult::ToProblem(Problem::not_found("account", &group.key.account)));
             continue;
         };
         book.waiting_messages = waiting_messages;
         let is_opened = matches!(job.work, Work::Open(_)) && book.loaded_version.is_none() && !is_opened_already;
-        if job.only_held && !book.product.mode.holding {
-            came.push(JobResult::ToProblem(not_held(&book.product.key)));
-            continue;
-        }
-        if let Some(earlier) =
-            job.repeat.as_ref().and_then(|repeat| answers.iter().find(|answer| answer.key == repeat.key))
-        {
-            let same = job.repeat.as_ref().is_some_and(|repeat| repeat.content_hash == earlier.answer.content_hash);
-            came.push(if same { JobResult::To(earlier.answer.body.clone()) } else { JobResult::ToProblem(reused()) });
+        if let Some(result) = result_without_work(book, job, &answers) {
+            came.push(result);
             continue;
         }
         if came.is_empty() && is_settled_first(book, &job.work) {
@@ -211,6 +191,25 @@ fn jobs_done(
         Ok(unit) => Ok(Done { came, unit, is_part: false }),
         Err(problem) => Ok(Done::refused(&group.jobs, &problem)),
     }
+}
+
+/// The book of an account that a job opens; `None` if the job does something else or the terms do not fit.
+fn opened(group: &Group, work: &Work, product: Option<&Arc<ProductInfo>>, now: Time) -> Option<Book> {
+    let (Work::Open(opening), Some(product)) = (work, product) else { return None };
+    let opening = opening.as_ref().clone();
+    let (terms, profile, content_hash) = (opening.terms, opening.profile, opening.content_hash);
+    Book::open(group.key.clone(), product.clone(), terms, profile, content_hash, now).ok()
+}
+
+/// The result of a job that is refused because its product holds no events, or that repeats a job of this batch.
+fn result_without_work(book: &Book, job: &Job, answers: &[NewKeptResponse]) -> Option<JobResult> {
+    if job.only_held && !book.product.mode.holding {
+        return Some(JobResult::ToProblem(not_held(&book.product.key)));
+    }
+    let repeat = job.repeat.as_ref()?;
+    let earlier = answers.iter().find(|answer| answer.key == repeat.key)?;
+    let same = repeat.content_hash == earlier.answer.content_hash;
+    Some(if same { JobResult::To(earlier.answer.body.clone()) } else { JobResult::ToProblem(reused()) })
 }
 
 /// Counts the changes that callers have made to an account; the counts differ if a job changed something.

@@ -223,7 +223,7 @@ fn item(book: &Book, name: &str) -> Result<Bytes, Halt> {
 
 /// The configured notices.
 fn notices(book: &Book) -> Bytes {
-    render(&crate::notifications::notices(book))
+    render(&crate::account::notices::notices(book))
 }
 
 /// The rows to write for a book after its jobs; `None` if nothing changed.

@@ -3,7 +3,8 @@
 //! No rule of version 1 is kept. Terms are derived again: the account's own policy stays, fields that version 1 did not
 //! have come from its product, and so does the order of payments if the product names none.
 
-use super::standing::Standing;
+use super::balances_and_status::BalancesAndStatus;
+use crate::account::outdated::rules_version;
 use crate::catalog::ProductInfo;
 use crate::policy::product_policy;
 use crate::problem::Problem;
@@ -13,7 +14,6 @@ use daybook_engine::installment::{
 };
 use daybook_engine::item::Name;
 use daybook_engine::money::{Cents, Percent, Rounding};
-use daybook_engine::snapshot;
 use daybook_engine::status::Status;
 use daybook_engine::terms::{Opening, Policy, ProductPolicy, RULES_VERSION, Terms};
 use daybook_engine::time::Time;
@@ -24,30 +24,6 @@ use serde::Deserialize;
 
 /// The prefix of the failure reason of an account that could not be folded again.
 pub const FAILURE: &str = "It could not be folded again by newer rules";
-
-/// Whether an account was written by earlier rules or in an earlier format, so that it has to be folded again. A
-/// version that never existed means damaged data, which is not handled here.
-pub fn is_outdated(row: &AccountRow) -> bool {
-    let is_old_state = row.now.state.first().is_some_and(|version| (1..snapshot::OLDEST).contains(version));
-    is_old_state || (1..RULES_VERSION).contains(&rules_version(&row.terms))
-}
-
-/// The error for an account that could not be folded again.
-pub fn not_refolded(row: &AccountRow) -> Problem {
-    let account = &row.key.account;
-    let message = match &row.now.failure {
-        Some(failure) => format!("account \"{account}\" cannot be used: {failure}"),
-        None => {
-            format!("account \"{account}\" has not been folded again under the rules of version {RULES_VERSION} yet")
-        }
-    };
-    Problem::new("account_failed", message)
-}
-
-/// The version of the rules that wrote these terms: their first field.
-pub fn rules_version(terms: &[u8]) -> u16 {
-    postcard::take_from_bytes::<u16>(terms).map_or(0, |(version, _)| version)
-}
 
 /// The terms of an account under the current rules.
 pub fn terms(row: &AccountRow, product: &ProductInfo) -> Result<Terms, Problem> {
@@ -63,12 +39,12 @@ pub fn terms(row: &AccountRow, product: &ProductInfo) -> Result<Terms, Problem> 
 }
 
 /// The balances and status of an account of version 1; `None` if it was never processed.
-pub fn standing(row: &AccountRow) -> Option<Standing> {
+pub fn balances_and_status(row: &AccountRow) -> Option<BalancesAndStatus> {
     let (1, bytes) = row.now.state.split_first().map(|(version, bytes)| (*version, bytes))? else { return None };
     let (state, _) = postcard::take_from_bytes::<OldState>(bytes).ok()?;
     let (terms, _) = postcard::take_from_bytes::<OldTerms>(&row.terms).ok()?;
     let OldProduct::Installment(policy) = terms.product;
-    Some(state.standing(policy.instalments))
+    Some(state.balances_and_status(policy.instalments))
 }
 
 /// The first fields of the terms; the remaining ones were derived from them.
@@ -339,10 +315,10 @@ enum OldItemKind {
 }
 
 impl OldState {
-    fn standing(&self, instalments: u32) -> Standing {
+    fn balances_and_status(&self, instalments: u32) -> BalancesAndStatus {
         let OldProductState::Installment(loan) = &self.product;
         let fees: Cents = loan.fees.iter().map(|fee| fee.debt.balance).sum();
-        Standing {
+        BalancesAndStatus {
             status: self.status.standing().name().to_owned(),
             substatus: self.status.reason().map(|reason| reason.name().to_owned()),
             principal_cents: loan.principal.0,

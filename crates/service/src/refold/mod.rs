@@ -17,20 +17,22 @@
 //! | file | contents |
 //! |---|---|
 //! | `earlier` | reading data that earlier rules wrote |
-//! | `standing` | the balances and status of an account |
+//! | `balances_and_status` | the balances and status of an account |
 //! | `report` | accounts that moved, for people and programs |
 
+pub mod balances_and_status;
 pub mod earlier;
 mod report;
-pub mod standing;
 
 pub use report::Moved;
 
 use crate::Service;
 use crate::account::book::Book;
 use crate::account::message_writer::NOTICE;
+use crate::account::outdated::is_outdated;
 use crate::catalog::{Catalog, ProductInfo};
 use crate::problem::Problem;
+use balances_and_status::BalancesAndStatus;
 use daybook_clock::Stopwatch;
 use daybook_engine::terms::RULES_VERSION;
 use daybook_engine::time::Time;
@@ -38,7 +40,6 @@ use daybook_store::batch::{AccountClaim, AccountWrite, Batch, Cancel, Claimed, R
 use daybook_store::records::{AccountKey, ItemRow, ProductKey};
 use daybook_store::refolds::RefoldRow;
 use daybook_store::{AccountToLoad, Inputs, LoadedAccount, Store};
-use standing::Standing;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -116,7 +117,7 @@ pub(crate) async fn load(
     now: Time,
 ) -> Result<Vec<Option<LoadedAccount>>, Problem> {
     let loaded = store.load(wanted).await?;
-    let outdated = loaded.iter().flatten().filter(|loaded| earlier::is_outdated(&loaded.row));
+    let outdated = loaded.iter().flatten().filter(|loaded| is_outdated(&loaded.row));
     let keys: Vec<AccountKey> = outdated.map(|loaded| loaded.row.key.clone()).collect();
     if keys.is_empty() {
         return Ok(loaded);
@@ -224,7 +225,7 @@ fn fold_again(
     now: Time,
 ) -> Result<(Refolded, Unit), Problem> {
     let row = &loaded.row;
-    if !earlier::is_outdated(row) {
+    if !is_outdated(row) {
         // The account only has to be removed from the list.
         let unit = unit(
             row.key.clone(),
@@ -234,7 +235,8 @@ fn fold_again(
         );
         return Ok((Refolded { accounts: 1, ..Refolded::default() }, unit));
     }
-    let (key, version, before, updated_at) = (row.key.clone(), row.version, earlier::standing(row), row.now.updated_at);
+    let (key, version, before, updated_at) =
+        (row.key.clone(), row.version, earlier::balances_and_status(row), row.now.updated_at);
     let terms = earlier::terms(row, product)?;
     let mut book = Book::outdated(loaded, product.clone(), terms)?;
     if book.now.failure.as_ref().is_some_and(|failure| failure.starts_with(earlier::FAILURE)) {
@@ -242,7 +244,7 @@ fn fold_again(
     }
     book.refold(items, now)?;
     book.close(now)?;
-    let after = Standing::of(&book);
+    let after = BalancesAndStatus::of(&book);
     let moved = before != after;
     if !moved {
         book.now.updated_at = updated_at;
@@ -251,8 +253,8 @@ fn fold_again(
         key: key.clone(),
         rules_version: i64::from(RULES_VERSION),
         recorded_at: now,
-        before: before.as_ref().and_then(|standing| serde_json::to_string(standing).ok()),
-        after: after.as_ref().and_then(|standing| serde_json::to_string(standing).ok()),
+        before: before.as_ref().and_then(|values| serde_json::to_string(values).ok()),
+        after: after.as_ref().and_then(|values| serde_json::to_string(values).ok()),
         failure: None,
     });
     Ok((Refolded { accounts: 1, moved: u64::from(moved), failed: 0 }, written(book, version, listed)?))
@@ -282,7 +284,7 @@ fn failed(loaded: LoadedAccount, why: &str, now: Time) -> Unit {
         key: row.key.clone(),
         rules_version: i64::from(RULES_VERSION),
         recorded_at: now,
-        before: earlier::standing(&row).as_ref().and_then(|standing| serde_json::to_string(standing).ok()),
+        before: earlier::balances_and_status(&row).as_ref().and_then(|values| serde_json::to_string(values).ok()),
         after: None,
         failure: Some(failure.clone()),
     };

@@ -1,6 +1,6 @@
 //! Reports accounts that moved when they were folded again.
 
-use super::standing::Standing;
+use super::balances_and_status::BalancesAndStatus;
 use crate::Service;
 use crate::problem::Problem;
 use crate::view::time::Utc;
@@ -22,9 +22,9 @@ pub struct Moved {
     /// When it was folded.
     pub recorded_at: String,
     /// Its balances and status before.
-    pub before: Option<Standing>,
+    pub before: Option<BalancesAndStatus>,
     /// Its balances and status after; `None` if it could not be folded.
-    pub after: Option<Standing>,
+    pub after: Option<BalancesAndStatus>,
     /// Why it could not be folded.
     pub failure: Option<String>,
 }
@@ -49,8 +49,8 @@ impl Service {
 
 fn moved(organization: &str, row: RefoldRow) -> Result<Moved, Problem> {
     let read = |text: Option<String>| {
-        let standing = text.map(|text| serde_json::from_str(&text)).transpose();
-        standing.map_err(|error| Problem::internal(format!("an entry of the rules report cannot be read: {error}")))
+        let values = text.map(|text| serde_json::from_str(&text)).transpose();
+        values.map_err(|error| Problem::internal(format!("an entry of the rules report cannot be read: {error}")))
     };
     Ok(Moved {
         organization: organization.to_owned(),

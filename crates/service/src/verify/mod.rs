@@ -32,10 +32,10 @@ pub use fix::Fixed;
 
 use crate::Service;
 use crate::account::book::Book;
+use crate::account::outdated;
 use crate::account::owner_of;
 use crate::catalog::ProductInfo;
 use crate::problem::Problem;
-use crate::refold::earlier;
 use around::unreadable_product;
 use columns::{compare_columns, compare_links, compare_times, expected};
 use compare::{compare_items, compare_messages, is_left_over};
@@ -276,8 +276,8 @@ fn compare(stored: Stored, product: &Arc<ProductInfo>, now: Time, differ: &mut d
     let mut plan = Plan::default();
     let Stored { loaded, items, messages, links, words, keys } = stored;
     let row: AccountRow = loaded.row.clone();
-    if earlier::is_outdated(&row) {
-        differ(earlier::not_refolded(&row).message);
+    if outdated::is_outdated(&row) {
+        differ(outdated::not_refolded(&row).message);
         return (plan, 0);
     }
     let terms: Terms = match postcard::from_bytes(&row.terms) {

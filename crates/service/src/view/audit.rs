@@ -1,7 +1,7 @@
 //! The audit trail.
 
 use super::time::Utc;
-use crate::audit::hex;
+use crate::secrets::hex;
 use daybook_store::audit::AuditRow;
 use serde::Serialize;
 use serde_json::value::RawValue;

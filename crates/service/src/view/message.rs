@@ -2,7 +2,7 @@
 
 use super::MessageState;
 use super::time::Utc;
-use crate::webhooks::message::{Message as Found, MessageAttempt, UrlStanding};
+use crate::webhooks::message_details::{Message as Found, MessageAttempt, UrlStanding};
 use daybook_store::outbox::{DeliveryRecords, DeliveryStatus};
 use daybook_store::records::MessageRow;
 use serde::Serialize;

@@ -2,7 +2,8 @@
 
 use super::time::Local;
 use crate::form::fields::{DayOffset, IntervalText, NotificationType, TimeOfDayText};
-use daybook_engine::notify::{Pending, When};
+use daybook_engine::notify::When;
+use daybook_engine::pending_notice::Pending;
 use daybook_engine::zone::Zone;
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -4,7 +4,7 @@ use crate::Service;
 use crate::access::{Caller, Right};
 use crate::form::EventName;
 use crate::form::fields::{DeliveryOutcome, Reference};
-use crate::paging::Paging;
+use crate::paging::{Paging, no_mark, onward};
 use crate::problem::Problem;
 use crate::view::{self, render};
 use bytes::Bytes;
@@ -83,14 +83,6 @@ impl Service {
     }
 }
 
-/// Refuses to page backwards. These lists change at both ends while they are read, so pages lead in one direction only.
-pub(crate) fn onward(paging: &Paging) -> Result<(), Problem> {
-    if paging.before.is_some() {
-        return Err(Problem::invalid("ending_before", "is not supported by this list; use starting_after"));
-    }
-    Ok(())
-}
-
 pub(crate) fn one_way(paging: view::Paging) -> view::Paging {
     view::Paging { ending_before: None, ..paging }
 }
@@ -102,8 +94,4 @@ fn place(row: &DeadLetter) -> String {
 fn read_place(mark: &str) -> Option<(i64, SubscriptionId)> {
     let (position, subscription) = mark.split_once('.')?;
     Some((position.parse().ok()?, subscription.parse().ok()?))
-}
-
-pub(crate) fn no_mark() -> Problem {
-    Problem::invalid("starting_after", "must be a value that an earlier page returned")
 }

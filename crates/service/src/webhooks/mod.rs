@@ -19,7 +19,7 @@
 //! | `subscriptions` | URLs: subscribing, pausing, removing; the console's own |
 //! | `replaying` | replaying dead letters, and sending a test event |
 //! | `deliveries` | delivery attempts and dead letters |
-//! | `message` | one message with all its details, and resending it |
+//! | `message`, `message_details` | one message with all its details, and resending it |
 //! | `searching` | finding messages by id, account, event, time and state |
 //! | `signing` | the signing key, and its rotation |
 //! | `sending` | starts the dispatcher |
@@ -31,6 +31,7 @@ pub mod dispatcher_support;
 pub mod event_ids;
 pub mod events;
 pub mod message;
+pub mod message_details;
 pub mod replaying;
 pub(crate) mod samples;
 pub(crate) mod schema;

@@ -3,12 +3,11 @@
 //! Scheduled messages come first, then those of the log, newest first. A search examines a limited number of messages
 //! for each page. If few match, the page may be short or empty and still state that there are more.
 
-use super::deliveries::{no_mark, onward};
 use crate::Service;
 use crate::access::{Caller, Right};
 use crate::form::EventName;
 use crate::form::fields::{Reference, SearchState};
-use crate::paging::{Paging, write_mark};
+use crate::paging::{Paging, no_mark, onward, write_mark};
 use crate::problem::Problem;
 use crate::view::{self, UrlState, render};
 use bytes::Bytes;

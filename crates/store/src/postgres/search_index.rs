@@ -243,93 +243,20 @@ pub(super) async fn accounts(
         if search.text.is_none() { narrowest_index(server, org, search).await? } else { AccountIndex::All };
     let mut statement = SearchStatement::of(org);
     statement.give(search.now.micros());
-    let product = search.product.as_ref().map(|product| statement.give(product.to_string()));
-    let status = search.status.as_ref().map(|status| statement.give(status.clone()));
-    let substatus = search.substatus.as_ref().map(|substatus| statement.give(substatus.clone()));
-    let mut fits = String::new();
-    // The condition of the chosen index is not repeated.
-    if let Some(product) = product.as_ref().filter(|_| account_index != AccountIndex::Product) {
-        fits += &format!(" AND a.product = {product}");
-    }
-    if let Some(status) =
-        status.as_ref().filter(|_| !matches!(account_index, AccountIndex::Status | AccountIndex::Reason))
-    {
-        fits += &format!(" AND a.status = {status}");
-    }
-    if let Some(substatus) = substatus.as_ref().filter(|_| account_index != AccountIndex::Reason) {
-        fits += &format!(" AND a.substatus = {substatus}");
-    }
-    if let Some(status) = &search.not_status {
-        fits += &format!(" AND a.status <> {}", statement.give(status.clone()));
-    }
-    if let Some(due_by) = search.due_by {
-        let due_by = statement.give(due_by.micros());
-        fits += &if account_index == AccountIndex::Due {
-            format!(" AND a.oldest_unpaid_due IS NOT NULL AND (a.oldest_unpaid_due <= {due_by} OR a.rolled_to > $2)")
-        } else {
-            // The same condition, written so that the planner does not use the past-due index.
-            format!(" AND ({DUE} <= {due_by} OR ({DUE} < {NEVER} AND a.rolled_to > $2))")
-        };
-    }
-    if let Some(due_from) = search.due_from {
-        let due_from = statement.give(due_from.micros());
-        fits += &format!(
-            " AND (a.oldest_unpaid_due IS NULL OR a.oldest_unpaid_due >= {due_from} OR ({STANDS_AT}) IS NOT NULL)"
-        );
-    }
+    let given = GivenValues {
+        product: search.product.as_ref().map(|product| statement.give(product.to_string())),
+        status: search.status.as_ref().map(|status| statement.give(status.clone())),
+        substatus: search.substatus.as_ref().map(|substatus| statement.give(substatus.clone())),
+    };
+    let fits = statement.conditions(search, account_index, &given);
     let columns = format!("a.account, a.product, a.oldest_unpaid_due, {STANDS_AT} AS stands_at");
-    let (product, status) = (product.unwrap_or_default(), status.unwrap_or_default());
-    let sql = match (&search.text, account_index) {
-        (Some(text), _) => {
+    let sql = match &search.text {
+        Some(text) => {
             let text = narrowest_first(server, org, text).await?;
             let Some(fitting) = statement.fitting_accounts(&text) else { return Ok(Vec::new()) };
-            // If the search has only words, only the accounts of the page are looked up.
-            if fits.is_empty() {
-                let page = statement.page("f.id", page);
-                format!(
-                    "WITH found AS MATERIALIZED (SELECT f.id FROM ({fitting}) f WHERE {page})
-                     SELECT a.* FROM found f
-                     CROSS JOIN LATERAL (SELECT {columns} FROM accounts a
-                                         WHERE a.org = $1 AND a.account = f.id OFFSET 0) a"
-                )
-            } else {
-                let (bounds, order) = statement.bounds("f.id", page);
-                format!(
-                    "WITH found AS MATERIALIZED ({fitting})
-                     SELECT {columns} FROM (SELECT f.id FROM found f WHERE {bounds} {order}) f
-                     CROSS JOIN LATERAL (
-                         SELECT a.account, a.product, a.status, a.substatus, a.oldest_unpaid_due, a.rolled_to,
-                                a.held_events, a.failure, a.processed_through
-                         FROM accounts a WHERE a.org = $1 AND a.account = f.id OFFSET 0) a
-                     WHERE true{fits} {order} LIMIT {}",
-                    statement.give(most(page.limit))
-                )
-            }
+            statement.accounts_by_text(&fitting, &columns, &fits, page)
         }
-        (None, AccountIndex::All) => {
-            format!("SELECT {columns} FROM accounts a WHERE a.org = $1{fits} AND {}", statement.page("a.account", page))
-        }
-        (None, AccountIndex::Product | AccountIndex::Status) => {
-            let (column, value) =
-                if account_index == AccountIndex::Product { ("a.product", product) } else { ("a.status", status) };
-            let walk = statement.walk(column, &value, page);
-            format!("SELECT {columns} FROM accounts a WHERE a.org = $1{fits} AND {walk}")
-        }
-        (None, AccountIndex::Reason | AccountIndex::Due) => {
-            let (bounds, order) = if account_index == AccountIndex::Reason {
-                let reason = format!("({status}, {})", substatus.unwrap_or_default());
-                let both = "(a.status, a.substatus)";
-                (format!(" AND {both} >= {reason} AND {both} <= {reason}"), "a.status, a.substatus")
-            } else {
-                (String::new(), "a.oldest_unpaid_due")
-            };
-            format!(
-                "WITH found AS MATERIALIZED (
-                     SELECT {columns} FROM accounts a WHERE a.org = $1{fits}{bounds} ORDER BY {order})
-                 SELECT f.* FROM found f WHERE {}",
-                statement.page("f.account", page)
-            )
-        }
+        None => statement.accounts_by_index(account_index, given, &columns, &fits, page),
     };
     let mut found = statement
         .all(server, &sql, |cells| {
@@ -343,6 +270,113 @@ pub(super) async fn accounts(
         .await?;
     found.sort_unstable_by(|one, other| one.account.cmp(&other.account));
     Ok(found)
+}
+
+/// The parameters of the values that a search for accounts gives.
+struct GivenValues {
+    product: Option<String>,
+    status: Option<String>,
+    substatus: Option<String>,
+}
+
+impl SearchStatement {
+    /// The conditions of a search, except the one of the chosen index, which is not repeated.
+    fn conditions(&mut self, search: &AccountSearch, account_index: AccountIndex, given: &GivenValues) -> String {
+        let mut fits = String::new();
+        if let Some(product) = given.product.as_ref().filter(|_| account_index != AccountIndex::Product) {
+            fits += &format!(" AND a.product = {product}");
+        }
+        if let Some(status) =
+            given.status.as_ref().filter(|_| !matches!(account_index, AccountIndex::Status | AccountIndex::Reason))
+        {
+            fits += &format!(" AND a.status = {status}");
+        }
+        if let Some(substatus) = given.substatus.as_ref().filter(|_| account_index != AccountIndex::Reason) {
+            fits += &format!(" AND a.substatus = {substatus}");
+        }
+        if let Some(status) = &search.not_status {
+            fits += &format!(" AND a.status <> {}", self.give(status.clone()));
+        }
+        if let Some(due_by) = search.due_by {
+            let due_by = self.give(due_by.micros());
+            fits += &if account_index == AccountIndex::Due {
+                format!(
+                    " AND a.oldest_unpaid_due IS NOT NULL AND (a.oldest_unpaid_due <= {due_by} OR a.rolled_to > $2)"
+                )
+            } else {
+                // The same condition, written so that the planner does not use the past-due index.
+                format!(" AND ({DUE} <= {due_by} OR ({DUE} < {NEVER} AND a.rolled_to > $2))")
+            };
+        }
+        if let Some(due_from) = search.due_from {
+            let due_from = self.give(due_from.micros());
+            fits += &format!(
+                " AND (a.oldest_unpaid_due IS NULL OR a.oldest_unpaid_due >= {due_from} OR ({STANDS_AT}) IS NOT NULL)"
+            );
+        }
+        fits
+    }
+
+    /// A page of the accounts that words lead to.
+    fn accounts_by_text(&mut self, fitting: &str, columns: &str, fits: &str, page: &PageRequest) -> String {
+        // If the search has only words, only the accounts of the page are looked up.
+        if fits.is_empty() {
+            let page = self.page("f.id", page);
+            return format!(
+                "WITH found AS MATERIALIZED (SELECT f.id FROM ({fitting}) f WHERE {page})
+                 SELECT a.* FROM found f
+                 CROSS JOIN LATERAL (SELECT {columns} FROM accounts a
+                                     WHERE a.org = $1 AND a.account = f.id OFFSET 0) a"
+            );
+        }
+        let (bounds, order) = self.bounds("f.id", page);
+        format!(
+            "WITH found AS MATERIALIZED ({fitting})
+             SELECT {columns} FROM (SELECT f.id FROM found f WHERE {bounds} {order}) f
+             CROSS JOIN LATERAL (
+                 SELECT a.account, a.product, a.status, a.substatus, a.oldest_unpaid_due, a.rolled_to,
+                        a.held_events, a.failure, a.processed_through
+                 FROM accounts a WHERE a.org = $1 AND a.account = f.id OFFSET 0) a
+             WHERE true{fits} {order} LIMIT {}",
+            self.give(most(page.limit))
+        )
+    }
+
+    /// A page of the accounts that an index leads to.
+    fn accounts_by_index(
+        &mut self,
+        account_index: AccountIndex,
+        given: GivenValues,
+        columns: &str,
+        fits: &str,
+        page: &PageRequest,
+    ) -> String {
+        let (product, status) = (given.product.unwrap_or_default(), given.status.unwrap_or_default());
+        let (bounds, order) = match account_index {
+            AccountIndex::All => {
+                let page = self.page("a.account", page);
+                return format!("SELECT {columns} FROM accounts a WHERE a.org = $1{fits} AND {page}");
+            }
+            AccountIndex::Product | AccountIndex::Status => {
+                let (column, value) =
+                    if account_index == AccountIndex::Product { ("a.product", product) } else { ("a.status", status) };
+                let walk = self.walk(column, &value, page);
+                return format!("SELECT {columns} FROM accounts a WHERE a.org = $1{fits} AND {walk}");
+            }
+            AccountIndex::Reason => {
+                let reason = format!("({status}, {})", given.substatus.unwrap_or_default());
+                let both = "(a.status, a.substatus)";
+                (format!(" AND {both} >= {reason} AND {both} <= {reason}"), "a.status, a.substatus")
+            }
+            AccountIndex::Due => (String::new(), "a.oldest_unpaid_due"),
+        };
+        format!(
+            "WITH found AS MATERIALIZED (
+                 SELECT {columns} FROM accounts a WHERE a.org = $1{fits}{bounds} ORDER BY {order})
+             SELECT f.* FROM found f WHERE {}",
+            self.page("f.account", page)
+        )
+    }
 }
 
 pub(super) async fn customers(

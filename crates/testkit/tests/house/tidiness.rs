@@ -1,8 +1,8 @@
 //! The contents of source files and documents.
 
-use super::{assert_none, output_of, root};
+use super::{assert_none, project_files, root};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Marks of unfinished work. Written in two halves, so that this file does not contain them.
 const UNFINISHED: &[&str] = &[concat!("to", "do!("), concat!("unimpl", "emented!("), concat!("FIX", "ME")];
@@ -101,31 +101,6 @@ fn dead_links(markdown: &str, exists: impl Fn(&str) -> bool) -> Vec<String> {
         }
     }
     offences
-}
-
-/// The project's files: those that git tracks or would track; without git, all but generated and hidden ones.
-fn project_files() -> Vec<PathBuf> {
-    let args = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
-    let files = match output_of("git", &args) {
-        Ok(list) => list.split_terminator('\0').map(|file| root().join(file)).collect(),
-        Err(_) => walk(&root()),
-    };
-    // A file deleted but not yet staged is still listed.
-    files.into_iter().filter(|file| file.is_file()).collect()
-}
-
-fn walk(folder: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).expect("a folder can be read") {
-        let path = entry.expect("a folder's entry can be read").path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if path.is_dir() && name != "target" && !name.starts_with('.') {
-            files.extend(walk(&path));
-        } else if path.is_file() {
-            files.push(path);
-        }
-    }
-    files
 }
 
 fn offences_in(file: &Path) -> Vec<String> {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// The balances and status of an account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Standing {
+pub struct BalancesAndStatus {
     /// Its status.
     pub status: String,
     /// The reason for its status.
@@ -22,14 +22,14 @@ pub struct Standing {
     pub past_due_cents: Option<i64>,
 }
 
-impl Standing {
+impl BalancesAndStatus {
     /// The balances and status of a book as of where it is processed; `None` if it was never processed.
-    pub fn of(book: &Book) -> Option<Standing> {
+    pub fn of(book: &Book) -> Option<BalancesAndStatus> {
         let at = book.now.processed_through?;
         let balances = book.state.balances();
         let status = book.state.status;
         let reading = book.reading(&book.state, at).ok().filter(|_| !status.is_closed());
-        Some(Standing {
+        Some(BalancesAndStatus {
             status: status.standing().name().to_owned(),
             substatus: status.reason().map(|reason| reason.name().to_owned()),
             principal_cents: balances.principal.0,

@@ -12,6 +12,7 @@ use super::rust_text::{code_only, words};
 use super::{assert_none, project_files, root};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::slice;
 
 /// The path of a module in its crate; empty for the crate itself.
 type ModulePath = Vec<String>;
@@ -177,7 +178,7 @@ impl Crate {
             modules.insert(module_path(file, has_library), Module::read(file, source));
         }
         let of_tests = |(path, module): (&ModulePath, &Module)| {
-            let inside = module.test_modules.iter().map(|name| [path.as_slice(), &[name.clone()]].concat());
+            let inside = module.test_modules.iter().map(|name| [path.as_slice(), slice::from_ref(name)].concat());
             inside.collect::<Vec<ModulePath>>()
         };
         let tests: Vec<ModulePath> = modules.iter().flat_map(of_tests).collect();

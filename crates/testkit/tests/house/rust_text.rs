@@ -36,9 +36,9 @@ fn blank_length(text: &str) -> Option<usize> {
         // Otherwise it is a lifetime.
         return is_character.then(|| quoted_length(text, '\''));
     }
-    if text.starts_with('r') {
-        let hashes = text[1..].chars().take_while(|c| *c == '#').count();
-        if text[1 + hashes..].starts_with('"') {
+    if let Some(raw) = text.strip_prefix('r') {
+        let hashes = raw.chars().take_while(|c| *c == '#').count();
+        if raw[hashes..].starts_with('"') {
             let end = format!("\"{}", "#".repeat(hashes));
             let start = 2 + hashes;
             return Some(up_to(text[start..].find(&end).map(|at| start + at + end.len())));

@@ -58,7 +58,7 @@ impl ImportProduct {
     fn read(body: Value) -> Result<ImportProduct, String> {
         let form: NewProduct = form::parse(body.to_string().as_bytes()).map_err(|bad| bad.to_string())?;
         let id = form.product_id.as_ref().ok_or("product_id is required")?.as_str().to_owned();
-        let zone = policy::zone(&form).ok_or("its time zone is unknown")?;
+        let zone = form.zone().ok_or("its time zone is unknown")?;
         let mut settled = form;
         settled.settle_close_of_business().map_err(|problem| problem.to_string())?;
         policy::product_policy(&settled, None)

@@ -19,6 +19,9 @@ use std::thread;
 use std::time::Duration;
 
 const ACCOUNTS: u64 = 2_000;
+/// A campaign has more accounts: an account's state lists the payments of the open period, so accounts that get
+/// hundreds of payments within an hour would grow, and with them the batches in memory.
+const CAMPAIGN_ACCOUNTS: u64 = 20_000;
 const CALLERS: u64 = 6;
 const SECONDS: u64 = 8;
 const BETWEEN_CALLS: Duration = Duration::from_millis(8);
@@ -47,7 +50,8 @@ fn memory_is_bounded(database: &str, installation: &WebhooksInstallation) {
     let server = installation.serve(&AT_ONCE);
     let client = ApiClient::to(server.url());
     make_product(&client, "auto", json!({}), json!({}));
-    let accounts: Vec<Value> = (0..ACCOUNTS).map(|number| line("/accounts", &today(&account(number)))).collect();
+    let count = if seconds < CAMPAIGN_SECONDS { ACCOUNTS } else { CAMPAIGN_ACCOUNTS };
+    let accounts: Vec<Value> = (0..count).map(|number| line("/accounts", &today(&account(number)))).collect();
     client.bulk(&accounts);
     let receivers = [Receiver::counting(), Receiver::counting()];
     for receiver in &receivers {
@@ -63,7 +67,7 @@ fn memory_is_bounded(database: &str, installation: &WebhooksInstallation) {
                 let mut number = 0;
                 while !is_over.load(Ordering::Relaxed) {
                     number += 1;
-                    call(&client, &mut chance, &format!("c{caller}-{number}"));
+                    call(&client, &mut chance, count, &format!("c{caller}-{number}"));
                     calls.fetch_add(1, Ordering::Relaxed);
                     thread::sleep(BETWEEN_CALLS);
                 }
@@ -127,9 +131,9 @@ fn today(account: &str) -> Value {
     form
 }
 
-/// One call of the mix.
-fn call(client: &ApiClient, chance: &mut Chance, id: &str) {
-    let some = account(chance.below(ACCOUNTS));
+/// One call of the mix, to one of `count` accounts.
+fn call(client: &ApiClient, chance: &mut Chance, count: u64, id: &str) {
+    let some = account(chance.below(count));
     let payment = |id: &str| json!({ "line_item_id": id, "original_amount_cents": 7 });
     let reply = match chance.below(100) {
         0..50 => client.post(&payments_of(&some), &payment(id)),
@@ -142,7 +146,7 @@ fn call(client: &ApiClient, chance: &mut Chance, id: &str) {
         95..97 => client.get("/metrics"),
         _ => {
             let lines = (0..200).map(|number| {
-                let account = account(chance.below(ACCOUNTS));
+                let account = account(chance.below(count));
                 line(&payments_of(&account), &payment(&format!("{id}-{number}")))
             });
             return drop(client.bulk(&lines.collect::<Vec<_>>()));

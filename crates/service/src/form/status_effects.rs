@@ -32,19 +32,19 @@ impl PairEffects {
     /// All effects of a combination, with explicit values.
     fn of(stops: Stops) -> PairEffects {
         PairEffects {
-            late_fees: Some(if stops.late_fees { LateFeesEffect::FoldError } else { LateFeesEffect::Charge }),
-            interest: Some(if stops.interest { InterestEffect::FoldError } else { InterestEffect::Accrue }),
-            delinquency: Some(if stops.delinquency { DelinquencyEffect::FoldError } else { DelinquencyEffect::Count }),
-            notices: Some(if stops.notices { NoticesEffect::FoldError } else { NoticesEffect::Send }),
+            late_fees: Some(if stops.late_fees { LateFeesEffect::Stop } else { LateFeesEffect::Charge }),
+            interest: Some(if stops.interest { InterestEffect::Stop } else { InterestEffect::Accrue }),
+            delinquency: Some(if stops.delinquency { DelinquencyEffect::Stop } else { DelinquencyEffect::Count }),
+            notices: Some(if stops.notices { NoticesEffect::Stop } else { NoticesEffect::Send }),
         }
     }
 
     fn stops(&self, usual: Stops) -> Stops {
         Stops {
-            late_fees: self.late_fees.map_or(usual.late_fees, |effect| effect == LateFeesEffect::FoldError),
-            interest: self.interest.map_or(usual.interest, |effect| effect == InterestEffect::FoldError),
-            delinquency: self.delinquency.map_or(usual.delinquency, |effect| effect == DelinquencyEffect::FoldError),
-            notices: self.notices.map_or(usual.notices, |effect| effect == NoticesEffect::FoldError),
+            late_fees: self.late_fees.map_or(usual.late_fees, |effect| effect == LateFeesEffect::Stop),
+            interest: self.interest.map_or(usual.interest, |effect| effect == InterestEffect::Stop),
+            delinquency: self.delinquency.map_or(usual.delinquency, |effect| effect == DelinquencyEffect::Stop),
+            notices: self.notices.map_or(usual.notices, |effect| effect == NoticesEffect::Stop),
         }
     }
 }

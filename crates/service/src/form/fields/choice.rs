@@ -102,28 +102,28 @@ choices! {
         /// An unpaid instalment is charged its late fee.
         Charge = "CHARGE",
         /// No late fee is charged, and the instalment does not count as late.
-        FoldError = "STOP",
+        Stop = "STOP",
     }
     /// Whether interest accrues while an account has a status.
     InterestEffect {
         /// Interest accrues.
         Accrue = "ACCRUE",
         /// The rate is 0 from the status's date to the date it ends.
-        FoldError = "STOP",
+        Stop = "STOP",
     }
     /// Whether late instalments count while an account has a status.
     DelinquencyEffect {
         /// They count, and the account's status changes automatically.
         Count = "COUNT",
         /// They do not count, and the account's status does not change automatically.
-        FoldError = "STOP",
+        Stop = "STOP",
     }
     /// Whether configurable notices are sent while an account has a status.
     NoticesEffect {
         /// They are sent.
         Send = "SEND",
         /// They are not sent.
-        FoldError = "STOP",
+        Stop = "STOP",
     }
     /// The result of a delivery attempt.
     DeliveryOutcome {

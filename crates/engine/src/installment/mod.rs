@@ -1,8 +1,8 @@
 //! Instalment loans: a sum lent once and repaid in instalments.
 //!
 //! An [`Installment`] holds the agreed terms and the plan. A [`Loan`](loan::Loan) holds the state: its
-//! [rows](loan::Row) (one per instalment), its open interest [period](loan::Period), and its unpaid debts. Inputs and
-//! moments act on it:
+//! [rows](loan::InstalmentRow) (one per instalment), its open interest [period](loan::Period), and its unpaid debts.
+//! Inputs and moments act on it:
 //!
 //! | file | contents |
 //! |---|---|

@@ -73,7 +73,7 @@ async fn an_account_becomes_a_case_that_passes() {
     let text = file.page();
     let ran = setup.post("/console/cases/own", &[("text", &text)]).await.page();
     assert!(ran.contains("<h1>1 case passed</h1>"), "{ran}");
-    assert_eq!(setup.get("/console/cases/from-account/nobody").await.status, 404);
+    assert_eq!(setup.get("/console/cases/from-account/unknown").await.status, 404);
     let reader = setup.seen_by(Role::ReadOnly).await;
     assert_eq!(reader.get("/console/cases/from-account/a1").await.status, 200);
     assert!(!reader.get("/console/cases").await.page().contains(">Run all<"));

@@ -39,7 +39,7 @@ async fn a_secret_is_shown_once_and_only_there() {
     assert_eq!(setup.post(&revoke, &[]).await.leads_to(), "/console/keys");
     assert!(setup.service.authenticate(&secret).await.is_err());
     assert!(setup.get("/console/keys").await.page().contains("Revoked"));
-    assert_eq!(setup.get("/console/keys/nobody/revoke").await.status, 404);
+    assert_eq!(setup.get("/console/keys/unknown/revoke").await.status, 404);
 }
 
 #[tokio::test]
@@ -85,8 +85,8 @@ async fn a_form_that_rotates_is_good_for_the_key_it_was_shown_for() {
     let second = key().await;
     assert_ne!(first, second);
     // The same form again, an older one, and one without the key's fingerprint.
-    let nobody = setup.post(path, &[("once", "x")]).await;
-    for answer in [send(&setup, path, &ask).await, send(&setup, path, &old).await, nobody] {
+    let without_fingerprint = setup.post(path, &[("once", "x")]).await;
+    for answer in [send(&setup, path, &ask).await, send(&setup, path, &old).await, without_fingerprint] {
         let page = answer.page();
         assert!(words(&page).contains("The key was not rotated this time"), "{page}");
         assert!(page.contains(second.as_str().expect("a key")), "it shows the key as it is");

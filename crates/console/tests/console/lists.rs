@@ -20,7 +20,7 @@ async fn a_list_of_nothing_says_what_to_do() {
         assert_eq!(csv.page().lines().count(), 1, "{path}");
     }
     assert!(setup.get("/console/accounts/new").await.page().contains("No product yet"));
-    assert_eq!(setup.get("/console/customers/nobody").await.status, 404);
+    assert_eq!(setup.get("/console/customers/unknown").await.status, 404);
     assert_eq!(setup.get("/console/products/nothing").await.status, 404);
 }
 

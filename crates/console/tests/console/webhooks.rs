@@ -118,7 +118,7 @@ async fn a_message_is_shown_with_what_was_tried_and_sent_again() {
     let requests = good.requests();
     assert_eq!(requests.len(), before + 1);
     assert_eq!(requests[before].body, sent.body, "the same bytes");
-    let refused = setup.post(&format!("{path}/send/nobody"), &[]).await;
+    let refused = setup.post(&format!("{path}/send/unknown"), &[]).await;
     assert_eq!(refused.status, 404, "{}", refused.body);
 }
 
@@ -204,8 +204,11 @@ async fn a_url_is_paused_resumed_and_its_dead_letters_replayed() {
 #[tokio::test]
 async fn a_test_event_leads_to_its_message() {
     let setup = ConsoleSetup::sending().await;
-    let nobody = setup.post("/console/webhooks/test", &[]).await;
-    assert!(nobody.leads_to().starts_with("/console/webhooks/messages/dbk_evt_"), "{nobody:?}");
+    let without_subscribers = setup.post("/console/webhooks/test", &[]).await;
+    assert!(
+        without_subscribers.leads_to().starts_with("/console/webhooks/messages/dbk_evt_"),
+        "{without_subscribers:?}"
+    );
     let receiver = Receiver::start(Behaviour::status(200));
     setup.subscribe(&receiver.url(), &["account_closed"]).await;
     let sent = setup.post("/console/webhooks/test", &[]).await;

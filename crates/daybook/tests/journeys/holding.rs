@@ -81,7 +81,7 @@ fn bad_events_are_refused_on_arrival(installation: &Installation) {
     pay(&client, "loan", "p2", -5, &morning).refused(422);
     pay(&client, "loan", "p2", level(), &at(days_after(opened, -1), 9, ZONE)).refused(422);
     pay(&client, "loan", "p2", level(), "2026-01-01T09:00:00").refused(422);
-    pay(&client, "nobody", "p2", level(), &morning).refused(404);
+    pay(&client, "unknown", "p2", level(), &morning).refused(404);
     let mut typo = payment("p2", level(), &morning);
     typo["efective_at"] = typo["effective_at"].take();
     client.post(&payments_of("loan"), &typo).refused(422);

@@ -113,9 +113,9 @@ fn check(language: &str, mut command: Command) {
     let webhook_server = WebhookServer::sqlite();
     let key = webhook_server.key();
     let Some(program) = Program::start(&mut command, &key) else { return };
-    let beside = Receiver::start(Behaviour::status(200));
+    let accepting = Receiver::start(Behaviour::status(200));
     webhook_server.subscribe(&program.url);
-    webhook_server.subscribe(&beside.url());
+    webhook_server.subscribe(&accepting.url());
     let mut chance = Chance::of_seed(seed());
     let products = oddities::make_products(&webhook_server.client, &mut chance);
     oddities::make_escaped_customer(&webhook_server.client);
@@ -134,7 +134,7 @@ fn check(language: &str, mut command: Command) {
         assert!(lines.iter().any(|line| line.starts_with(&format!("verified {event} "))), "no {event}");
     }
 
-    let refusals = refuses_what_was_changed(&program, &beside.requests(), &key, &mut chance);
+    let refusals = refuses_what_was_changed(&program, &accepting.requests(), &key, &mut chance);
     webhook_server.close();
     println!("{language}: {} messages verified, {refusals} changed ones refused, seed {}", taken.len(), seed());
 }

@@ -30,9 +30,9 @@ async fn every_tab_has_something_to_say() {
         let other = setup.get(&format!("/console/accounts/a2?tab={tab}")).await.page();
         assert_harmless(&other);
     }
-    let missing = setup.get("/console/accounts/nobody").await;
+    let missing = setup.get("/console/accounts/unknown").await;
     assert_eq!(missing.status, 404);
-    assert!(missing.body.contains("nav class=\"side\""), "it is told inside the frame");
+    assert!(missing.body.contains("nav class=\"side\""), "the error page has the navigation");
 }
 
 #[tokio::test]

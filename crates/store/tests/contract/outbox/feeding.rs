@@ -8,7 +8,7 @@ pub async fn a_message_is_fed_whole(store: Arc<dyn Store>) {
     let org = organization(&store, "one").await;
     let about = MessageRow { data: Bytes::from((0..=255).collect::<Vec<u8>>()), ..message(Some("a"), 7, "e1") };
     written(&store, vec![message_unit(vec![(org, about.clone()), (org, message(None, 0, "e2"))])]).await;
-    let reader = SubscriptionFilter { org, filter: None, uuid: "nobody", missed: false };
+    let reader = SubscriptionFilter { org, filter: None, uuid: "unknown", missed: false };
     let fed = store.feed(reader, 0, 2, 10).await.unwrap();
     let whole = |position, message: MessageRow| Outgoing {
         position,

@@ -109,7 +109,7 @@ pub async fn a_message_is_sent_again(store: Arc<dyn Store>) {
         [fresh(1, "", None, -1), fresh(2, "reason of 2", Some(503), 2), fresh(3, "reason of 3", Some(503), 2)];
     assert_eq!(due.iter().map(|(failure, _)| failure.clone()).collect::<Vec<_>>(), expected);
     assert_eq!(backlog(&store, &to).await, Backlog { pending: 4, dead: 0 });
-    assert_eq!(again(4).await, ResendResult::Waiting, "nobody has sent it yet");
+    assert_eq!(again(4).await, ResendResult::Waiting, "it is not sent yet");
     assert_eq!(again(5).await, ResendResult::NotForIt, "there is none");
     assert_eq!(again(-1).await, ResendResult::NotForIt);
     assert_eq!(store.send_again(org, "unknown", 1, at(40), None).await.unwrap(), ResendResult::NoSubscription);

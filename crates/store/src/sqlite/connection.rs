@@ -2,6 +2,7 @@
 
 use crate::Result;
 use crate::error::StoreError;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::path::Path;
 use std::time::Duration;
@@ -24,7 +25,7 @@ pub(super) fn open_writer(path: &str) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(broken)?;
     connection.busy_timeout(BUSY_TIMEOUT).map_err(broken)?;
-    connection.set_prepared_statement_cache_capacity(STATEMENTS_CACHED);
+    compile_once(&connection)?;
     let journal: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)).map_err(broken)?;
     let expected = if path == super::MEMORY { "memory" } else { "wal" };
     if journal != expected {
@@ -67,10 +68,18 @@ pub(super) fn open_reader(path: &Path) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(broken)?;
     connection.busy_timeout(BUSY_TIMEOUT).map_err(broken)?;
-    connection.set_prepared_statement_cache_capacity(STATEMENTS_CACHED);
+    compile_once(&connection)?;
     connection.pragma_update(None, "temp_store", "MEMORY").map_err(broken)?;
     connection.pragma_update(None, "cache_size", -READER_CACHE_KIB).map_err(broken)?;
     Ok(connection)
+}
+
+/// Each statement is compiled once: it is cached, and its plan does not depend on the values of its parameters.
+/// Otherwise SQLite compiles a statement with `LIMIT ?` again at every new value.
+fn compile_once(connection: &Connection) -> Result<()> {
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_CACHED);
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(broken)?;
+    Ok(())
 }
 
 /// Classifies an SQLite error: whether the call may work later, the storage refused, the file is damaged, or the
@@ -91,6 +100,7 @@ pub(super) fn broken(error: rusqlite::Error) -> StoreError {
 #[cfg(test)]
 mod tests {
     use super::{open_reader, open_writer};
+    use rusqlite::StatementStatus;
 
     /// A confirmed commit survives a power failure only with these settings.
     #[test]
@@ -108,5 +118,21 @@ mod tests {
         writer.execute_batch("CREATE TABLE t (a)").unwrap();
         let reader = open_reader(&path).unwrap();
         assert!(reader.execute_batch("INSERT INTO t VALUES (1)").is_err());
+    }
+
+    #[test]
+    fn statements_are_not_compiled_again_for_other_values() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("daybook.db");
+        let writer = open_writer(path.to_str().unwrap()).unwrap();
+        writer.execute_batch("CREATE TABLE t (a INTEGER PRIMARY KEY); INSERT INTO t VALUES (1), (2), (3)").unwrap();
+        for connection in [writer, open_reader(&path).unwrap()] {
+            let mut statement = connection.prepare("SELECT a FROM t WHERE a > ?1 ORDER BY a LIMIT ?2").unwrap();
+            for limit in 1..=3 {
+                let found = statement.query_map([0, limit], |row| row.get::<_, i64>(0)).unwrap().count();
+                assert_eq!(found, limit as usize);
+            }
+            assert_eq!(statement.get_status(StatementStatus::RePrepare), 0);
+        }
     }
 }

@@ -15,8 +15,15 @@ const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures");
 const BEFORE_RULES_2: i64 = 5;
 
 /// The available databases: schema version and folder.
-pub const KEPT: &[(i64, &str)] =
-    &[(1, "schema-1"), (2, "schema-2"), (5, "rules-1"), (10, "schema-10"), (12, "schema-12"), (13, "schema-13")];
+pub const KEPT: &[(i64, &str)] = &[
+    (1, "schema-1"),
+    (2, "schema-2"),
+    (5, "rules-1"),
+    (10, "schema-10"),
+    (12, "schema-12"),
+    (13, "schema-13"),
+    (14, "schema-14"),
+];
 
 /// The secret of the first API key of each database.
 pub const SECRET: &str = "old-database-secret-of-the-first-key-000000";

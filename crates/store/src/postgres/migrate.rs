@@ -28,6 +28,7 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (12, include_str!("../../migrations/postgres/0012_upkeep.sql")),
     (13, AUDIT),
     (14, include_str!("../../migrations/postgres/0014_bound_states.sql")),
+    (15, include_str!("../../migrations/postgres/0015_audit_subjects.sql")),
 ];
 
 /// The number of the lock: the letters "daybook" as bytes.

@@ -24,6 +24,11 @@ const INSERT: &str = "
     INSERT INTO audit (org, seq, at, actor, session, address, request_id, action, subject_type, subject_id, details, hash)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
 
+/// The index by subject has the records of so many numbers together: see migration 15.
+const BLOCK: i64 = 512;
+/// The largest number of blocks that a search for a page looks into: some ten million records.
+const MOST_BLOCKS: i64 = 20_000;
+
 fn read(row: &Row<'_>) -> rusqlite::Result<AuditRow> {
     let origin = Origin { actor: row.get(3)?, session: row.get(4)?, address: row.get(5)?, request_id: row.get(6)? };
     let record = AuditRecord {
@@ -100,18 +105,40 @@ struct Search {
 
 impl Search {
     fn run(&self, connection: &Connection) -> Result<AuditPage> {
-        let unexamined = if self.filter.is_of_index() { None } else { self.unexamined(connection)? };
+        let (records, unexamined) = match self.filter.along() {
+            Along::Subject => self.by_subject(connection)?,
+            _ => {
+                let unexamined = if self.filter.is_of_index() { None } else { self.unexamined(connection)? };
+                (self.records(connection, None, unexamined, self.limit + 1)?, unexamined)
+            }
+        };
+        let unexamined = match unexamined {
+            Some(number) if self.is_over(connection, number)? => None,
+            other => other,
+        };
+        Ok(AuditPage::cut(records, self.limit, unexamined))
+    }
+
+    /// The latest records that match: those of one block, or of all, after the number `after`.
+    fn records(
+        &self,
+        connection: &Connection,
+        block: Option<i64>,
+        after: Option<i64>,
+        limit: usize,
+    ) -> Result<Vec<AuditRow>> {
         let AuditFilter { actor, action, subject_id, request_id, since, until } = &self.filter;
         // An unused condition would prevent the use of an index, so the statement has only the conditions that the
         // filter needs. A plus sign keeps a column from choosing the index.
         let index = match self.filter.along() {
-            Along::Subject => " INDEXED BY audit_by_subject",
+            Along::Subject => " INDEXED BY audit_by_subject_in_blocks",
             Along::Action => " INDEXED BY audit_by_action",
             Along::Actor => " INDEXED BY audit_by_actor",
             Along::Number => "",
         };
         let mut sql = format!("SELECT {COLUMNS} FROM audit{index} WHERE org = ?1 AND seq < ?2 AND seq > ?10");
         let asked = [
+            (block.is_some(), " AND seq / 512 = ?11"),
             (actor.is_some(), " AND actor = ?3"),
             (action.is_some(), " AND action = ?4"),
             // Matches the partial index of the other actions.
@@ -123,26 +150,60 @@ impl Search {
         ];
         sql.extend(asked.iter().filter(|(is_asked, _)| *is_asked).map(|(_, condition)| *condition));
         // Names every parameter, so that all of them can be bound for any filter.
-        sql.push_str(" AND coalesce(?3, ?4, ?5, ?6, ?7, ?8, '') IS NOT NULL ORDER BY seq DESC LIMIT ?9");
-        let (first, last) = (self.before, unexamined.unwrap_or(i64::MIN));
-        let (since, until, limit) = (since.map(Time::micros), until.map(Time::micros), count(self.limit + 1));
-        let params = params![self.org, first, actor, action, subject_id, request_id, since, until, limit, last];
-        let records = all(connection, &sql, params, read)?;
-        let unexamined = match unexamined {
-            Some(number) if self.is_over(connection, number)? => None,
-            other => other,
-        };
-        Ok(AuditPage::cut(records, self.limit, unexamined))
+        sql.push_str(" AND coalesce(?3, ?4, ?5, ?6, ?7, ?8, ?11, '') IS NOT NULL ORDER BY seq DESC LIMIT ?9");
+        let after = after.unwrap_or(i64::MIN);
+        let (since, until, limit) = (since.map(Time::micros), until.map(Time::micros), count(limit));
+        let params =
+            params![self.org, self.before, actor, action, subject_id, request_id, since, until, limit, after, block];
+        all(connection, &sql, params, read)
+    }
+
+    /// The latest records about one object, and the number of the latest record that was not examined. The index has
+    /// the records of each block together, so a search looks into one block after the other.
+    fn by_subject(&self, connection: &Connection) -> Result<(Vec<AuditRow>, Option<i64>)> {
+        let sql = "SELECT max(seq) FROM audit WHERE org = ?1 AND seq < ?2";
+        let last = one(connection, sql, params![self.org, self.before], |row| row.get::<_, Option<i64>>(0))?;
+        let Some(last) = last.flatten() else { return Ok((Vec::new(), None)) };
+        let (mut records, mut examined) = (Vec::new(), 0);
+        let lowest = (last / BLOCK - MOST_BLOCKS + 1).max(0);
+        for block in (lowest..=last / BLOCK).rev() {
+            let mut unexamined = None;
+            if !self.filter.is_of_index() {
+                unexamined = self.unexamined_of(connection, block, self.most - examined)?;
+                examined += self.count_of(connection, block)?;
+            }
+            records.extend(self.records(connection, Some(block), unexamined, self.limit + 1 - records.len())?);
+            if records.len() > self.limit || unexamined.is_some() {
+                return Ok((records, unexamined));
+            }
+        }
+        Ok((records, Some(lowest * BLOCK - 1).filter(|number| *number > 0)))
+    }
+
+    /// How many records of a block are about the object.
+    fn count_of(&self, connection: &Connection, block: i64) -> Result<usize> {
+        let sql = "SELECT count(*) FROM audit INDEXED BY audit_by_subject_in_blocks
+                   WHERE org = ?1 AND seq < ?2 AND seq / 512 = ?3 AND subject_id = ?4";
+        let params = params![self.org, self.before, block, self.filter.subject_id];
+        one(connection, sql, params, |row| row.get(0)).map(Option::unwrap_or_default)
+    }
+
+    /// The number of the first record of a block about the object that comes after `most` others.
+    fn unexamined_of(&self, connection: &Connection, block: i64, most: usize) -> Result<Option<i64>> {
+        let sql = "SELECT seq FROM audit INDEXED BY audit_by_subject_in_blocks
+                   WHERE org = ?1 AND seq < ?2 AND seq / 512 = ?3 AND subject_id = ?4
+                   ORDER BY seq DESC LIMIT 1 OFFSET ?5";
+        let params = params![self.org, self.before, block, self.filter.subject_id, count(most)];
+        one(connection, sql, params, |row| row.get(0))
     }
 
     /// The number of the latest record that the search does not examine; `None` if it reaches the end.
     fn unexamined(&self, connection: &Connection) -> Result<Option<i64>> {
-        let AuditFilter { actor, action, subject_id, .. } = &self.filter;
+        let AuditFilter { actor, action, .. } = &self.filter;
         let (condition, value) = match self.filter.along() {
-            Along::Subject => ("subject_id = ?4", subject_id),
             Along::Action => ("action = ?4 AND action <> 'record_payment'", action),
             Along::Actor => ("actor = ?4", actor),
-            Along::Number => {
+            Along::Subject | Along::Number => {
                 let sql = "SELECT max(seq) FROM audit WHERE org = ?1
                            AND seq <= (SELECT max(seq) FROM audit WHERE org = ?1 AND seq < ?2) - ?3";
                 let params = params![self.org, self.before, count(self.most)];

@@ -26,6 +26,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (12, "upkeep", include_str!("../../migrations/sqlite/0012_upkeep.sql")),
     (13, "audit", AUDIT),
     (14, "bound_states", include_str!("../../migrations/sqlite/0014_bound_states.sql")),
+    (15, "audit_subjects", include_str!("../../migrations/sqlite/0015_audit_subjects.sql")),
 ];
 
 /// The number of the last migration.

@@ -106,3 +106,32 @@ pub async fn a_search_without_an_index_examines_so_many_records(store: Arc<dyn S
         assert_eq!(pages(&store, org, &filter, 50).await.1, ends, "{filter:?}");
     }
 }
+
+/// The records about one object are few and far apart.
+pub async fn a_search_for_one_object_reaches_all_its_records(store: Arc<dyn Store>) {
+    let org = organization(&store, "one").await;
+    let (rare, last) = ([1, 511, 512, 513, 1_023, 1_024, 1_600], 1_700);
+    for number in 1..=last {
+        let record = AuditRecord {
+            org,
+            at: at(number),
+            origin: Arc::new(Origin { actor: "a".into(), ..Origin::default() }),
+            action: if number == 512 { "create_key" } else { "record_payment" }.into(),
+            subject_type: "account".into(),
+            subject_id: if rare.contains(&number) { "rare" } else { "common" }.into(),
+            details: "{}".into(),
+        };
+        store.append_audit(&NewAuditRecord { record, digest: vec![7; 32] }).await.unwrap();
+    }
+    let numbers = |rows: &[AuditRow]| rows.iter().rev().map(|row| row.seq).collect::<Vec<i64>>();
+    let of_rare = AuditFilter { subject_id: text("rare"), ..AuditFilter::default() };
+    for limit in [1, 2, 3, 100] {
+        let (found, ends) = pages(&store, org, &of_rare, limit).await;
+        assert_eq!(numbers(&found), rare, "{limit} to a page");
+        assert_eq!(ends.len(), (rare.len() - 1) / limit, "no page is short: {ends:?}");
+        let recent = AuditFilter { since: Some(at(512)), ..of_rare.clone() };
+        assert_eq!(numbers(&pages(&store, org, &recent, limit).await.0), rare[2..], "{limit} to a page");
+        let keys = AuditFilter { action: text("create_key"), ..of_rare.clone() };
+        assert_eq!(numbers(&pages(&store, org, &keys, limit).await.0), [512], "{limit} to a page");
+    }
+}

@@ -256,6 +256,7 @@ macro_rules! contract_tests {
             audit: [
                 every_search_finds_what_fits,
                 a_search_without_an_index_examines_so_many_records,
+                a_search_for_one_object_reaches_all_its_records,
             ]
             concurrency: [
                 one_account_is_written_once_a_version,

@@ -5,7 +5,6 @@
 //! not JSON, or against a rule (413, 415, 400, 422). The service is called only after all checks have passed.
 
 use crate::Api;
-use crate::budget::{BODIES, Held};
 use crate::error::Refusal;
 use crate::limits::Context;
 use axum::body::Body;
@@ -15,6 +14,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, Uri};
 use bytes::Bytes;
 use daybook_service::access::{Caller, Right};
+use daybook_service::budget::{BODIES, CallMemory, Full, RESPONSES};
 use daybook_service::form::{self, fields::Reference};
 use daybook_service::problem::Problem;
 use daybook_service::processor::job::Repeat;
@@ -22,7 +22,6 @@ use futures_util::StreamExt;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 use std::net::SocketAddr;
-use std::sync::Arc;
 use utoipa::IntoParams;
 
 /// The header by which a caller marks a repeated call.
@@ -64,8 +63,9 @@ async fn caller(parts: &Parts, api: &Api) -> Result<Caller, Refusal> {
     if let Some(context) = parts.extensions.get::<Context>() {
         context.called_by(&caller.client_id);
     }
-    if let Some(held) = parts.extensions.get::<Arc<Held>>() {
-        held.belongs_to(caller.org);
+    if let Some(memory) = parts.extensions.get::<CallMemory>() {
+        let unavailable = |full: Full| Refusal::new("unavailable", full.sentence(RESPONSES));
+        memory.belongs_to(caller.org).map_err(unavailable)?;
     }
     api.limiter.admit(&caller.client_id)?;
     let address = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|client| client.0.ip());
@@ -256,15 +256,23 @@ pub async fn read_body(request: Request, types: &[&str], limit: usize) -> Result
         Some(_) => return Err(unsupported(wanted())),
     };
     let declared = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    let held = request.extensions().get::<Arc<Held>>().cloned();
+    let memory = request.extensions().get::<CallMemory>().cloned();
+    if let Some(memory) = &memory {
+        memory.body.check_body(declared.unwrap_or_default()).map_err(does_not_fit)?;
+    }
     let body = whole(request.into_body(), declared, limit).await.map_err(|unread| match unread {
         Unread::TooLarge => Refusal::too_large(limit),
-        Unread::Incomplete => match held.and_then(|held| held.refused()) {
-            Some(full) => Refusal::new("unavailable", full.sentence(BODIES)),
+        Unread::Incomplete => match memory.and_then(|memory| memory.body.refused()) {
+            Some(full) => does_not_fit(full),
             None => Refusal::new("malformed_request", "the body is incomplete"),
         },
     })?;
     if has_type || body.is_empty() { Ok(body) } else { Err(unsupported(wanted())) }
+}
+
+fn does_not_fit(full: Full) -> Refusal {
+    let code = if matches!(full, Full::Body(_)) { "too_large" } else { "unavailable" };
+    Refusal::new(code, full.sentence(BODIES))
 }
 
 /// Why a body was not read.
@@ -275,7 +283,8 @@ enum Unread {
 }
 
 /// Reads a body to its end. A body in one piece is not copied. The pieces of others are joined as they arrive, because
-/// many small pieces would take several times the memory.
+/// many small pieces would take several times the memory. The joined pieces have at most twice the memory of what has
+/// arrived, however long the body is declared to be.
 async fn whole(body: Body, declared: Option<usize>, limit: usize) -> Result<Bytes, Unread> {
     let within = |length: usize| if length > limit { Err(Unread::TooLarge) } else { Ok(()) };
     within(declared.unwrap_or_default())?;
@@ -287,13 +296,21 @@ async fn whole(body: Body, declared: Option<usize>, limit: usize) -> Result<Byte
     while let Some(piece) = pieces.next().await {
         let piece = piece.map_err(|_| Unread::Incomplete)?;
         if joined.is_empty() {
-            joined.reserve_exact(declared.unwrap_or(first.len() + piece.len()));
-            joined.extend_from_slice(&first);
+            append(&mut joined, &first, declared);
         }
         within(joined.len() + piece.len())?;
-        joined.extend_from_slice(&piece);
+        append(&mut joined, &piece, declared);
     }
     Ok(if joined.is_empty() { first } else { joined.into() })
+}
+
+fn append(joined: &mut Vec<u8>, piece: &[u8], declared: Option<usize>) {
+    let length = joined.len() + piece.len();
+    if length > joined.capacity() {
+        let capacity = (2 * length).min(declared.unwrap_or(usize::MAX)).max(length);
+        joined.reserve_exact(capacity - joined.len());
+    }
+    joined.extend_from_slice(piece);
 }
 
 fn is_one_of(given: &str, types: &[&str]) -> bool {
@@ -355,5 +372,16 @@ mod tests {
         let broken = [Ok("ab"), Err(std::io::Error::other("gone"))];
         let broken = whole(Body::from_stream(futures_util::stream::iter(broken)), None, 6).await;
         assert_eq!(broken, Err(Unread::Incomplete));
+    }
+
+    #[test]
+    fn joined_pieces_take_at_most_twice_the_memory_of_what_has_arrived() {
+        let mut joined = Vec::new();
+        for _ in 0..1_000 {
+            append(&mut joined, &[b'x'; 100], Some(150_000));
+            assert!(joined.capacity() <= 2 * joined.len(), "{} for {}", joined.capacity(), joined.len());
+        }
+        append(&mut joined, &[b'x'; 50_000], Some(150_000));
+        assert_eq!((joined.len(), joined.capacity()), (150_000, 150_000), "no more than the declared length");
     }
 }

@@ -5,10 +5,10 @@
 //! refusal is sent, up to a limit in bytes and time. This includes small bodies: callers often send the head and the body
 //! in two packets.
 
-use crate::budget::Held;
 use axum::body::{Body, BodyDataStream, HttpBody};
 use axum::extract::Request;
 use axum::http::header::EXPECT;
+use daybook_service::budget::CallMemory;
 use futures_util::{StreamExt, stream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -24,7 +24,7 @@ type Slot = Arc<Mutex<Option<BodyDataStream>>>;
 #[derive(Debug)]
 pub struct Leftover {
     slot: Slot,
-    held: Option<Arc<Held>>,
+    memory: Option<CallMemory>,
 }
 
 /// A body that is being read; the rest of it goes back into the slot when its reader is dropped.
@@ -47,7 +47,7 @@ impl Leftover {
             return (request, None);
         }
         let slot = Slot::default();
-        let held = request.extensions().get::<Arc<Held>>().cloned();
+        let memory = request.extensions().get::<CallMemory>().cloned();
         let watched = request.map(|body| {
             let kept = Kept { body: Some(body.into_data_stream()), slot: slot.clone() };
             Body::from_stream(stream::unfold(kept, |mut kept| async move {
@@ -58,15 +58,15 @@ impl Leftover {
                 chunk.map(|chunk| (chunk, kept))
             }))
         });
-        (watched, Some(Leftover { slot, held }))
+        (watched, Some(Leftover { slot, memory }))
     }
 
     /// Reads the rest, up to a limit, and discards it.
     pub async fn drain(self) {
         let left = self.slot.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(mut left) = left else { return };
-        if let Some(held) = self.held {
-            held.discard();
+        if let Some(memory) = self.memory {
+            memory.body.discard();
         }
         let reading = async {
             let mut read = 0;

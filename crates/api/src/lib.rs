@@ -12,10 +12,8 @@
 //!
 //! [`routes`] has every route on one screen; a handler's name is its operation id. Handlers parse a request
 //! ([`extract`], [`parameters`]), make one call to the service, and return its bytes: the service renders responses and
-//! knows nothing of HTTP. Errors become an [`error::Refusal`]. [`limits`] wraps every call. [`budget`] counts the
-//! memory that concurrent calls hold; the listener provides it.
+//! knows nothing of HTTP. Errors become an [`error::Refusal`]. [`limits`] wraps every call.
 
-pub mod budget;
 mod docs;
 mod error;
 mod extract;

@@ -4,6 +4,7 @@ use axum::extract::Path;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use daybook_service::budget::SharedMemory;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use std::sync::LazyLock;
@@ -33,6 +34,7 @@ pub async fn serve(Path(name): Path<String>) -> Response {
         _ => return StatusCode::NOT_FOUND.into_response(),
     };
     let mut response = Response::new(text.into());
+    response.extensions_mut().insert(SharedMemory);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     let kept = HeaderValue::from_static("public, max-age=31536000, immutable");
     response.headers_mut().insert(CACHE_CONTROL, kept);

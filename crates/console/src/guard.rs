@@ -19,6 +19,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use daybook_service::access::{Caller, Right};
+use daybook_service::budget::{CallMemory, Full, RESPONSES};
 use daybook_service::ids::mint_secret;
 use daybook_service::muting::Muted;
 use daybook_service::people::Visit;
@@ -200,6 +201,7 @@ async fn admit(
         Ok(None) => return Err(to_the_door(&request, manner)),
         Err(problem) => return Err(PageError::new(problem).at_the_door(manner)),
     };
+    count_memory(&request, &visit).map_err(|problem| PageError::new(problem).at_the_door(manner))?;
     manner.csrf = visit.csrf.clone();
     let visitor = Visitor { visit: Arc::new(visit), manner: manner.clone() };
     if let Err(problem) = visitor.caller().may(right) {
@@ -211,6 +213,13 @@ async fn admit(
     request.extensions_mut().insert(manner.clone());
     request.extensions_mut().insert(visitor);
     Ok(request)
+}
+
+/// Counts the memory of the request for the user's organization.
+fn count_memory(request: &Request, visit: &Visit) -> Result<(), Problem> {
+    let Some(memory) = request.extensions().get::<CallMemory>() else { return Ok(()) };
+    let unavailable = |full: Full| Problem::new("unavailable", full.sentence(RESPONSES));
+    memory.belongs_to(visit.caller.org).map_err(unavailable)
 }
 
 /// Adds the IP address to the caller, for the audit trail.

@@ -18,6 +18,7 @@ pub mod accounts;
 mod announcing;
 mod answers;
 pub mod audit;
+pub mod budget;
 pub mod catalog;
 pub mod changes;
 pub mod clockwatch;

@@ -3,11 +3,12 @@
 use crate::Api;
 use crate::error::Refusal;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::{Extension, Path, State};
 use axum::http::HeaderValue;
 use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use daybook_service::budget::SharedMemory;
 use daybook_service::problem::Problem;
 
 /// Pages have text and one style sheet of our own: nothing else may load, run or frame them.
@@ -19,7 +20,7 @@ const CACHE: &str = "public, max-age=300";
 /// The OpenAPI document.
 pub async fn openapi_json(State(api): State<Api>) -> Response {
     let headers = [(CONTENT_TYPE, "application/json"), (CACHE_CONTROL, CACHE)];
-    (headers, Body::from(api.docs.openapi_json.clone())).into_response()
+    (headers, Extension(SharedMemory), Body::from(api.docs.openapi_json.clone())).into_response()
 }
 
 /// The API reference.
@@ -30,7 +31,7 @@ pub async fn reference(State(api): State<Api>) -> Response {
 /// The style sheet of all pages.
 pub async fn style() -> Response {
     let headers = [(CONTENT_TYPE, "text/css; charset=utf-8"), (CACHE_CONTROL, CACHE)];
-    (headers, crate::docs::STYLE).into_response()
+    (headers, Extension(SharedMemory), crate::docs::STYLE).into_response()
 }
 
 /// The index of a section.
@@ -50,6 +51,7 @@ fn find(api: &Api, name: &str) -> Result<Response, Refusal> {
 
 fn html(page: Bytes) -> Response {
     let mut response = Response::new(Body::from(page));
+    response.extensions_mut().insert(SharedMemory);
     for (name, value) in [
         (CONTENT_TYPE, "text/html; charset=utf-8"),
         (CONTENT_SECURITY_POLICY, POLICY),

@@ -2,7 +2,7 @@
 
 use super::connection::Connection;
 use bytes::Bytes;
-use daybook_api::budget::{Full, Held};
+use daybook_service::budget::{Full, Reservation};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use std::future::Future;
 use std::pin::Pin;
@@ -11,9 +11,6 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::Sleep;
-
-/// The longest declared length that is counted before the body arrives: the largest body of a call.
-const LARGEST_AHEAD: usize = 16 << 20;
 
 type AnyError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -24,7 +21,7 @@ pub enum Missing {
     Late,
     /// The listener closed the connection in the meantime.
     Closed,
-    /// It does not fit into the budget.
+    /// It is too large for a request without credentials, or does not fit into the budget.
     Full,
 }
 
@@ -63,48 +60,55 @@ pub struct RequestBody {
     sleep: Option<Pin<Box<Sleep>>>,
     has_arrived: bool,
     fate: Fate,
-    held: Arc<Held>,
-    /// The bytes that are counted already and have not arrived; `None` before the first piece is read.
-    ahead: Option<usize>,
+    memory: Arc<Reservation>,
+    declared: Option<usize>,
+    /// The bytes that have arrived.
+    arrived: usize,
+    /// The bytes that are counted: the reader reserves memory for more than has arrived.
+    counted: usize,
 }
 
 impl RequestBody {
-    /// A body with a time limit, counted as `held`. `fate` receives the outcome.
+    /// A body with a time limit, counted as `memory`. `fate` receives the outcome.
     pub fn new(
         body: Incoming,
         connection: Arc<Connection>,
         patience: Duration,
         fate: Fate,
-        held: Arc<Held>,
+        memory: Arc<Reservation>,
     ) -> RequestBody {
         let has_arrived = body.is_end_stream();
-        RequestBody { body, connection, patience, sleep: None, has_arrived, fate, held, ahead: None }
-    }
-
-    /// Counts the declared length when the body is first read. A length beyond every limit is not counted ahead: the
-    /// reader refuses the body when it exceeds the reader's own limit.
-    fn reserve(&mut self) -> Result<(), Full> {
-        if self.ahead.is_some() {
-            return Ok(());
+        let declared = body.size_hint().exact().and_then(|length| usize::try_from(length).ok());
+        RequestBody {
+            body,
+            connection,
+            patience,
+            sleep: None,
+            has_arrived,
+            fate,
+            memory,
+            declared,
+            arrived: 0,
+            counted: 0,
         }
-        let declared = self.body.size_hint().exact().and_then(|length| usize::try_from(length).ok());
-        let declared = declared.filter(|length| *length <= LARGEST_AHEAD).unwrap_or_default();
-        self.ahead = Some(0);
-        self.held.take(declared)?;
-        self.ahead = Some(declared);
-        Ok(())
     }
 
-    /// Counts the bytes of a piece, unless they were counted ahead.
+    /// Counts the bytes of a piece. A declared length counts only as far as the reader reserves memory for it: up to
+    /// twice the bytes that have arrived.
     fn count(&mut self, bytes: usize) -> Result<(), Full> {
-        let ahead = self.ahead.unwrap_or_default();
-        self.ahead = Some(ahead.saturating_sub(bytes));
-        self.held.take(bytes.saturating_sub(ahead))
+        self.arrived += bytes;
+        self.memory.check_body(self.arrived)?;
+        if self.arrived > self.counted {
+            let reserved = (2 * self.arrived).min(self.declared.unwrap_or(usize::MAX)).max(self.arrived);
+            self.memory.take(reserved - self.counted)?;
+            self.counted = reserved;
+        }
+        Ok(())
     }
 
     fn refuse(&self) -> Poll<Option<Result<Frame<Bytes>, AnyError>>> {
         self.fate.set(Missing::Full);
-        Poll::Ready(Some(Err("the bodies of concurrent requests take too much memory".into())))
+        Poll::Ready(Some(Err("the body takes too much memory".into())))
     }
 
     /// Records that the body is complete. Returns `false` if the connection was closed before.
@@ -126,7 +130,7 @@ impl Body for RequestBody {
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, AnyError>>> {
         let this = self.get_mut();
-        if this.reserve().is_err() {
+        if this.memory.check_body(this.declared.unwrap_or_default()).is_err() {
             return this.refuse();
         }
         if let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(cx) {

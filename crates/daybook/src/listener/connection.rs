@@ -24,7 +24,7 @@ pub enum Ending {
     Headers,
     /// No request arrived within the idle timeout.
     Idle,
-    /// The client did not read its response.
+    /// The client did not read its response, or too slowly.
     Unread,
     /// Its slot was needed for another connection from the same address.
     Address,
@@ -216,11 +216,11 @@ impl ConnectionState {
         if self.unread_since.is_some_and(|since| is_past(since, limits.write_timeout)) {
             return Some(Ending::Unread);
         }
-        let longest_unread = self.sending().filter_map(|response| response.unread_for(now)).max();
-        if longest_unread.is_some_and(|unread| unread > limits.write_timeout) {
+        let longest_without_progress = self.sending().filter_map(|response| response.without_progress_for(now)).max();
+        if longest_without_progress.is_some_and(|unread| unread > limits.write_timeout) {
             return Some(Ending::Unread);
         }
-        if longest_unread.is_some() {
+        if longest_without_progress.is_some() {
             // It becomes idle after the last byte, even if HTTP/2 took over the whole body earlier.
             self.waiting_since = now;
             return None;
@@ -257,7 +257,8 @@ impl ConnectionState {
 mod tests {
     use super::*;
     use crate::listener::limits::{BODY_BYTES, RESPONSE_BYTES};
-    use daybook_api::budget::{Budget, Held, Holder};
+    use crate::listener::sending::PROGRESS_BYTES;
+    use daybook_service::budget::{Budget, Holder, Reservation};
 
     fn s(seconds: u64) -> Duration {
         Duration::from_secs(seconds)
@@ -340,7 +341,7 @@ mod tests {
 
     fn response() -> Arc<Sending> {
         let budget = Arc::new(Budget::new(RESPONSE_BYTES));
-        Arc::new(Sending::new(Held::new(budget, Holder::Organization(1))))
+        Arc::new(Sending::new(Arc::new(Reservation::new(budget, Holder::Organization(1)))))
     }
 
     #[test]
@@ -372,9 +373,9 @@ mod tests {
         assert!(connection.begin(false, s(1)));
         let response = response();
         connection.send(&response);
-        response.hand_over(1_000, s(1));
+        response.hand_over(100 * PROGRESS_BYTES, s(1));
         for second in (20..200).step_by(20) {
-            response.written(10, s(second));
+            response.written(PROGRESS_BYTES, s(second));
             assert_eq!(connection.end_if_overdue(s(second), &limits()), None);
         }
         assert_eq!((connection.standing(s(181)).1, connection.standing(s(182)).1.is_some()), (None, true));
@@ -382,11 +383,40 @@ mod tests {
         connection.leaving();
         connection.flushed(s(182));
         for second in (200..=260).step_by(20) {
-            response.written(10, s(second));
+            response.written(PROGRESS_BYTES, s(second));
             assert_eq!(connection.end_if_overdue(s(second), &limits()), None, "it is not idle");
         }
         drop(response);
         assert_eq!(connection.end_if_overdue(s(320), &limits()), None);
         assert_eq!(connection.end_if_overdue(s(321), &limits()), Some(Ending::Idle));
+    }
+
+    #[test]
+    fn a_response_that_is_read_byte_by_byte_is_overdue_and_the_rest_of_one_is_progress() {
+        let connection = Connection::new(s(0));
+        connection.share(s(0));
+        assert!(connection.begin(false, s(1)));
+        let response = response();
+        connection.send(&response);
+        response.hand_over(2 * PROGRESS_BYTES + 20, s(1));
+        response.written(PROGRESS_BYTES - 1, s(20));
+        response.written(1, s(30));
+        for second in (32..=60).step_by(2) {
+            response.written(1, s(second));
+            assert_eq!(connection.end_if_overdue(s(second), &limits()), None);
+        }
+        assert_eq!(connection.standing(s(60)).1, None, "it is being read");
+        response.written(PROGRESS_BYTES - 15, s(60));
+        response.written(10, s(70));
+        assert_eq!(connection.end_if_overdue(s(90), &limits()), None);
+        response.written(10, s(90));
+        assert_eq!(connection.end_if_overdue(s(91), &limits()), None, "all was read");
+        response.hand_over(2 * PROGRESS_BYTES, s(91));
+        for second in (93..=121).step_by(2) {
+            response.written(1, s(second));
+            assert_eq!(connection.end_if_overdue(s(second), &limits()), None);
+        }
+        response.written(1, s(122));
+        assert_eq!(connection.end_if_overdue(s(122), &limits()), Some(Ending::Unread));
     }
 }

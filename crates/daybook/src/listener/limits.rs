@@ -4,22 +4,27 @@
 //! database, files and webhooks need some too. So the listener first raises that limit as far as the system allows.
 
 use crate::config::Settings;
-use daybook_api::budget::Most;
+use daybook_service::budget::{Most, Share};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::time::Duration;
 
 /// Descriptors reserved for the database, webhooks and files.
 const DESCRIPTORS_KEPT: u64 = 256;
-/// The time limit for a client to read the next part of its response.
+/// The time limit for a client to read the next [`PROGRESS_BYTES`](super::sending::PROGRESS_BYTES) of its response.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Connections in addition to the cap, for health checks.
 const RESERVE: usize = 16;
 
-/// The most memory for the bodies of concurrent requests: four bodies of `/bulk` for each organization.
-pub const BODY_BYTES: Most = Most { organization: 64 << 20, address: 16 << 20, addresses: 128 << 20, total: 256 << 20 };
-/// The most memory for responses that are not sent yet. They are counted by address only.
-pub const RESPONSE_BYTES: Most =
-    Most { organization: 64 << 20, address: 64 << 20, addresses: 256 << 20, total: 256 << 20 };
+/// The most memory for the bodies of concurrent requests: four bodies of `/bulk` for each organization. The guaranteed
+/// share of an address is one body without credentials, because there may be as many addresses as connections.
+pub const BODY_BYTES: Most = Most {
+    organization: Share { guaranteed: 8 << 20, most: 64 << 20 },
+    address: Share { guaranteed: 64 << 10, most: 8 << 20 },
+    addresses: 64 << 20,
+    total: 256 << 20,
+};
+/// The most memory for responses that are not sent yet.
+pub const RESPONSE_BYTES: Most = BODY_BYTES;
 
 /// The caps and timeouts of the listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +41,7 @@ pub struct Limits {
     pub idle_timeout: Duration,
     /// The time limit for the body of a request.
     pub body_timeout: Duration,
-    /// The time limit for a client to read its response.
+    /// The time limit for a client to read the next part of its response.
     pub write_timeout: Duration,
     /// The most memory for request bodies.
     pub body_bytes: Most,

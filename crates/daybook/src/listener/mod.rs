@@ -18,7 +18,7 @@
 //! | [`request_handler`] | one request, to the router and back |
 //! | [`front`], [`framing`] | proxies in front of the server; requests that state their length in two ways |
 //! | [`clients`] | concurrent requests of each client behind proxies |
-//! | `daybook_api::budget` | the memory of request bodies and of unsent responses |
+//! | `daybook_service::budget` | the memory of request bodies and of unsent responses |
 //! | [`tls`], [`certificate`] | certificates, reloaded when they change; their dates and names |
 //! | [`metrics`] | metrics, and rate-limited log lines |
 //!
@@ -45,9 +45,9 @@ use axum::Router;
 use axum::http::Request;
 use clients::Clients;
 use connection_slots::{ConnectionSlot, ConnectionSlots};
-use daybook_api::budget::Budget;
 use daybook_clock::Stopwatch;
 use daybook_metrics::Families;
+use daybook_service::budget::Budget;
 use framing::Framing;
 use front::Front;
 use hyper::body::Incoming;

@@ -10,9 +10,9 @@ use super::sending::ResponseBody;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
-use axum::http::header::{CONNECTION, CONTENT_TYPE, HOST, RETRY_AFTER};
+use axum::http::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, COOKIE, HOST, RETRY_AFTER};
 use axum::http::{HeaderValue, Method, Request, Response, StatusCode, Version};
-use daybook_api::budget::{BODIES, Full, Held, Holder, RESPONSES};
+use daybook_service::budget::{BODIES, CallMemory, Full, Holder, RESPONSES, Reservation, SharedMemory};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::{Body as _, Incoming};
 use serde_json::json;
@@ -28,6 +28,8 @@ const HEALTH_PATHS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 /// The bytes of a refused body that are read, and for how long, so that the sender reads the response.
 const REFUSED_BODY_BYTES: usize = 1 << 20;
 const REFUSED_BODY_PATIENCE: Duration = Duration::from_secs(2);
+/// The most that counts of a response whose bytes are in shared memory.
+const SHARED_RESPONSE_BYTES: usize = 1 << 10;
 
 const TOO_MANY_OF_ADDRESS: &str = "too many connections from this address are in use; retry in a moment";
 const TOO_MANY: &str = "the server has reached its maximum number of connections; retry in a moment";
@@ -74,23 +76,22 @@ impl RequestHandler {
         let (version, is_read) = (parts.version, parts.method.is_safe());
         let arrival = self.http_server.front.receive(self.peer, self.is_tls, &mut parts.headers);
         let holder = Holder::Address(ClientNetwork::of(arrival.client.ip()).address());
-        let held = Arc::new(Held::new(self.http_server.bodies.clone(), holder));
-        if has_body {
-            // The API counts an authenticated call for its organization.
-            parts.extensions.insert(held.clone());
-        }
+        let memory = CallMemory::new(&self.http_server.bodies, &self.http_server.responses, holder);
+        // The API and the console count an authenticated call for its organization.
+        parts.extensions.insert(memory.clone());
+        let has_credentials = [AUTHORIZATION, COOKIE].iter().any(|name| parts.headers.contains_key(name));
         let (fate, patience) = (Fate::default(), self.http_server.limits.body_timeout);
-        let body = RequestBody::new(body, self.connection.clone(), patience, fate.clone(), held.clone());
+        let body = RequestBody::new(body, self.connection.clone(), patience, fate.clone(), memory.body.clone());
         let request = Request::from_parts(parts, body);
         let is_ambiguous = self.is_ambiguous.load(Relaxed);
         let is_health_check = is_health_check(&request);
-        let mut response = match self.refusal(is_health_check, holder) {
+        let mut response = match self.refusal(is_health_check, has_credentials, &memory.response) {
             _ if is_ambiguous => ambiguous(),
             Some((refused, sentence)) => {
-                held.discard();
+                memory.body.discard();
                 self.refuse(refused, &sentence, request.into_body()).await
             }
-            None => self.pass_on(request, arrival).await,
+            None => self.pass_on(request, arrival, &memory.response).await,
         };
         match fate.missing() {
             Some(Missing::Late) => {
@@ -99,13 +100,14 @@ impl RequestHandler {
             }
             // If the response reaches the caller, it tells the caller to retry.
             Some(Missing::Closed) => response = made_room(),
-            Some(Missing::Full) => response = self.without_room(response, &held),
+            Some(Missing::Full) => response = self.without_room(response, &memory.body),
             None => {}
         }
         // The call's work with its body is done.
-        drop(held);
-        let unsent = Held::new(self.http_server.responses.clone(), holder);
-        let mut response = self.count(response, &unsent, is_read && !is_health_check);
+        drop(memory.body);
+        let unsent = memory.response;
+        let may_drop = !is_health_check && (is_read || response.status().is_client_error());
+        let mut response = self.count(response, &unsent, may_drop);
         self.http_server.front.send(response.headers_mut());
         let is_cut_off = matches!(fate.missing(), Some(Missing::Late | Missing::Closed));
         let is_last = self.kind != SlotKind::Regular || is_ambiguous || is_cut_off;
@@ -116,7 +118,7 @@ impl RequestHandler {
         Ok(response.map(|body| ResponseBody::new(body, self.connection, unsent, clock)))
     }
 
-    async fn pass_on(&self, request: Request<RequestBody>, arrival: Arrival) -> Response<Body> {
+    async fn pass_on(&self, request: Request<RequestBody>, arrival: Arrival, memory: &Reservation) -> Response<Body> {
         let mut request = request.map(Body::new);
         let mut _counted = None;
         if arrival.is_by_proxy {
@@ -127,22 +129,26 @@ impl RequestHandler {
         }
         name_host(&mut request);
         request.extensions_mut().insert(ConnectInfo(arrival.client));
-        match self.router.clone().call(request).await {
-            Ok(response) => response,
-            Err(never) => match never {},
+        let Ok(response) = self.router.clone().call(request).await;
+        match memory.refused() {
+            // The organization of the call does not read its responses.
+            Some(full) => self.too_many(Refused::Responses, &full.sentence(RESPONSES)),
+            None => response,
         }
     }
 
-    /// Why a request is refused before it begins, and the error message.
-    fn refusal(&self, is_health_check: bool, holder: Holder) -> Option<(Refused, String)> {
+    /// Why a request is refused before it begins, and the error message. A request with credentials is checked when it
+    /// is authenticated.
+    fn refusal(&self, is_health_check: bool, has_credentials: bool, unsent: &Reservation) -> Option<(Refused, String)> {
         if is_health_check {
             return None;
         }
         match self.kind {
             SlotKind::Reserve(Refused::Address) => Some((Refused::Address, TOO_MANY_OF_ADDRESS.to_owned())),
             SlotKind::Reserve(refused) => Some((refused, TOO_MANY.to_owned())),
+            SlotKind::Regular if has_credentials => None,
             SlotKind::Regular => {
-                let full: Full = self.http_server.responses.is_used_up_by(holder)?;
+                let full = unsent.check().err()?;
                 Some((Refused::Responses, full.sentence(RESPONSES)))
             }
         }
@@ -161,20 +167,27 @@ impl RequestHandler {
         come_again(sentence)
     }
 
-    /// The response to a call whose body does not fit into the budget: the API's own, or one in its place.
-    fn without_room(&self, response: Response<Body>, held: &Held) -> Response<Body> {
-        self.http_server.metrics.refused(Refused::Bodies, self.http_server.now());
-        match held.refused() {
-            Some(full) if response.status() != StatusCode::SERVICE_UNAVAILABLE => come_again(&full.sentence(BODIES)),
-            _ => response,
-        }
+    /// The response to a call whose body is too large or does not fit into the budget: the API's own, or one in its
+    /// place.
+    fn without_room(&self, response: Response<Body>, body: &Reservation) -> Response<Body> {
+        let Some(full) = body.refused() else { return response };
+        let sentence = full.sentence(BODIES);
+        let in_its_place = if matches!(full, Full::Body(_)) {
+            refusal(StatusCode::PAYLOAD_TOO_LARGE, "too_large", &sentence)
+        } else {
+            self.http_server.metrics.refused(Refused::Bodies, self.http_server.now());
+            come_again(&sentence)
+        };
+        if response.status() == in_its_place.status() { response } else { in_its_place }
     }
 
-    /// Counts the memory of a response until it is sent. A response that only shows something is dropped if it does not
-    /// fit; one that reports a change is always sent.
-    fn count(&self, response: Response<Body>, unsent: &Held, may_drop: bool) -> Response<Body> {
+    /// Counts the memory of a response until it is sent. A response that only shows something, or reports that nothing
+    /// was done, is dropped if it does not fit; one that reports a change is always sent.
+    fn count(&self, response: Response<Body>, unsent: &Reservation, may_drop: bool) -> Response<Body> {
         let bytes = |response: &Response<Body>| {
-            response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or_default()
+            let length = response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
+            let is_shared = response.extensions().get::<SharedMemory>().is_some();
+            length.unwrap_or_default().min(if is_shared { SHARED_RESPONSE_BYTES } else { usize::MAX })
         };
         if may_drop && let Err(full) = unsent.take(bytes(&response)) {
             drop(response);

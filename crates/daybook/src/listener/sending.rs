@@ -2,19 +2,23 @@
 //!
 //! HTTP/2 sends a response only as far as its client's flow-control window allows. The socket does not show that the
 //! window is closed: it stays writable, and other frames, such as acknowledgements of pings, are written. So each
-//! response records when its own bytes were last written, and how many are left. Its memory is counted until the last
-//! byte is written.
+//! response records when its own bytes were last written, and how many are left. A client that reads single bytes makes
+//! no progress: within the time limit, it must read [`PROGRESS_BYTES`] or all that is ready. The memory of a response is
+//! counted until the last byte is written.
 
 use super::connection::Connection;
 use bytes::{Buf, Bytes};
-use daybook_api::budget::Held;
 use daybook_clock::Stopwatch;
+use daybook_service::budget::Reservation;
 use hyper::body::{Body, Frame, SizeHint};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::task::{Context, Poll};
 use std::time::Duration;
+
+/// The bytes of a response that its client must read within the time limit, unless fewer are left.
+pub const PROGRESS_BYTES: usize = 16 << 10;
 
 /// The progress of a response.
 #[derive(Debug)]
@@ -23,33 +27,49 @@ pub struct Sending {
     unsent: AtomicUsize,
     /// When bytes were last handed over or written, in nanoseconds of the listener's clock.
     moved_at: AtomicU64,
+    /// When the client last made progress: it had read [`PROGRESS_BYTES`] more, or all that was ready.
+    progress_at: AtomicU64,
+    /// Bytes written since then.
+    since_progress: AtomicUsize,
     /// Whether the body is handed over completely.
     is_handed_over: AtomicBool,
     /// The memory of the response.
-    _held: Held,
+    _memory: Arc<Reservation>,
 }
 
 impl Sending {
     /// A response of which nothing is handed over yet.
-    pub fn new(held: Held) -> Sending {
+    pub fn new(memory: Arc<Reservation>) -> Sending {
         Sending {
             unsent: AtomicUsize::new(0),
             moved_at: AtomicU64::new(0),
+            progress_at: AtomicU64::new(0),
+            since_progress: AtomicUsize::new(0),
             is_handed_over: AtomicBool::new(false),
-            _held: held,
+            _memory: memory,
         }
     }
 
     /// Records that bytes were handed over for sending.
     pub fn hand_over(&self, bytes: usize, now: Duration) {
         self.moved_at.store(nanoseconds(now), Relaxed);
-        self.unsent.fetch_add(bytes, Relaxed);
+        if self.unsent.fetch_add(bytes, Relaxed) == 0 {
+            self.progress(now);
+        }
     }
 
     /// Records that bytes were written, or that their stream has ended.
     pub fn written(&self, bytes: usize, now: Duration) {
         self.moved_at.store(nanoseconds(now), Relaxed);
-        self.unsent.fetch_sub(bytes, Relaxed);
+        let is_all = self.unsent.fetch_sub(bytes, Relaxed) == bytes;
+        if self.since_progress.fetch_add(bytes, Relaxed) + bytes >= PROGRESS_BYTES || is_all {
+            self.progress(now);
+        }
+    }
+
+    fn progress(&self, now: Duration) {
+        self.since_progress.store(0, Relaxed);
+        self.progress_at.store(nanoseconds(now), Relaxed);
     }
 
     /// Records that no more bytes will be handed over.
@@ -64,8 +84,17 @@ impl Sending {
 
     /// How long its client has not read the bytes that are ready; `None` if none are.
     pub fn unread_for(&self, now: Duration) -> Option<Duration> {
+        self.waiting_since(&self.moved_at, now)
+    }
+
+    /// How long its client has made no progress with the bytes that are ready; `None` if none are.
+    pub fn without_progress_for(&self, now: Duration) -> Option<Duration> {
+        self.waiting_since(&self.progress_at, now)
+    }
+
+    fn waiting_since(&self, since: &AtomicU64, now: Duration) -> Option<Duration> {
         let is_ready = self.unsent.load(Relaxed) > 0;
-        is_ready.then(|| now.saturating_sub(Duration::from_nanos(self.moved_at.load(Relaxed))))
+        is_ready.then(|| now.saturating_sub(Duration::from_nanos(since.load(Relaxed))))
     }
 }
 
@@ -84,8 +113,13 @@ pub struct ResponseBody {
 
 impl ResponseBody {
     /// A response body of a connection.
-    pub fn new(body: axum::body::Body, connection: Arc<Connection>, held: Held, clock: Stopwatch) -> ResponseBody {
-        let sending = Arc::new(Sending::new(held));
+    pub fn new(
+        body: axum::body::Body,
+        connection: Arc<Connection>,
+        memory: Arc<Reservation>,
+        clock: Stopwatch,
+    ) -> ResponseBody {
+        let sending = Arc::new(Sending::new(memory));
         connection.send(&sending);
         ResponseBody { body, connection, sending, clock }
     }

@@ -4,13 +4,16 @@
 use crate::caller::{Caller, SITE};
 use axum::Router;
 use axum::body::Bytes;
+use axum::extract::{Extension, Path};
+use axum::http::StatusCode;
 use axum::routing::{get, post};
 use daybook::listener::front::Front;
 use daybook::listener::limits::{BODY_BYTES, Limits, RESPONSE_BYTES};
 use daybook::listener::tls::Tls;
 use daybook::listener::{HttpServer, Site, listen};
-use daybook_api::budget::Most;
+use daybook_service::budget::{CallMemory, Most, Share, SharedMemory};
 use daybook_testkit::authority::Authority;
+use http_body_util::BodyExt;
 use hyper::Response;
 use hyper::body::Incoming;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -72,6 +75,8 @@ fn open(limits: Limits) -> TestServer {
         .route("/healthz", get(async || "ok"))
         .route("/page", get(async || vec![b'x'; PAGE_BYTES]))
         .route("/change", post(async |_: Bytes| vec![b'x'; PAGE_BYTES]))
+        .route("/shared", get(async || (Extension(SharedMemory), vec![b'x'; PAGE_BYTES])))
+        .route("/of/{organization}", get(page_of).post(page_of))
         .route("/work", get(working));
     let http_server = HttpServer::new(limits, Front::default());
     let (closing, closed) = watch::channel(false);
@@ -86,6 +91,14 @@ fn open(limits: Limits) -> TestServer {
     tasks.spawn(async move { looked_through.close_overdue().await });
     let authority = authority.der();
     TestServer { http_server, plain, encrypted, authority, begun, work, _closing: closing, _tasks: tasks }
+}
+
+/// A page of an organization. It counts for the organization, like an authenticated call.
+async fn page_of(Path(organization): Path<i64>, Extension(memory): Extension<CallMemory>) -> (StatusCode, Vec<u8>) {
+    match memory.belongs_to(organization) {
+        Ok(()) => (StatusCode::OK, vec![b'x'; PAGE_BYTES]),
+        Err(_) => (StatusCode::IM_A_TEAPOT, Vec::new()),
+    }
 }
 
 impl TestServer {
@@ -150,7 +163,7 @@ async fn a_response_whose_window_stays_closed_is_closed_and_a_call_at_work_is_no
 
 #[tokio::test]
 async fn unread_responses_of_an_address_are_limited_and_reported_changes_are_not_dropped() {
-    let most = Most { address: 100_000, ..RESPONSE_BYTES };
+    let most = Most { address: Share { guaranteed: 0, most: 100_000 }, ..RESPONSE_BYTES };
     let server = open(Limits { response_bytes: most, ..limits() });
     let (caller, other) = (server.caller(READER), server.caller(OTHER));
     let first = ask(&caller, 0, "GET", "/page").await;
@@ -173,6 +186,55 @@ async fn unread_responses_of_an_address_are_limited_and_reported_changes_are_not
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     panic!("the memory of closed connections is not released");
+}
+
+#[tokio::test]
+async fn a_guaranteed_share_of_responses_is_left_when_others_read_none() {
+    let share = |guaranteed: usize, most: usize| Share { guaranteed: guaranteed * PAGE_BYTES, most: most * PAGE_BYTES };
+    let most =
+        Most { organization: share(2, 9), address: share(1, 2), addresses: 2 * PAGE_BYTES, total: 2 * PAGE_BYTES };
+    let server = open(Limits { response_bytes: most, ..limits() });
+    let from = |last: u8| server.caller(Ipv4Addr::new(127, 0, 0, last));
+    let mut unread = Vec::new();
+    let mut status_of = async |caller: &Caller, method: &str, path: &str| {
+        let asked = ask(caller, 0, method, path).await;
+        let status = asked.0.status().as_u16();
+        unread.push(asked);
+        status
+    };
+    for stranger in [from(11), from(12)] {
+        assert_eq!(status_of(&stranger, "GET", "/page").await, 200);
+        assert_eq!(status_of(&stranger, "GET", "/page").await, 200, "beyond the guaranteed share");
+    }
+    assert_eq!(status_of(&from(13), "GET", "/page").await, 200, "an address has a guaranteed share");
+    assert_eq!(status_of(&from(13), "GET", "/page").await, 503, "the rest is used up");
+    for _ in 0..20 {
+        assert_eq!(status_of(&from(14), "GET", "/shared").await, 200, "it takes no memory of its own");
+    }
+    let known = from(11).with("authorization", "a key");
+    for organization in ["/of/1", "/of/2"] {
+        assert_eq!(status_of(&known, "GET", organization).await, 200, "from the address that reads nothing");
+        assert_eq!(status_of(&known, "POST", organization).await, 200);
+        assert_eq!(status_of(&known, "GET", organization).await, 503, "its guaranteed share is used up");
+        assert_eq!(status_of(&known, "POST", organization).await, 503, "nothing is done");
+    }
+    assert_eq!(status_of(&from(11), "GET", "/healthz").await, 200, "a health check");
+    assert_eq!(server.metric("daybook_connections_refused_total{reason=\"responses\"}"), 5);
+}
+
+#[tokio::test]
+async fn a_response_that_is_read_byte_by_byte_is_closed() {
+    let server = open(Limits { write_timeout: Duration::from_millis(500), ..limits() });
+    let (response, _connection) = ask(&server.caller(READER), 1, "GET", "/page").await;
+    let mut body = response.into_body();
+    let mut read = 0;
+    while let Some(Ok(piece)) = body.frame().await {
+        read += piece.data_ref().map_or(0, Bytes::len);
+        assert!(read < 1_000, "it is still open");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(read > 1, "its client has read some of it");
+    server.until_unread(1).await;
 }
 
 const WORK: &str = "GET /work HTTP/1.1\r\nhost: x\r\n\r\n";

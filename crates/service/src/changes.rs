@@ -15,6 +15,7 @@ use crate::ids::mint_id;
 use crate::problem::Problem;
 use crate::processor::job::{Repeat, Show, Work};
 use crate::processor::work::{self, JobResult};
+use crate::withdrawals::WITHDRAWAL;
 use bytes::Bytes;
 use daybook_engine::item::{ItemId, ItemKind, Name};
 use daybook_engine::time::Time;
@@ -93,7 +94,7 @@ impl Change {
             Change::Waiver(item, _) => ("waive_fee", Some(item)),
             Change::Credit(_) => ("credit_offset", None),
             Change::Debit(_) => ("debit_offset", None),
-            Change::Withdrawal(item) => ("withdraw_line_item", Some(item)),
+            Change::Withdrawal(item) => (WITHDRAWAL, Some(item)),
             Change::Status(_) => ("set_account_status", None),
             Change::Notice(_) => ("set_notification_config", None),
             Change::Roll(_) => ("roll_account", None),

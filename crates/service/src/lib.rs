@@ -58,6 +58,7 @@ pub mod superseded;
 pub mod verify;
 pub mod view;
 pub mod webhooks;
+mod withdrawals;
 pub mod zones;
 
 pub use accounts::AccountQuery;
@@ -159,6 +160,7 @@ impl Service {
             metrics: metrics.clone(),
             nudge: nudge.clone(),
             folding: processor::turns(),
+            secrets: secrets.clone(),
             superseded: superseded.clone(),
         });
         let processor = Processor::start(shared.clone());

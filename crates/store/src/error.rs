@@ -41,8 +41,8 @@ impl fmt::Display for StoreError {
             }
             StoreError::Damaged(why) => write!(
                 f,
-                "the database file is damaged or is not a database ({why}): stop the server, run `daybook verify`, and \
-                 restore a backup"
+                "the database file is damaged or is not a database ({why}): stop the server, keep a copy of the file, \
+                 and restore a backup (docs/operating/lost-files.md)"
             ),
             StoreError::Broken(why) => write!(f, "database error: {why}"),
             StoreError::Address(shown) => {

@@ -21,6 +21,8 @@ pub struct Orphan {
     pub id: String,
     /// Whether it is derived data that can be removed.
     pub removable: bool,
+    /// Whether it is an attempt to deliver a message. Damaged attempts are no source of counts.
+    pub is_attempt: bool,
 }
 
 /// The state of an organization's log.
@@ -64,6 +66,10 @@ pub enum Correction {
     ItemCreated(AccountKey, Arc<str>, Time),
     /// The columns of a message, found by its number among the account's messages.
     Message(AccountKey, Box<MessageFacts>),
+    /// The columns of a message that is not about an account.
+    OwnMessage(OrgId, Box<OwnMessage>),
+    /// Removes an account from the list of those to be folded again.
+    NotToRefold(AccountKey),
     /// The address by which a person is found: the person's id, and the address in the form used for comparison. Not
     /// applied if another person already has that address.
     EmailKey(String, String),
@@ -99,6 +105,23 @@ pub struct MessageFacts {
     pub recorded_at: Time,
     /// If it waits: when it is due, and when it was cancelled.
     pub waits: Option<(Time, Option<Time>)>,
+}
+
+/// The columns of a message that is not about an account, other than its bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnMessage {
+    /// Its position in the log, by which it is found.
+    pub position: i64,
+    /// The event's name.
+    pub event: String,
+    /// The event's id.
+    pub event_id: String,
+    /// The object it is about.
+    pub subject: String,
+    /// When it happened.
+    pub effective_at: Time,
+    /// When it was recorded.
+    pub recorded_at: Time,
 }
 
 /// The version of the tables.
@@ -329,6 +352,14 @@ pub(crate) const ORPHANS: &[Kinds] = &[
         remove: None,
     },
     Kinds {
+        what: "is the number of a webhook URL with a failed message beyond the end of the log",
+        find: "SELECT DISTINCT s.org, CAST(f.subscription AS TEXT) FROM failures f
+               JOIN subscriptions s ON s.id = f.subscription
+               WHERE f.position < 1
+                  OR f.position > coalesce((SELECT h.head FROM log_heads h WHERE h.org = s.org), 0)",
+        remove: None,
+    },
+    Kinds {
         what: "has a range of the log but is not the number of a webhook URL",
         find: "SELECT DISTINCT 0, CAST(r.subscription AS TEXT) FROM ranges r
                WHERE NOT EXISTS (SELECT 1 FROM subscriptions s WHERE s.id = r.subscription)",
@@ -336,14 +367,76 @@ pub(crate) const ORPHANS: &[Kinds] = &[
     },
 ];
 
+/// How the dialects name an attempt: its organization, its position, and the attempts of a failed message `f` of a
+/// subscription `s`.
+pub(crate) struct AttemptWords {
+    pub org: &'static str,
+    pub position: &'static str,
+    pub of_failure: &'static str,
+    /// The highest number that a subscription ever got.
+    pub last_subscription: &'static str,
+}
+
+/// Attempts that were not made. Attempts of a URL that was deleted are kept until they expire.
+const ATTEMPTS: &[(&str, &str)] = &[
+    (
+        "has attempts, but was never the number of a webhook URL",
+        "SELECT DISTINCT 0, CAST(a.subscription AS TEXT) FROM attempts a
+         WHERE (a.subscription < 1 OR a.subscription > coalesce({last_subscription}, 0))
+           AND NOT EXISTS (SELECT 1 FROM subscriptions s WHERE s.id = a.subscription)",
+    ),
+    (
+        "is the number of a webhook URL with attempts to deliver messages that its log does not have",
+        "SELECT DISTINCT 0, CAST(a.subscription AS TEXT) FROM attempts a
+         LEFT JOIN subscriptions s ON s.id = a.subscription
+         WHERE {position} < 1
+            OR {position} > coalesce((SELECT h.head FROM log_heads h WHERE h.org = coalesce(s.org, {org})), 0)",
+    ),
+];
+
+/// Failed messages whose count of attempts is not the number of the last attempt. A message that is sent again starts
+/// at 0.
+const MISCOUNTED: &str = "
+    NOT (f.attempts = 0 AND f.first_failed_at IS NULL)
+    AND f.attempts <> (SELECT a.number FROM attempts a WHERE {of_failure} ORDER BY a.id DESC LIMIT 1)";
+
+impl AttemptWords {
+    fn said(&self, sql: &str) -> String {
+        sql.replace("{org}", self.org)
+            .replace("{position}", self.position)
+            .replace("{of_failure}", self.of_failure)
+            .replace("{last_subscription}", self.last_subscription)
+    }
+
+    /// What is wrong with an attempt, and the query that finds it.
+    pub(crate) fn unsound(&self) -> impl Iterator<Item = (&'static str, String)> {
+        ATTEMPTS.iter().map(move |(what, find)| (*what, self.said(find)))
+    }
+
+    /// What is wrong with a failed message, the query that finds it, and the statement that corrects it.
+    pub(crate) fn miscounted(&self) -> (&'static str, String, String) {
+        let joined = "FROM failures f JOIN subscriptions s ON s.id = f.subscription";
+        let find = format!("SELECT DISTINCT s.org, CAST(f.subscription AS TEXT) {joined} WHERE {MISCOUNTED}");
+        let correct = format!(
+            "UPDATE failures AS f
+             SET attempts = (SELECT a.number FROM attempts a WHERE {{of_failure}} ORDER BY a.id DESC LIMIT 1)
+             FROM subscriptions s WHERE s.id = f.subscription AND {MISCOUNTED}"
+        );
+        let what = "is the number of a webhook URL with a failed message whose count of attempts is wrong";
+        (what, self.said(&find), self.said(&correct))
+    }
+}
+
 /// Returns organization, hour, subscription, the stored counts, and the counts that result from the attempts. The SQL
-/// is the same for both dialects, except for `{org}`, the organization of an attempt.
+/// is the same for both dialects, except for `{org}`, the organization of an attempt. The first hour with attempts is
+/// complete if no attempt was ever removed: then the last one's number is their count.
 pub(crate) const HOURS_OFF: &str = "
     WITH given AS (
-        SELECT {org} AS org, at - at % 3600000000 AS hour, subscription,
-               sum(CASE WHEN error IS NULL THEN 1 ELSE 0 END) AS delivered,
-               sum(CASE WHEN error IS NULL THEN 0 ELSE 1 END) AS failed
-        FROM attempts GROUP BY 1, 2, 3),
+        SELECT coalesce(s.org, {org}) AS org, a.at - a.at % 3600000000 AS hour, a.subscription,
+               sum(CASE WHEN a.error IS NULL THEN 1 ELSE 0 END) AS delivered,
+               sum(CASE WHEN a.error IS NULL THEN 0 ELSE 1 END) AS failed
+        FROM attempts a LEFT JOIN subscriptions s ON s.id = a.subscription
+        WHERE coalesce(s.org, {org}) IN (SELECT o.org FROM organizations o) GROUP BY 1, 2, 3),
     firsts AS (SELECT min(hour) AS hour FROM given UNION ALL SELECT min(hour) AS hour FROM delivery_hours),
     known AS (SELECT max(hour) AS hour FROM firsts WHERE EXISTS (SELECT 1 FROM given)),
     hours AS (
@@ -357,6 +450,8 @@ pub(crate) const HOURS_OFF: &str = "
     FROM hours h CROSS JOIN known
     WHERE (h.hour > known.hour AND (h.kept_delivered <> h.given_delivered OR h.kept_failed <> h.given_failed))
        OR (h.hour = known.hour AND (h.kept_delivered < h.given_delivered OR h.kept_failed < h.given_failed))
+       OR (h.hour = known.hour AND (h.kept_delivered > h.given_delivered OR h.kept_failed > h.given_failed)
+           AND (SELECT count(*) FROM attempts) = (SELECT max(id) FROM attempts))
     ORDER BY h.org, h.hour, h.subscription";
 
 /// A statement in a dialect.

@@ -9,6 +9,8 @@ use crate::answers::reused;
 use crate::catalog::ProductInfo;
 use crate::migration::not_held;
 use crate::problem::Problem;
+use crate::secrets::Secrets;
+use crate::withdrawals::with_records;
 use bytes::Bytes;
 use daybook_engine::time::Time;
 use daybook_store::LoadedAccount;
@@ -65,7 +67,7 @@ pub enum Folded {
 }
 
 /// Works on accounts until the batch is full.
-pub fn fold_all(ready: Vec<Ready>, room: &Room, now: Time) -> Vec<Folded> {
+pub fn fold_all(ready: Vec<Ready>, room: &Room, secrets: &Secrets, now: Time) -> Vec<Folded> {
     let (mut rows, mut bytes) = (0, 0);
     let mut folded = Vec::with_capacity(ready.len());
     for ready in ready {
@@ -73,7 +75,7 @@ pub fn fold_all(ready: Vec<Ready>, room: &Room, now: Time) -> Vec<Folded> {
             folded.push(Folded::Later(ready.group));
             continue;
         }
-        let one = fold_one(ready, room.slice, now);
+        let one = fold_one(ready, room.slice, secrets, now);
         if let Folded::Worked(worked) = &one
             && let Some(unit) = &worked.unit
         {
@@ -95,11 +97,12 @@ fn size(unit: &Unit) -> (usize, usize) {
 }
 
 /// Works on one account. If that panics, only this account fails.
-fn fold_one(ready: Ready, slice: Slice, now: Time) -> Folded {
+fn fold_one(ready: Ready, slice: Slice, secrets: &Secrets, now: Time) -> Folded {
     let Ready { group, loaded, product, waiting_messages } = ready;
     let kept = product.clone();
     let again = loaded.clone();
-    let worked = catch_unwind(AssertUnwindSafe(|| jobs_done(&group, loaded, product, waiting_messages, slice, now)));
+    let working = || jobs_done(&group, loaded, product, waiting_messages, slice, secrets, now);
+    let worked = catch_unwind(AssertUnwindSafe(working));
     let done = match worked {
         Ok(Ok(done)) => done,
         Ok(Err(NeedsAll)) => return Folded::NeedsAll(Group { whole: true, ..group }),
@@ -128,11 +131,11 @@ fn jobs_done(
     product: Option<Arc<ProductInfo>>,
     waiting_messages: u64,
     slice: Slice,
+    secrets: &Secrets,
     now: Time,
 ) -> Result<Done, NeedsAll> {
     let mut came = Vec::with_capacity(group.jobs.len());
-    let mut answers: Vec<NewKeptResponse> = Vec::new();
-    let mut audit: Vec<NewAuditRecord> = Vec::new();
+    let (mut answers, mut audit): (Vec<NewKeptResponse>, Vec<NewAuditRecord>) = Default::default();
     let mut book = match (loaded, &product) {
         (Some(loaded), Some(product)) => match Book::read(loaded, product.clone(), group.whole) {
             Ok(book) => Some(book),
@@ -172,7 +175,7 @@ fn jobs_done(
             _ => is_opened || asked_so_far(book) != before,
         };
         let is_recorded = changed && !matches!(done, JobResult::ToProblem(_));
-        let record = job.record.as_ref().filter(|_| is_recorded).cloned();
+        let record = record_of(job, book, before.1, secrets).filter(|_| is_recorded);
         match &done {
             JobResult::To(body) => answers.extend(answer_to_keep(job, body, now)),
             JobResult::ToMore(_) => return Ok(part(book, group, vec![done], record, now)),
@@ -215,6 +218,12 @@ fn result_without_work(book: &Book, job: &Job, answers: &[NewKeptResponse]) -> O
 /// Counts the changes that callers have made to an account; the counts differ if a job changed something.
 fn asked_so_far(book: &Book) -> (usize, usize, bool) {
     (book.writes.inputs.len(), book.writes.removed_inputs.len(), book.writes.customers_changed)
+}
+
+/// The audit record of a job. `removed_before` is how many records earlier jobs withdrew.
+fn record_of(job: &Job, book: &Book, removed_before: usize, secrets: &Secrets) -> Option<NewAuditRecord> {
+    let removed = book.writes.removed_inputs.get(removed_before..).unwrap_or_default();
+    job.record.clone().map(|record| with_records(record, removed, secrets))
 }
 
 /// Whether an account is settled before a job, one slice at a time.

@@ -120,20 +120,21 @@ async fn round(shared: &Arc<Shared>, queue: &Queue, groups: Vec<Group>, is_long:
             return Vec::new();
         }
     };
+    let secrets = shared.secrets.clone();
     let folded = if is_long {
-        let folding = shared.off_the_threads_that_serve(move || fold_all(ready, &room, now));
+        let folding = shared.off_the_threads_that_serve(move || fold_all(ready, &room, &secrets, now));
         match folding.await {
             Ok(folded) => folded,
             // Panics are caught for each account; this error means that the runtime is shutting down.
             Err(_) => return Vec::new(),
         }
     } else if ready.len() > FOLDED_INLINE {
-        match tokio::task::spawn_blocking(move || fold_all(ready, &room, now)).await {
+        match tokio::task::spawn_blocking(move || fold_all(ready, &room, &secrets, now)).await {
             Ok(folded) => folded,
             Err(_) => return Vec::new(),
         }
     } else {
-        fold_all(ready, &room, now)
+        fold_all(ready, &room, &secrets, now)
     };
     round.commit(folded).await
 }

@@ -42,6 +42,7 @@ use crate::clockwatch;
 use crate::lock::lock;
 use crate::metrics::Metrics;
 use crate::problem::Problem;
+use crate::secrets::Secrets;
 use crate::superseded::Superseded;
 use bytes::Bytes;
 use daybook_clock::Clock;
@@ -83,6 +84,8 @@ pub struct Shared {
     pub nudge: Nudge,
     /// Limits long folds outside the threads that serve requests to one per processor.
     pub folding: Arc<Semaphore>,
+    /// Makes the digests of audit records.
+    pub(crate) secrets: Secrets,
     /// Whether a newer build has changed the tables.
     pub(crate) superseded: Arc<Superseded>,
 }

@@ -3,6 +3,7 @@
 
 use super::Verified;
 use crate::Service;
+use crate::account::outdated::is_outdated;
 use crate::account::profile::Profile;
 use crate::customers::read_body;
 use crate::form::NewCustomer;
@@ -12,8 +13,9 @@ use crate::search_index::{of_account, of_customer, of_product};
 use daybook_store::batch::{Batch, Unit};
 use daybook_store::guards::LostGuard;
 use daybook_store::portfolio_queries::SearchWords;
-use daybook_store::records::{OrgId, PageRequest};
+use daybook_store::records::{AccountKey, OrgId, PageRequest};
 use daybook_store::upkeep::Correction;
+use daybook_store::{AccountToLoad, Inputs};
 
 /// The settings that state that search words have to be written, and that they were.
 const WORDS_WANTED: &str = "words_to_fill_in";
@@ -33,15 +35,40 @@ pub(super) fn unreadable_product(product: &str, problem: &Problem) -> String {
 }
 
 impl Service {
-    /// Looks for orphaned rows.
-    pub(super) async fn verify_belonging(&self, fixes: bool, verified: &mut Verified) -> Result<(), Problem> {
+    /// Looks for orphaned rows. Returns whether the attempts are sound, so that they can be counted.
+    pub(super) async fn verify_belonging(&self, fixes: bool, verified: &mut Verified) -> Result<bool, Problem> {
         let orphans = self.store.orphans().await?;
         let is_removable = orphans.iter().any(|orphan| orphan.removable);
+        let are_attempts_sound = !orphans.iter().any(|orphan| orphan.is_attempt);
         verified.differences.extend(orphans.into_iter().map(|orphan| format!("{} {}", orphan.id, orphan.what)));
         if fixes && is_removable {
             self.store.remove_orphans().await?;
         }
-        Ok(())
+        Ok(are_attempts_sound)
+    }
+
+    /// Looks for accounts that are listed to be folded again although the current rules wrote them.
+    pub(super) async fn verify_refold_list(&self, fixes: bool, verified: &mut Verified) -> Result<(), Problem> {
+        let mut after: Option<AccountKey> = None;
+        loop {
+            let keys = self.store.accounts_to_refold(after.as_ref(), STEP).await?;
+            let Some(last) = keys.last() else { return Ok(()) };
+            after = Some(last.clone());
+            let want = |key: &AccountKey| AccountToLoad { key: key.clone(), inputs: Inputs::None, names: Vec::new() };
+            let wanted: Vec<AccountToLoad> = keys.iter().map(want).collect();
+            let loaded = self.store.load(&wanted).await?;
+            let current = loaded.into_iter().flatten().map(|loaded| loaded.row).filter(|row| !is_outdated(row));
+            let mut corrections = Vec::new();
+            for row in current {
+                let account = &row.key.account;
+                let what = format!("account {account}: is listed to be folded again, but the current rules wrote it");
+                verified.differences.push(what);
+                corrections.push(Correction::NotToRefold(row.key));
+            }
+            if fixes && !corrections.is_empty() {
+                self.store.correct(&corrections).await?;
+            }
+        }
     }
 
     /// Checks that the triggers which protect audit records are there, and no others.

@@ -1,6 +1,7 @@
 //! Compares the columns of an account that follow from its journal, and the other rows that follow from the account.
 
 use super::Plan;
+use super::signed::SignedMessages;
 use super::work::Worked;
 use crate::account::book::Book;
 use crate::account::journal::Record;
@@ -85,8 +86,15 @@ pub(super) fn compare_columns(row: &AccountRow, expected: &AccountNow, differ: &
     }
 }
 
-/// Compares the effective and creation times of an account.
-pub(super) fn compare_times(row: &AccountRow, worked: &Book, plan: &mut Plan, differ: &mut dyn FnMut(String)) {
+/// Compares the effective and creation times of an account. The creation time is corrected only if a signed message
+/// confirms the journal.
+pub(super) fn compare_times(
+    row: &AccountRow,
+    worked: &Book,
+    signed: &SignedMessages<'_>,
+    plan: &mut Plan,
+    differ: &mut dyn FnMut(String),
+) {
     let effective_at = worked.terms.opening.effective_at;
     let opened = worked.journal.first().filter(|record| matches!(record.record, Record::Input(_)));
     let created_at = opened.map_or(row.created_at, |record| record.recorded_at);
@@ -97,6 +105,8 @@ pub(super) fn compare_times(row: &AccountRow, worked: &Book, plan: &mut Plan, di
             differ(format!("{name} is {kept}, but its journal gives {given}"));
         }
     }
+    let is_kept = row.created_at == created_at || !signed.confirm_account_created(created_at);
+    let created_at = if is_kept { row.created_at } else { created_at };
     if (row.effective_at, row.created_at) != (effective_at, created_at) {
         plan.corrections.push(Correction::AccountTimes(row.key.clone(), effective_at, created_at));
     }

@@ -1,5 +1,6 @@
 //! Compares the stored line items and messages of an account with those its journal gives.
 
+use super::signed::SignedMessages;
 use super::work::Worked;
 use super::{Plan, is_signed};
 use crate::account::refolding::is_same;
@@ -11,39 +12,40 @@ use daybook_store::records::{ItemRow, MessageRow};
 use daybook_store::upkeep::{Correction, MessageFacts};
 use daybook_webhooks::signature::Key;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Compares line items. Update times are not compared. Creation times are compared only for items that a caller
-/// requested.
+/// Compares line items. Update times are not compared.
 pub(super) fn compare_items(
     stored: &[ItemRow],
     worked: &Worked,
     refolded_at: Option<Time>,
+    signed: &SignedMessages<'_>,
     plan: &mut Plan,
     differ: &mut dyn FnMut(String),
 ) {
     let stored: BTreeMap<&str, &ItemRow> = stored.iter().map(|row| (&*row.item_id, row)).collect();
+    let made = if refolded_at.is_some() { BTreeMap::new() } else { signed.made_by_moments() };
     for (id, row) in &worked.items {
         let Some(kept) = stored.get(&**id) else {
             differ(format!("line item {id} is missing"));
             plan.items.push(row.clone());
             continue;
         };
-        if !is_same(kept, row) {
+        let row = with_confirmed_fields(kept, row, signed, differ);
+        if !is_same(kept, &row) {
             differ(format!(
                 "line item {id} differs from the journal: stored {} with balance {}, recalculated {} with balance {}",
                 kept.status, kept.balance, row.status, row.balance
             ));
-            plan.items.push(ItemRow { updated_at: kept.updated_at, ..row.clone() });
+            plan.items.push(ItemRow { updated_at: kept.updated_at, ..(*row).clone() });
         }
-        let is_asked_for = matches!(ItemId::parse(id), ItemId::Input(_)) && worked.book.named(id).is_some();
-        if is_asked_for && kept.created_at != row.created_at {
-            differ(format!(
-                "line item {id} was created at {}, but its journal gives {}",
-                kept.created_at, row.created_at
-            ));
-            plan.corrections.push(Correction::ItemCreated(worked.book.key.clone(), id.clone(), row.created_at));
-        }
+        let created_at = match made.get(&**id) {
+            Some(message) => compare_with_message(kept, message, signed, differ),
+            None => compare_with_record(kept, &row, worked, signed, differ),
+        };
+        let correction = created_at.map(|at| Correction::ItemCreated(worked.book.key.clone(), id.clone(), at));
+        plan.corrections.extend(correction);
     }
     let is_surplus =
         |(id, row): &(&&str, &&ItemRow)| !worked.items.contains_key(**id) && !is_left_over(row, refolded_at);
@@ -51,6 +53,64 @@ pub(super) fn compare_items(
         differ(format!("line item {id} does not follow from the journal"));
         plan.corrections.push(Correction::RemoveItem(worked.book.key.clone(), row.item_id.clone()));
     }
+}
+
+/// The line item that the journal gives, but with the stored external fields if no signed message confirms those of
+/// the journal.
+fn with_confirmed_fields<'a>(
+    kept: &ItemRow,
+    row: &'a ItemRow,
+    signed: &SignedMessages<'_>,
+    differ: &mut dyn FnMut(String),
+) -> Cow<'a, ItemRow> {
+    let id = &row.item_id;
+    if kept.extra == row.extra || signed.confirm_item_fields(id, row.extra.as_deref()) {
+        return Cow::Borrowed(row);
+    }
+    differ(format!("line item {id} has other external fields than its record, and no message confirms the record"));
+    Cow::Owned(ItemRow { extra: kept.extra.clone(), ..row.clone() })
+}
+
+/// Compares when a line item that a caller requested was created with its record. Returns the correction, if a signed
+/// message confirms the record.
+fn compare_with_record(
+    kept: &ItemRow,
+    row: &ItemRow,
+    worked: &Worked,
+    signed: &SignedMessages<'_>,
+    differ: &mut dyn FnMut(String),
+) -> Option<Time> {
+    let id = &row.item_id;
+    let is_asked_for = matches!(ItemId::parse(id), ItemId::Input(_)) && worked.book.named(id).is_some();
+    if !is_asked_for || kept.created_at == row.created_at {
+        return None;
+    }
+    differ(format!("line item {id} was created at {}, but its journal gives {}", kept.created_at, row.created_at));
+    signed.confirm_item_created(id, row.created_at).then_some(row.created_at)
+}
+
+/// Compares when a line item that the passing of time made was created with the message that announced it. Returns the
+/// correction, if the message is signed.
+fn compare_with_message(
+    kept: &ItemRow,
+    message: &MessageRow,
+    signed: &SignedMessages<'_>,
+    differ: &mut dyn FnMut(String),
+) -> Option<Time> {
+    if kept.created_at == message.recorded_at {
+        return None;
+    }
+    let recorded_at = signed.recorded_at(message);
+    if recorded_at == Some(kept.created_at) {
+        // The column of the message was altered; that is reported with the message.
+        return None;
+    }
+    let given = recorded_at.unwrap_or(message.recorded_at);
+    differ(format!(
+        "line item {} was created at {}, but message {} announced it at {given}",
+        kept.item_id, kept.created_at, message.sequence
+    ));
+    recorded_at
 }
 
 /// Whether a line item is one that is no longer valid under newer rules. Such items are kept, with zero amounts.
@@ -85,6 +145,7 @@ pub(super) fn compare_messages(
             None => differ(format!("message {} is stored, but its journal gives none with this number", kept.sequence)),
         }
     }
+    compare_positions(stored, differ);
     // Of two messages that were published at once, the later has the higher position: if one is kept, all later ones
     // are. A message that waited for its moment may have been published long after later ones, or was cancelled.
     let at_once = stored.iter().find(|message| message.effective_at <= message.recorded_at);
@@ -92,6 +153,21 @@ pub(super) fn compare_messages(
     let kept: BTreeSet<i64> = stored.iter().map(|message| message.sequence).collect();
     for missing in messages.iter().filter(|message| message.sequence >= first && !kept.contains(&message.sequence)) {
         differ(format!("message {} ({}) is missing", missing.sequence, missing.event));
+    }
+}
+
+/// Checks that messages that were published at once are in the log in the order of their numbers.
+fn compare_positions(stored: &[&MessageRow], differ: &mut dyn FnMut(String)) {
+    let mut before: Option<(i64, i64)> = None;
+    for message in stored.iter().filter(|message| message.effective_at <= message.recorded_at) {
+        let Some(position) = message.position else { continue };
+        if let Some((sequence, earlier)) = before.filter(|(_, earlier)| *earlier > position) {
+            differ(format!(
+                "message {} is at position {position} of the log, before message {sequence} at {earlier}",
+                message.sequence
+            ));
+        }
+        before = Some((message.sequence, position));
     }
 }
 

@@ -5,9 +5,11 @@
 //! changes. They are written in the same transaction as the record. If a trace reaches further than the journal,
 //! nothing of the account is corrected.
 //!
-//! Gaps in the numbers of records are no sign: held inputs that were withdrawn leave them.
+//! A held or scheduled record is not processed yet. Its traces are its number and the counts of such records. Numbers of
+//! withdrawn records are missing too; the audit trail states them, unless an earlier build made the withdrawal.
 
 use super::is_signed;
+use super::numbers::Missing;
 use super::work::{Worked, is_given};
 use crate::account::refolding::is_same;
 use daybook_engine::item::ItemId;
@@ -29,6 +31,8 @@ pub(super) struct Traces<'a> {
     pub keys: &'a [Key],
     /// The number of records in the journal.
     pub records: usize,
+    /// Numbers that no record has.
+    pub missing: &'a Missing,
 }
 
 /// The account and the number that a message's bytes contain.
@@ -47,6 +51,7 @@ impl Traces<'_> {
             self.of_release(worked),
             self.of_roll(worked),
             self.of_state(worked),
+            self.of_numbers(worked),
         ]
         .into_iter()
         .flatten()
@@ -126,6 +131,19 @@ impl Traces<'_> {
     fn of_state(&self, worked: &Worked) -> Option<String> {
         let is_lost = self.is_own() && !is_given(self.state?, worked);
         is_lost.then(|| "its state is intact, but its journal gives another one".to_owned())
+    }
+
+    /// Numbers of records that no withdrawal explains. If withdrawals may be unknown, the account must also count more
+    /// records than its journal gives.
+    fn of_numbers(&self, worked: &Worked) -> Option<String> {
+        let Missing { gaps, is_certain } = self.missing;
+        let counts = || {
+            let (stored, given) = (&self.row.now, worked.standing().now);
+            stored.held_events > given.held_events || stored.scheduled_events > given.scheduled_events
+        };
+        let is_lost = !gaps.is_empty() && (*is_certain || counts());
+        let shown: Vec<String> = gaps.iter().map(ToString::to_string).collect();
+        is_lost.then(|| format!("no record has number {}, and no withdrawal removed it", shown.join(", ")))
     }
 
     /// Whether the state is known to be intact and this account's. The checksum of an earlier version does not cover

@@ -12,6 +12,9 @@
 //! | `columns` | the columns of an account, its links and its search words |
 //! | `compare` | line items and messages |
 //! | `lost` | signs that a journal lost a record |
+//! | `numbers` | gaps in the numbers of records |
+//! | `signed` | what the signed bytes of messages say; which of them stored keys must have signed |
+//! | `own_messages` | messages that are not about an account |
 //! | `around` | other data: the log, attempt counts, search words, addresses of people, orphaned rows |
 //! | `fix` | correcting derived data |
 //! | `watching` | slow verification in the background |
@@ -25,6 +28,9 @@ mod columns;
 mod compare;
 mod fix;
 mod lost;
+mod numbers;
+mod own_messages;
+mod signed;
 mod watching;
 mod work;
 
@@ -50,6 +56,8 @@ use daybook_store::upkeep::Correction;
 use daybook_store::{AccountToLoad, Inputs, LoadedAccount};
 use daybook_webhooks::signature::Key;
 use lost::Traces;
+use numbers::Missing;
+use signed::{SignedMessages, StoredKeys};
 use std::sync::Arc;
 use work::{again, announced_before, refold_of};
 
@@ -94,6 +102,8 @@ struct Stored {
     words: Vec<String>,
     /// The signing keys of its organization.
     keys: Vec<Key>,
+    /// Numbers that no record of its journal has.
+    missing: Missing,
 }
 
 impl Service {
@@ -124,14 +134,15 @@ impl Service {
         verified: &mut Verified,
         progress: &mut (dyn FnMut(u64) + Send),
     ) -> Result<(), Problem> {
-        self.verify_belonging(fixes, verified).await?;
-        self.verify_hours(fixes, verified).await?;
+        let are_attempts_sound = self.verify_belonging(fixes, verified).await?;
+        self.verify_hours(fixes && are_attempts_sound, verified).await?;
         self.verify_guards(fixes, verified).await?;
+        self.verify_refold_list(fixes, verified).await?;
         for organization in self.store.organizations().await? {
             let org = organization.org;
-            let keys = self.catalog.remembered_keys(org).await?;
+            let keys = self.stored_keys(org).await?;
             self.verify_organization(org, &keys, fixes, verified, progress).await?;
-            self.verify_signatures(org, &keys, verified).await?;
+            self.verify_published(org, &keys, fixes, verified).await?;
             self.verify_log(org, fixes, verified).await?;
             self.verify_words(org, fixes, verified).await?;
             self.verify_people(org, fixes, verified).await?;
@@ -142,7 +153,7 @@ impl Service {
     async fn verify_organization(
         &self,
         org: OrgId,
-        keys: &[Key],
+        keys: &StoredKeys,
         fixes: bool,
         verified: &mut Verified,
         progress: &mut (dyn FnMut(u64) + Send),
@@ -163,7 +174,7 @@ impl Service {
     pub(crate) async fn verify_one(
         &self,
         key: &AccountKey,
-        keys: &[Key],
+        keys: &StoredKeys,
         fixes: bool,
         verified: &mut Verified,
     ) -> Result<(), Problem> {
@@ -174,7 +185,8 @@ impl Service {
             messages: self.all_messages(key).await?,
             links: self.store.account_customers(key).await?,
             words: self.store.words_of(key.org, SearchedKind::Account, &key.account).await?,
-            keys: keys.to_vec(),
+            keys: keys.keys.clone(),
+            missing: self.missing_numbers(&loaded).await?,
             loaded,
         };
         verified.accounts += 1;
@@ -234,22 +246,40 @@ impl Service {
         }
     }
 
-    async fn verify_signatures(&self, org: OrgId, keys: &[Key], verified: &mut Verified) -> Result<(), Problem> {
-        // Only the last two keys are stored. After rotations, the first messages may be signed with older ones.
-        let mut is_known = keys.len() == 1;
+    /// Verifies the log: the signature of each message, and the columns of those that are not about an account.
+    async fn verify_published(
+        &self,
+        org: OrgId,
+        StoredKeys { keys, are_all }: &StoredKeys,
+        fixes: bool,
+        verified: &mut Verified,
+    ) -> Result<(), Problem> {
+        // After several rotations, keys that are no longer stored may have signed the first messages.
+        let mut is_known = *are_all;
         let mut after = 0;
         loop {
             let messages = self.store.messages(org, after, MESSAGES).await?;
             let Some(last) = messages.last() else { return Ok(()) };
             after = last.position.unwrap_or(after + 1);
+            let mut corrections = Vec::new();
             for message in &messages {
                 let is_signed = is_signed(message, keys);
                 is_known |= is_signed;
+                let mut differ = |what: String| verified.differences.push(what);
                 if is_known && !is_signed {
-                    verified
-                        .differences
-                        .push(format!("message {}: its signature does not match its bytes", message.event_id));
+                    differ(format!("message {}: its signature does not match its bytes", message.event_id));
                 }
+                if message.account.is_some() && message.sequence < 1 {
+                    differ(format!("message {} is about an account, but has no number", message.event_id));
+                }
+                let own = (is_signed && message.account.is_none()).then(|| own_messages::compare(org, message));
+                if let Some((sentence, correction)) = own.flatten() {
+                    differ(sentence);
+                    corrections.push(correction);
+                }
+            }
+            if fixes && !corrections.is_empty() {
+                self.store.correct(&corrections).await?;
             }
         }
     }
@@ -259,14 +289,13 @@ fn is_signed(message: &MessageRow, keys: &[Key]) -> bool {
     keys.iter().any(|key| key.verify(&message.data, &message.signature))
 }
 
-/// Scheduled messages whose signature is wrong; published ones are checked in the log. Only the last two keys are
-/// stored. After rotations, an account's first messages may be signed with an older one, but no message after one that
-/// a stored key signed.
-fn forged<'a>(messages: &'a [MessageRow], keys: &'a [Key]) -> impl Iterator<Item = &'a MessageRow> {
-    let since = match keys {
-        [_] => 0,
-        keys => messages.iter().find(|message| is_signed(message, keys)).map_or(i64::MAX, |first| first.sequence),
-    };
+/// Scheduled messages whose signature is wrong; published ones are checked in the log. After several rotations, an
+/// account's first messages may be signed with a key that is no longer stored, but no message after one that a stored
+/// key signed.
+fn forged<'a>(messages: &'a [MessageRow], stored: &'a StoredKeys) -> impl Iterator<Item = &'a MessageRow> {
+    let StoredKeys { keys, are_all } = stored;
+    let first_signed = || messages.iter().find(|message| is_signed(message, keys));
+    let since = if *are_all { 0 } else { first_signed().map_or(i64::MAX, |first| first.sequence) };
     let is_checked = move |message: &&MessageRow| message.due_at.is_some() && message.sequence >= since;
     messages.iter().filter(is_checked).filter(move |message| !is_signed(message, keys))
 }
@@ -274,7 +303,7 @@ fn forged<'a>(messages: &'a [MessageRow], keys: &'a [Key]) -> impl Iterator<Item
 /// Compares one account with what its journal gives. Returns the corrections and the number of processed records.
 fn compare(stored: Stored, product: &Arc<ProductInfo>, now: Time, differ: &mut dyn FnMut(String)) -> (Plan, u64) {
     let mut plan = Plan::default();
-    let Stored { loaded, items, messages, links, words, keys } = stored;
+    let Stored { loaded, items, messages, links, words, keys, missing } = stored;
     let row: AccountRow = loaded.row.clone();
     if outdated::is_outdated(&row) {
         differ(outdated::not_refolded(&row).message);
@@ -308,9 +337,11 @@ fn compare(stored: Stored, product: &Arc<ProductInfo>, now: Time, differ: &mut d
     let refolded_at = refold.map(|(_, record)| record.recorded_at);
     let kept = items.iter().filter(|row| !is_left_over(row, refolded_at)).collect();
     let records = book.journal.len();
-    let traces = Traces { row: &row, state: readable, items: kept, messages: &messages, keys: &keys, records };
-    let lost = traces.of_lost_records(&worked);
-    lost.iter().for_each(|sentence| differ(sentence.clone()));
+    let (keys, missing) = (keys.as_slice(), &missing);
+    let traces = Traces { row: &row, state: readable, items: kept, messages: &messages, keys, records, missing };
+    let signed = SignedMessages { account: &row.key.account, messages: &messages, keys };
+    let lost = [traces.of_lost_records(&worked), of_product(&row, &signed)];
+    lost.iter().flatten().for_each(|sentence| differ(sentence.clone()));
     match expected(&row, &worked, now) {
         Ok(expected) => {
             compare_state(&row, state.as_ref(), &expected, &worked, differ);
@@ -319,13 +350,23 @@ fn compare(stored: Stored, product: &Arc<ProductInfo>, now: Time, differ: &mut d
         }
         Err(problem) => differ(format!("its columns cannot be recalculated: {}", problem.message)),
     }
-    compare_times(&row, &worked.book, &mut plan, differ);
-    compare_items(&items, &worked, refolded_at, &mut plan, differ);
+    compare_times(&row, &worked.book, &signed, &mut plan, differ);
+    compare_items(&items, &worked, refolded_at, &signed, &mut plan, differ);
     let since = refold.map_or(0, |(_, record)| announced_before(record));
     let messages: Vec<&MessageRow> = messages.iter().filter(|message| message.sequence > since).collect();
-    compare_messages(&messages, &worked, &keys, &mut plan, differ);
+    compare_messages(&messages, &worked, keys, &mut plan, differ);
     // A journal that lost a record is no source of corrections.
-    (if lost.is_some() { Plan::default() } else { plan }, worked.records)
+    (if lost.iter().any(Option::is_some) { Plan::default() } else { plan }, worked.records)
+}
+
+/// An account whose messages name another product. Its journal cannot be processed with the right one.
+fn of_product(row: &AccountRow, signed: &SignedMessages<'_>) -> Option<String> {
+    let named = signed.product().filter(|named| **named != *row.product)?;
+    Some(format!(
+        "its product is {}, but its messages name product {named}. The account is not corrected; restore the database \
+         from a backup",
+        row.product
+    ))
 }
 
 fn compare_state(

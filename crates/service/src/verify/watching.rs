@@ -96,7 +96,7 @@ impl Service {
 
     /// Verifies an account several times, and counts the differences found every time.
     async fn verify_again_and_again(&self, key: &AccountKey) -> Result<u64, Problem> {
-        let keys = self.catalog.remembered_keys(key.org).await?;
+        let keys = self.stored_keys(key.org).await?;
         let mut differ: Option<Vec<String>> = None;
         for _ in 0..LOOKS {
             let mut verified = Verified::default();

@@ -24,6 +24,14 @@ const WAITING: &str =
 const WORD: &str = "id = 'a1' AND kind = 1 AND word = 'harbour'";
 const PAYMENT: &str = "account = 'a1' AND {item} = 'p'";
 const INPUT: &str = "account = 'a1' AND name = 'p'";
+/// A line item that the end of a period made.
+const INTEREST: &str = "account = 'a1' AND {item} = (SELECT min(l.{item}) FROM line_items l WHERE l.account = 'a1' AND l.kind = 'INTEREST')";
+/// A message that is not about an account.
+const CUSTOMER: &str = "event_id LIKE '%.cust-1.c1'";
+/// The attempt that failed.
+const ATTEMPT: &str = "error IS NOT NULL";
+/// The first hour with deliveries: one attempt.
+const FIRST_HOUR: &str = "hour = (SELECT min(h.hour) FROM delivery_hours h)";
 /// The last hour with deliveries: two attempts.
 const HOUR: &str = "hour = (SELECT max(h.hour) FROM delivery_hours h)";
 const RECORD: &str = "org = 1 AND seq = 2";
@@ -52,6 +60,7 @@ const DERIVED: &[(&str, &str, &str, &str)] = &[
     ("line_items", "effective_at", "effective_at + 1", PAYMENT),
     ("line_items", "applied_at", "applied_at + 1", PAYMENT),
     ("line_items", "created_at", "created_at + 1", PAYMENT),
+    ("line_items", "created_at", "created_at + 1", INTEREST),
     ("line_items", "amount", "amount + 1", PAYMENT),
     ("line_items", "balance", "balance + 1", PAYMENT),
     ("line_items", "principal", "principal + 1", PAYMENT),
@@ -66,6 +75,13 @@ const DERIVED: &[(&str, &str, &str, &str)] = &[
     ("messages", "subject", "'another'", MESSAGE),
     ("messages", "effective_at", "effective_at + 1", MESSAGE),
     ("messages", "recorded_at", "recorded_at + 86400000000", MESSAGE),
+    ("messages", "event", "'customer_update'", CUSTOMER),
+    ("messages", "event_id", "'another'", CUSTOMER),
+    ("messages", "cause", "'input:77'", CUSTOMER),
+    ("messages", "subject", "'cust-2'", CUSTOMER),
+    ("messages", "effective_at", "effective_at + 1", CUSTOMER),
+    ("messages", "recorded_at", "recorded_at + 1", CUSTOMER),
+    ("messages", "sequence", "7", CUSTOMER),
     ("waiting_messages", "due_at", "due_at + 1", WAITING),
     ("waiting_messages", "cancelled_at", "1", WAITING),
     ("waiting_messages", "event", "'account_closed'", WAITING),
@@ -96,6 +112,9 @@ const DERIVED: &[(&str, &str, &str, &str)] = &[
     ("delivery_hours", "subscription", "99", HOUR),
     ("delivery_hours", "delivered", "delivered + 1", HOUR),
     ("delivery_hours", "failed", "0", HOUR),
+    ("delivery_hours", "delivered", "delivered + 1", FIRST_HOUR),
+    ("failures", "attempts", "attempts + 1", "position = 3"),
+    ("failures", "attempts", "0", "position = 3"),
     ("people", "email_key", "'another@lender.example'", "person = 'ana'"),
 ];
 
@@ -109,6 +128,7 @@ const DERIVED_ON_POSTGRES: &[(&str, &str, &str, &str)] = &[
 /// The same for changes that are found but that only a backup can restore: signed bytes, and the keys that link rows.
 const FOUND: &[(&str, &str, &str, &str)] = &[
     ("accounts", "product", "'another'", A1),
+    ("accounts", "next_seq", "next_seq + 1", A1),
     ("accounts", "org", "99", A1),
     ("accounts", "account", "'another'", A1),
     ("accounts", "terms", "{bytes}", A1),
@@ -118,6 +138,13 @@ const FOUND: &[(&str, &str, &str, &str)] = &[
     ("messages", "org", "99", MESSAGE),
     ("messages", "org", "99", "event = 'customer_create' AND subject = 'cust-1'"),
     ("messages", "account", "'another'", MESSAGE),
+    ("messages", "account", "'a1'", CUSTOMER),
+    ("failures", "position", "900", "position = 3"),
+    ("attempts", "{place}", "{place} + 900", ATTEMPT),
+    ("attempts", "subscription", "99", ATTEMPT),
+    ("attempts", "number", "number + 1", ATTEMPT),
+    ("attempts", "error", "NULL", ATTEMPT),
+    ("attempts", "at", "at + 36000000000", ATTEMPT),
     ("messages", "sequence", "700", MESSAGE),
     ("messages", "data", "{bytes}", MESSAGE),
     ("messages", "signature", "'another'", MESSAGE),
@@ -176,9 +203,9 @@ const FACTS: &str = "
     subscriptions: id org uuid url events filter pause_reason paused_reason paused_at consecutive_errors streak created_at
         last_success_at version token lease_token leased_until from_console max_per_second max_in_flight reached
         holes probe_at
-    failures: subscription position attempts first_failed_at retry_at dead_at reason status streak
+    failures: subscription first_failed_at retry_at dead_at reason status streak
     ranges: id subscription after last events filter since replaying reached holes
-    attempts: id subscription place position number at latency_us status error response next_at
+    attempts: id latency_us status response next_at
     people: person org name email password_hash role created_at last_seen_at disabled_at
     sessions: token_hash person created_at seen_at expires_at
     invitations: token_hash org role created_by created_at expires_at
@@ -296,6 +323,11 @@ async fn rows_that_belong_to_nothing_are_found_and_removed(home: Home) {
             "accounts_to_refold",
             "(org, account) VALUES (1, 'unknown')".to_owned(),
             "unknown is listed to be folded again but does not exist",
+        ),
+        (
+            "accounts_to_refold",
+            "(org, account) VALUES (1, 'a1')".to_owned(),
+            "account a1: is listed to be folded again, but the current rules wrote it",
         ),
         (
             "words",

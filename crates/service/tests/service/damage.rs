@@ -21,6 +21,8 @@ on_both!(
     an_unreadable_product_holds_nobody_up,
     bytes_are_checked_after_a_rotation_of_the_key,
     messages_of_a_forgotten_key_are_accepted,
+    the_first_message_is_checked_after_one_rotation_of_the_key,
+    exchanged_messages_are_found,
     a_failed_message_that_nothing_becomes_of_is_found,
 );
 
@@ -44,7 +46,7 @@ async fn lived(home: Home) -> Looked {
 }
 
 /// Checks that this is found, and that `--fix` changes nothing that follows from journals.
-async fn finds_and_leaves(looked: &Looked, what: &str, sentence: &str) {
+pub async fn finds_and_leaves(looked: &Looked, what: &str, sentence: &str) {
     let before = tables(looked).await;
     let found = looked.trial.differences().await;
     assert!(found.iter().any(|difference| difference.contains(sentence)), "{what}: {found:?}");
@@ -54,7 +56,7 @@ async fn finds_and_leaves(looked: &Looked, what: &str, sentence: &str) {
     assert_eq!(fixed.verified.differences, found, "{what}: it is still told");
 }
 
-const LOST: &str = "its journal lost a record, or was changed: ";
+pub const LOST: &str = "its journal lost a record, or was changed: ";
 
 async fn a_journal_that_lost_a_record_is_told_and_nothing_is_corrected(home: Home) {
     for (which, sentence) in [
@@ -287,6 +289,28 @@ async fn messages_of_a_forgotten_key_are_accepted(home: Home) {
     looked.trial.verify().await;
     json_of(looked.trial.pay("a2", "z", 100, "2026-08-20T12:00:00-04:00").await);
     looked.trial.verify().await;
+}
+
+async fn the_first_message_is_checked_after_one_rotation_of_the_key(home: Home) {
+    let looked = Looked::lived(home).await;
+    json_of(looked.trial.service.rotate_hmac_key(&looked.trial.who).await);
+    let data = replaced(home, "object", "another");
+    let first = "{place} = (SELECT min(m.{place}) FROM messages m)";
+    looked.change(&format!("UPDATE messages SET data = {data} WHERE {first}")).await;
+    finds_and_leaves(&looked, "data", "its signature does not match its bytes").await;
+}
+
+/// Two messages of an account, each at the other's position in the log.
+async fn exchanged_messages_are_found(home: Home) {
+    let looked = lived(home).await;
+    let positions: Vec<i64> = looked.trial.messages("a1").await.iter().filter_map(|message| message.position).collect();
+    let of = if home == Home::Sqlite { 1_i64 << 40 } else { 0 };
+    let (one, other) = (of + positions[1], of + positions[2]);
+    for (from, to) in [(one, of + 900_000), (other, one), (of + 900_000, other)] {
+        looked.change(&format!("UPDATE messages SET {{place}} = {to} WHERE {{place}} = {from}")).await;
+    }
+    let sentence = format!("account a1: message 3 is at position {} of the log, before message 2 at ", positions[1]);
+    finds_and_leaves(&looked, "positions", &sentence).await;
 }
 
 /// It would never be retried, and it is no dead letter either.

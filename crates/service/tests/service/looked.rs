@@ -179,7 +179,7 @@ impl Looked {
             let column = match (table, column) {
                 ("line_items", "item" | "item_id") => "{item}",
                 ("customers" | "account_customers", "customer" | "customer_id") => "{customer}",
-                ("messages", "place" | "position") => "{place}",
+                ("messages" | "attempts", "place" | "position") => "{place}",
                 (_, column) => column,
             };
             (table.to_owned(), column.to_owned())

@@ -13,6 +13,7 @@ mod customers;
 mod damage;
 mod earlier_schemas;
 mod histories;
+mod journal_damage;
 mod lent_keys;
 mod long_accounts;
 mod looked;

@@ -8,7 +8,7 @@ use crate::guards::{ForeignTrigger, LostGuard};
 use crate::portfolio_queries::SearchedKind;
 use crate::records::{AccountKey, OrgId};
 use crate::upkeep::{
-    Correction, HOURS_OFF, HourOff, Kinds, LogStanding, ORPHANS, Orphan, TablesStanding, Upkeep, in_words,
+    AttemptWords, Correction, HOURS_OFF, HourOff, Kinds, LogStanding, ORPHANS, Orphan, TablesStanding, Upkeep, in_words,
 };
 use async_trait::async_trait;
 use daybook_engine::time::Time;
@@ -44,6 +44,13 @@ const ELSEWHERE: &[Kinds] = &[
     },
 ];
 
+const ATTEMPT: AttemptWords = AttemptWords {
+    org: "a.org",
+    position: "a.position",
+    of_failure: "a.subscription = f.subscription AND a.org = s.org AND a.position = f.position",
+    last_subscription: "pg_sequence_last_value(pg_get_serial_sequence('subscriptions', 'id')::regclass)",
+};
+
 #[async_trait]
 impl Upkeep for Postgres {
     fn migrated(&self) -> Vec<i64> {
@@ -72,7 +79,16 @@ impl Upkeep for Postgres {
             let rows = self.server.query(&in_words(kind.find, "customer_id"), &[]).await?;
             for row in &rows {
                 let id = row.try_get(1).map_err(refused)?;
-                found.push(Orphan { what: kind.what, id, removable: kind.remove.is_some() });
+                found.push(Orphan { what: kind.what, id, removable: kind.remove.is_some(), is_attempt: false });
+            }
+        }
+        let (what, find, _) = ATTEMPT.miscounted();
+        for row in &self.server.query(&find, &[]).await? {
+            found.push(Orphan { what, id: row.try_get(1).map_err(refused)?, removable: true, is_attempt: false });
+        }
+        for (what, find) in ATTEMPT.unsound() {
+            for row in &self.server.query(&find, &[]).await? {
+                found.push(Orphan { what, id: row.try_get(1).map_err(refused)?, removable: false, is_attempt: true });
             }
         }
         Ok(found)
@@ -85,6 +101,8 @@ impl Upkeep for Postgres {
         for sql in ORPHANS.iter().chain(ELSEWHERE).filter_map(|kind| kind.remove) {
             removed += transaction.execute(&in_words(sql, "customer_id"), &[]).await.map_err(refused)?;
         }
+        let (_, _, correct) = ATTEMPT.miscounted();
+        removed += transaction.execute(&correct, &[]).await.map_err(refused)?;
         transaction.commit().await.map_err(refused)?;
         client.give_back();
         Ok(removed)
@@ -150,7 +168,7 @@ impl Upkeep for Postgres {
 }
 
 fn hours_off_sql() -> String {
-    HOURS_OFF.replace("{org}", "org")
+    HOURS_OFF.replace("{org}", ATTEMPT.org)
 }
 
 fn hour_off(cells: &mut Cells<'_>) -> Result<HourOff> {
@@ -215,6 +233,18 @@ async fn correct(
             let sql = format!("UPDATE waiting_messages SET due_at = $4, cancelled_at = $5 {which}");
             let (due_at, cancelled_at) = (due_at.micros(), cancelled_at.map(Time::micros));
             transaction.execute(&sql, &[&key.org, &account, &facts.sequence, &due_at, &cancelled_at]).await
+        }
+        Correction::OwnMessage(org, message) => {
+            let sql = "UPDATE messages SET event = $3, event_id = $4, cause = '', subject = $5, effective_at = $6,
+                                           recorded_at = $7, sequence = 0
+                       WHERE org = $1 AND position = $2 AND account IS NULL";
+            let times = (message.effective_at.micros(), message.recorded_at.micros());
+            let [event, event_id, subject] = [&message.event, &message.event_id, &message.subject];
+            transaction.execute(sql, &[org, &message.position, event, event_id, subject, &times.0, &times.1]).await
+        }
+        Correction::NotToRefold(key) => {
+            let sql = "DELETE FROM accounts_to_refold WHERE org = $1 AND account = $2";
+            transaction.execute(sql, &[&key.org, &&*key.account]).await
         }
         Correction::EmailKey(person, email_key) => {
             let sql = "UPDATE people SET email_key = $2

@@ -63,8 +63,8 @@ impl Health {
             tracing::error!(
                 path = %self.path.display(),
                 why,
-                "the database file is damaged; no write is accepted any more: stop the server, run `daybook verify`, \
-                 and restore a backup (docs/operating/lost-files.md)"
+                "the database file is damaged; no write is accepted any more: stop the server, keep a copy of the \
+                 file, and restore a backup (docs/operating/lost-files.md)"
             );
         }
     }
@@ -189,7 +189,9 @@ mod tests {
         health.note_read::<()>(&Err(StoreError::Damaged("database disk image is malformed".to_owned())));
         health.note_commit();
         let error = health.check().expect_err("it is damaged").to_string();
-        assert!(error.contains("malformed") && error.contains("daybook verify"), "{error}");
+        assert!(error.contains("malformed") && error.contains("restore a backup"), "{error}");
+        // `daybook verify` shows this sentence too.
+        assert!(!error.contains("daybook verify"), "{error}");
         assert!(error.contains(folder.path().to_str().unwrap()), "{error}");
     }
 }

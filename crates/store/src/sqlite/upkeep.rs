@@ -8,10 +8,31 @@ use crate::Result;
 use crate::guards::{ForeignTrigger, LostGuard};
 use crate::portfolio_queries::SearchedKind;
 use crate::records::{AccountKey, OrgId};
-use crate::upkeep::{Correction, HOURS_OFF, HourOff, LogStanding, ORPHANS, Orphan, TablesStanding, Upkeep, in_words};
+use crate::upkeep::{
+    AttemptWords, Correction, HOURS_OFF, HourOff, Kinds, LogStanding, ORPHANS, Orphan, TablesStanding, Upkeep, in_words,
+};
 use async_trait::async_trait;
 use rusqlite::{Connection, TransactionBehavior, params};
 use std::sync::Arc;
+
+/// Attempts that are stored under an organization other than the one of their webhook URL.
+const ELSEWHERE: Kinds = Kinds {
+    what: "is the number of a webhook URL whose attempts are stored under another organization",
+    find: "SELECT DISTINCT s.org, CAST(a.subscription AS TEXT) FROM attempts a
+           JOIN subscriptions s ON s.id = a.subscription WHERE s.org <> a.place >> 40",
+    remove: Some(
+        "UPDATE attempts SET place = (s.org << 40) + (place & 1099511627775)
+         FROM subscriptions s WHERE s.id = attempts.subscription AND s.org <> attempts.place >> 40",
+    ),
+};
+
+/// Organization and position are one number, the place.
+const ATTEMPT: AttemptWords = AttemptWords {
+    org: "(a.place >> 40)",
+    position: "(a.place & 1099511627775)",
+    of_failure: "a.subscription = f.subscription AND a.place = (s.org << 40) + f.position",
+    last_subscription: "(SELECT q.seq FROM sqlite_sequence q WHERE q.name = 'subscriptions')",
+};
 
 #[async_trait]
 impl Upkeep for Sqlite {
@@ -41,10 +62,17 @@ impl Upkeep for Sqlite {
     async fn orphans(&self) -> Result<Vec<Orphan>> {
         self.read(|connection| {
             let mut found = Vec::new();
-            for kind in ORPHANS {
+            for kind in ORPHANS.iter().chain([&ELSEWHERE]) {
                 let ids: Vec<String> = all(connection, &in_words(kind.find, "customer"), [], |row| row.get(1))?;
-                let orphan = |id| Orphan { what: kind.what, id, removable: kind.remove.is_some() };
+                let orphan = |id| Orphan { what: kind.what, id, removable: kind.remove.is_some(), is_attempt: false };
                 found.extend(ids.into_iter().map(orphan));
+            }
+            let (what, find, _) = ATTEMPT.miscounted();
+            let ids: Vec<String> = all(connection, &find, [], |row| row.get(1))?;
+            found.extend(ids.into_iter().map(|id| Orphan { what, id, removable: true, is_attempt: false }));
+            for (what, find) in ATTEMPT.unsound() {
+                let ids: Vec<String> = all(connection, &find, [], |row| row.get(1))?;
+                found.extend(ids.into_iter().map(|id| Orphan { what, id, removable: false, is_attempt: true }));
             }
             Ok(found)
         })
@@ -54,9 +82,11 @@ impl Upkeep for Sqlite {
     async fn remove_orphans(&self) -> Result<u64> {
         self.write(|connection| {
             let mut removed = 0;
-            for sql in ORPHANS.iter().filter_map(|kind| kind.remove) {
+            for sql in ORPHANS.iter().chain([&ELSEWHERE]).filter_map(|kind| kind.remove) {
                 removed += connection.execute(&in_words(sql, "customer"), []).map_err(broken)? as u64;
             }
+            let (_, _, correct) = ATTEMPT.miscounted();
+            removed += connection.execute(&correct, []).map_err(broken)? as u64;
             Ok(removed)
         })
         .await
@@ -118,8 +148,7 @@ impl Upkeep for Sqlite {
 }
 
 fn hours_off(connection: &Connection) -> Result<Vec<HourOff>> {
-    // The organization is part of the message's place.
-    all(connection, &HOURS_OFF.replace("{org}", "place >> 40"), [], |row| {
+    all(connection, &HOURS_OFF.replace("{org}", ATTEMPT.org), [], |row| {
         Ok(HourOff {
             org: row.get(0)?,
             hour: time(row, 1)?,
@@ -179,6 +208,23 @@ fn correct(connection: &Connection, correction: &Correction) -> rusqlite::Result
                 connection.execute(&format!("UPDATE messages {set} {which}"), params)?
             }
         }
+        Correction::OwnMessage(org, message) => connection.execute(
+            "UPDATE messages SET event = ?2, event_id = ?3, cause = '', subject = ?4, effective_at = ?5, recorded_at = ?6,
+                                 sequence = 0
+             WHERE place = ?1 AND account IS NULL",
+            params![
+                place(*org, message.position),
+                message.event,
+                message.event_id,
+                message.subject,
+                message.effective_at.micros(),
+                message.recorded_at.micros(),
+            ],
+        )?,
+        Correction::NotToRefold(key) => connection.execute(
+            "DELETE FROM accounts_to_refold WHERE org = ?1 AND account = ?2",
+            params![key.org, key.account],
+        )?,
         Correction::EmailKey(person, email_key) => connection.execute(
             "UPDATE people SET email_key = ?2
              WHERE person = ?1 AND NOT EXISTS (SELECT 1 FROM people o WHERE o.email_key = ?2)",

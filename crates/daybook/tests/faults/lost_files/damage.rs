@@ -48,7 +48,7 @@ fn its_pages_overwritten_with_zeros() {
     });
     let ready = trial.client.get("/readyz");
     assert_eq!(ready.status, 503, "{}", ready.text);
-    assert!(ready.text.contains("daybook.db") && ready.text.contains("daybook verify"), "{}", ready.text);
+    assert!(ready.text.contains("daybook.db") && ready.text.contains("restore a backup"), "{}", ready.text);
     let refused = (0..AFTER).map(|number| trial.pay(&format!("after-{number}"))).collect::<Vec<_>>();
     assert_eq!(refused, [503; AFTER], "nothing is acknowledged once damage is known");
     assert_eq!(trial.client.get("/readyz").status, 503, "it does not pass");
@@ -73,4 +73,6 @@ fn verify_lists_damage() {
     assert!(!output.status.success(), "{said}");
     assert!(said.contains("database: ") && said.contains(": btreeInitPage() returns error code"), "{said}");
     assert!(said.contains("the data cannot be verified: "), "{said}");
+    assert!(said.contains("restore a backup (docs/operating/lost-files.md)"), "{said}");
+    assert!(!said.contains("daybook verify"), "verify does not advise to run itself: {said}");
 }

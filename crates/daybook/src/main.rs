@@ -13,7 +13,11 @@ use std::process::ExitCode;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    let code = match daybook::commands::run(&Cli::parse()) {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => daybook::commands::refuse(&error),
+    };
+    let code = match daybook::commands::run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             daybook::logging::tell_failure(&failure);

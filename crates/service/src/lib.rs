@@ -140,7 +140,10 @@ impl Service {
         secrets_key: &[u8; 32],
     ) -> Result<Service, Problem> {
         let secrets = Secrets::new(secrets_key);
-        let kept = store.keep_setting(FINGERPRINT, &secrets.fingerprint()).await?;
+        let kept = match store.setting(FINGERPRINT).await? {
+            Some(kept) => kept,
+            None => store.keep_setting(FINGERPRINT, &secrets.fingerprint()).await?,
+        };
         if kept != secrets.fingerprint() {
             return Err(Problem::internal(
                 "the secrets key does not belong to this database: the secrets in it cannot be decrypted. Restore the \

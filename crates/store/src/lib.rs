@@ -94,6 +94,8 @@ pub enum Tables {
     MustBeCurrent,
     /// Do not change them; accept any version.
     AsTheyAre,
+    /// Change nothing in the database, not even the journal mode of a file; accept any version.
+    OnlyRead,
 }
 
 /// Opens the database at an address. Unless its tables are to be migrated, the database must exist.

@@ -1,7 +1,7 @@
 //! `daybook doctor`: checks for conditions that would keep the server from working well.
 //!
 //! Each check yields a [`Finding`]: ok, warning or failure. As far as possible, later checks run after one that failed,
-//! so that the report is complete. The command creates nothing: a missing database or key is reported.
+//! so that the report is complete. The command creates and changes nothing: a missing database or key is reported.
 //!
 //! Conditions that keep a server from starting (ports, certificates, a lost database, a clock that jumped) are checked
 //! by the functions that `serve` calls.
@@ -29,9 +29,9 @@ use crate::secrets_file::SecretsKey;
 use daybook_clock::{Clock, System};
 use daybook_engine::time::Time;
 use daybook_engine::zone::data_version;
-use daybook_service::Service;
 use daybook_service::muting::{self, Muted};
 use daybook_service::zones::ZoneDifference;
+use daybook_service::{FINGERPRINT, Service};
 use daybook_store::{Store, Tables, address};
 use finding::{Finding, Verdict, as_json, as_table};
 use std::fmt;
@@ -212,7 +212,7 @@ async fn database(settings: &Settings, lone_key: &KeyWithoutDatabase<'_>) -> Dat
         return Database::closed(Finding::warn("database", sentence), Some(false));
     }
     let opened = async {
-        let store = open_store_as(settings, Tables::AsTheyAre).await?;
+        let store = open_store_as(settings, Tables::OnlyRead).await?;
         store.ping().await?;
         Ok::<_, Failure>((store.describe().await?, store.tables().await?, store))
     };
@@ -272,8 +272,17 @@ async fn contents(store: &Arc<dyn Store>, key: Option<&SecretsKey>, findings: &m
         Ok(None) => {}
         Err(problem) => findings.push(Finding::fail("muted", problem.to_string())),
     }
-    // Only if the database has been served before: starting a service would bind a new database to this key.
     let Some(key) = key else { return };
+    match store.setting(FINGERPRINT).await {
+        Ok(Some(_)) => {}
+        // Starting a service would bind the database to this key.
+        Ok(None) => {
+            let sentence = "the database is not bound to a secrets key; the next start binds it to this one";
+            findings.push(Finding::warn("secrets", sentence));
+            return;
+        }
+        Err(error) => return findings.push(Finding::fail("secrets", error.to_string())),
+    }
     match start_service(store.clone(), key).await {
         Ok(service) => {
             findings.push(Finding::ok("secrets", "the key matches the database"));

@@ -131,6 +131,23 @@ pub fn is_readable(settings: &Settings, address: SocketAddr) -> bool {
     !address.ip().to_canonical().is_loopback() && settings.tls_cert.is_none() && settings.trust_proxies.is_empty()
 }
 
+/// Whether other machines reach the server, directly or through a proxy, and links in the console begin with the host
+/// that a request names.
+pub fn has_links_by_host(settings: &Settings, address: SocketAddr) -> bool {
+    let is_reachable = !address.ip().to_canonical().is_loopback() || !settings.trust_proxies.is_empty();
+    is_reachable && settings.public_url.is_none()
+}
+
+/// Warns if invites of the console begin with the host that a request names.
+pub fn warn_of_links_by_host(settings: &Settings, address: SocketAddr) {
+    if has_links_by_host(settings, address) {
+        tracing::warn!(
+            %address,
+            "other machines reach the server, and invite links begin with the host that a request names: set public-url"
+        );
+    }
+}
+
 /// Warns if LIVE loans are served unencrypted to a network.
 pub async fn warn_if_readable(settings: &Settings, service: &Service, address: SocketAddr) -> Result<(), Failure> {
     if is_readable(settings, address) && service.organizations().await?.iter().any(|one| one.environment == "LIVE") {

@@ -61,7 +61,7 @@ use crate::logging::{self, Style};
 use crate::time_zones;
 use std::future::Future;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Runs the command of the command line.
 pub fn run(cli: &Cli) -> Result<(), Failure> {
@@ -97,9 +97,35 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
     }
 }
 
+/// Ends the program because of its command line: prints the help that was requested, or reports what is wrong, in the
+/// format of the log.
+pub fn refuse(error: &clap::Error) -> ! {
+    let args: Vec<String> = std::env::args_os().map(|text| text.to_string_lossy().into_owned()).collect();
+    let config = flag_in(&args, "--config").map(PathBuf::from);
+    let flags = flag_in(&args, "--log-format").map(|text| ("log-format", vec![text])).into_iter().collect();
+    let given = SettingSources { config: config.as_deref(), flags, variable: &variable };
+    if !error.use_stderr() || !config::wants_json(&given) {
+        error.exit();
+    }
+    logging::start_json();
+    let sentence = error.to_string();
+    logging::tell_failure(&sentence.strip_prefix("error: ").unwrap_or(&sentence).trim());
+    std::process::exit(error.exit_code());
+}
+
+/// The value of a flag on a command line that could not be parsed.
+fn flag_in(args: &[String], flag: &str) -> Option<String> {
+    let with_equals = format!("{flag}=");
+    let pairs = args.iter().zip(args.iter().skip(1)).filter(|(name, _)| *name == flag).map(|(_, value)| value.as_str());
+    pairs.chain(args.iter().filter_map(|text| text.strip_prefix(&with_equals))).last().map(str::to_owned)
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var_os(name).map(|text| text.to_string_lossy().into_owned())
+}
+
 /// Loads the settings of a command from its flags, the environment and the file.
 pub fn settings(config: Option<&Path>, flags: FlagValues) -> Result<LoadedSettings, Problems> {
-    let variable = |name: &str| std::env::var_os(name).map(|text| text.to_string_lossy().into_owned());
     let given = SettingSources { config, flags, variable: &variable };
     let loaded = config::load(&given).and_then(|loaded| {
         if let Some(folder) = &loaded.settings.time_zones {

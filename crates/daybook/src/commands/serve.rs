@@ -13,7 +13,7 @@
 
 use super::control::{public_url, welcome_link};
 use super::first_start_secrets::FirstStartSecrets;
-use super::listeners::{Listeners, warn_if_readable};
+use super::listeners::{Listeners, warn_if_readable, warn_of_links_by_host};
 use super::opening::{KeyWithoutDatabase, PATIENCE, make_file, make_store, start_with_key, watch_clock};
 use super::{Failure, control, demo, print, say, sending, settings, variables, wait_for};
 use crate::cli::ServeFlags;
@@ -76,6 +76,7 @@ async fn serve(settings: &Settings, flags: &ServeFlags, held: Option<&mut Databa
     begin(settings, &service, &url, &mut secrets_shown).await?;
     secrets_shown.remind();
     warn_if_readable(settings, &service, listeners.address()).await?;
+    warn_of_links_by_host(settings, listeners.address());
     tokio::select! {
         filled = fill(settings, &service) => filled?,
         () = stop.told() => {

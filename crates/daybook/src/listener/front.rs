@@ -79,8 +79,9 @@ impl Front {
     fn client(&self, proxy: IpAddr, headers: &HeaderMap) -> Option<IpAddr> {
         let listed = elements(headers, &FORWARDED_FOR).iter().map(|text| address(text)).collect();
         let listed = self.nearest_stranger(proxy, listed);
+        // Each element is a hop. A hop without `for` has an unknown address (RFC 7239, section 4).
         let described = elements(headers, &FORWARDED);
-        let described = described.iter().filter_map(|element| parameter(element, "for")).map(address).collect();
+        let described = described.iter().map(|element| address(parameter(element, "for")?)).collect();
         let described = self.nearest_stranger(proxy, described);
         match (listed, described) {
             (Some(one), Some(other)) if one != other => None,
@@ -103,11 +104,15 @@ impl Front {
     }
 }
 
-/// The elements of a header that lists values, in all its lines. Bytes that are not text make an element unreadable;
-/// they do not hide it.
+/// The elements of a header that lists values, in all its lines; none if all lines are empty. Bytes that are not text
+/// make an element unreadable; they do not hide it.
 fn elements(headers: &HeaderMap, name: &HeaderName) -> Vec<String> {
     let lines = headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
-    lines.flat_map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>()).collect()
+    let lines: Vec<_> = lines.collect();
+    if lines.iter().all(|line| line.trim().is_empty()) {
+        return Vec::new();
+    }
+    lines.iter().flat_map(|line| line.split(',')).map(str::to_owned).collect()
 }
 
 /// Whether the nearest proxy was reached by https.
@@ -118,11 +123,13 @@ fn is_https_before(headers: &HeaderMap) -> Option<bool> {
     Some(proto.trim().eq_ignore_ascii_case("https"))
 }
 
-/// The value of a parameter in an element of `Forwarded`: `for=192.0.2.7;proto=https`.
+/// The value of a parameter in an element of `Forwarded`: `for=192.0.2.7;proto=https`. A parameter that is given twice,
+/// which is not allowed, has no value.
 fn parameter<'a>(element: &'a str, name: &str) -> Option<&'a str> {
     let pairs = element.split(';').filter_map(|pair| pair.trim().split_once('='));
-    let found = pairs.into_iter().find(|(known, _)| known.trim().eq_ignore_ascii_case(name));
-    found.map(|(_, value)| value.trim().trim_matches('"'))
+    let mut found = pairs.filter(|(known, _)| known.trim().eq_ignore_ascii_case(name));
+    let (_, value) = found.next()?;
+    found.next().is_none().then(|| value.trim().trim_matches('"'))
 }
 
 /// An address with or without a port; an IPv6 address may be in brackets.
@@ -165,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_client_is_as_its_nearest_proxy_says() {
-        let cases: [Case; 13] = [
+        let cases: [Case; 23] = [
             ("192.0.2.1", &[("x-forwarded-for", "198.51.100.7")], "192.0.2.1"),
             ("192.0.2.1", &[("forwarded", "for=198.51.100.7")], "192.0.2.1"),
             ("10.0.0.1", &[], "10.0.0.1"),
@@ -179,6 +186,17 @@ mod tests {
             ("fd00::1", &[("forwarded", "for=\"[2001:db8::7]:4711\";proto=https")], "2001:db8::7"),
             ("10.0.0.1", &[("forwarded", "for=203.0.113.9, For=198.51.100.7:80;by=10.0.0.1")], "198.51.100.7"),
             ("10.0.0.1", &[("x-forwarded-for", "198.51.100.7"), ("forwarded", "for=203.0.113.9")], "10.0.0.1"),
+            // An element without `for` is a hop of unknown address; the client may have written those before it.
+            ("10.0.0.1", &[("forwarded", "for=203.0.113.9, proto=https")], "10.0.0.1"),
+            ("10.0.0.1", &[("forwarded", "for=203.0.113.9"), ("forwarded", "by=10.0.0.1;proto=https")], "10.0.0.1"),
+            ("10.0.0.1", &[("forwarded", "for=203.0.113.9, proto=https, for=10.2.3.4")], "10.2.3.4"),
+            ("10.0.0.1", &[("forwarded", "for=203.0.113.9;proto=http, for=unknown")], "10.0.0.1"),
+            ("10.0.0.1", &[("forwarded", "for=203.0.113.9, for=_hidden;proto=https")], "10.0.0.1"),
+            ("10.0.0.1", &[("forwarded", "for=203.0.113.9, ")], "10.0.0.1"),
+            ("10.0.0.1", &[("forwarded", "for=203.0.113.9;for=198.51.100.7")], "10.0.0.1"),
+            ("10.0.0.1", &[("forwarded", "proto=https, for=198.51.100.7")], "198.51.100.7"),
+            ("10.0.0.1", &[("x-forwarded-for", "203.0.113.9"), ("forwarded", "proto=https")], "10.0.0.1"),
+            ("10.0.0.1", &[("x-forwarded-for", "198.51.100.7"), ("forwarded", "")], "198.51.100.7"),
         ];
         for (peer, pairs, expected) in cases {
             assert_eq!(came(peer, pairs).0, expected, "{peer} {pairs:?}");

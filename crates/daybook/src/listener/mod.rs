@@ -17,6 +17,7 @@
 //! | [`watched`], [`bodies`], [`sending`] | track that state by the connection's bytes, request bodies and responses |
 //! | [`request_handler`] | one request, to the router and back |
 //! | [`front`], [`framing`] | proxies in front of the server; requests that state their length in two ways |
+//! | [`host`] | requests that do not name their host |
 //! | [`clients`] | concurrent requests of each client behind proxies |
 //! | `daybook_service::budget` | the memory of request bodies and of unsent responses |
 //! | [`tls`], [`certificate`] | certificates, reloaded when they change; their dates and names |
@@ -32,6 +33,7 @@ mod connection;
 mod connection_slots;
 mod framing;
 pub mod front;
+mod host;
 pub mod limits;
 mod metrics;
 mod request_handler;
@@ -136,6 +138,7 @@ impl HttpServer {
     /// Accepts and serves connections. When `closing` is set, it accepts no more, lets each connection finish its
     /// requests in progress, and returns after the last.
     pub async fn serve(self: Arc<HttpServer>, listener: TcpListener, site: Site, mut closing: watch::Receiver<bool>) {
+        let site = Site { router: host::refuse_bad(site.router), ..site };
         // Each connection holds a sender. When the last one is dropped, the receiver returns.
         let (open, mut all_gone) = mpsc::channel::<()>(1);
         loop {
@@ -253,7 +256,10 @@ where
     let connection = handler.connection.clone();
     let framing = Framing::new(handler.is_ambiguous.clone());
     let stream = WatchedStream::new(stream, connection.clone(), handler.http_server.clock, Some(framing));
-    let service = service_fn(move |request: Request<Incoming>| handler.clone().answer(request));
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        host::examine(&mut request);
+        handler.clone().answer(request)
+    });
     let mut builder = http1::Builder::new();
     // The listener enforces timeouts itself, because the limit between requests differs from the limit of a head.
     builder.header_read_timeout(None).max_buf_size(BUFFER_BYTES);

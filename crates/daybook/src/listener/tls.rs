@@ -1,6 +1,7 @@
 //! TLS: a certificate and its key from files, reloaded when they change, without interrupting connections.
 //!
-//! The contents of the files are compared once a second. While they do not match each other (one file is written before
+//! The files are regular files, or links to them: reading a pipe or a terminal could take for ever. Their contents are
+//! compared once a second. While they do not match each other (one file is written before
 //! the other), the earlier certificate stays in use; a mismatch that persists at the second check is logged.
 //!
 //! A certificate that has expired is used, with a warning. A server that refused it would also stop processing accounts
@@ -10,7 +11,10 @@ use super::certificate::{Certificate, CertificateValidity};
 use daybook_clock::{Clock, System};
 use daybook_engine::time::Time;
 use daybook_metrics::{Families, Registry};
-use std::fs;
+use rustix::fs::OFlags;
+use std::fs::OpenOptions;
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -125,7 +129,7 @@ impl Tls {
 impl Pair {
     fn read(cert: &Path, key: &Path) -> Result<Pair, String> {
         let read = |name: &str, path: &Path| {
-            fs::read(path).map_err(|error| format!("{name} = {:?}: it cannot be read: {error}", path.display()))
+            read_regular(path).map_err(|error| format!("{name} = {:?}: it cannot be read: {error}", path.display()))
         };
         Ok(Pair { cert: read("tls-cert", cert)?, key: read("tls-key", key)? })
     }
@@ -151,11 +155,27 @@ impl Pair {
     }
 }
 
+/// Reads a file, unless it is a folder, a pipe, a socket or a device.
+fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
+    // Without this flag, opening a pipe waits until another process writes to it.
+    let nonblocking = i32::try_from(OFlags::NONBLOCK.bits()).map_err(io::Error::other)?;
+    let mut file = OpenOptions::new().read(true).custom_flags(nonblocking).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use base64::Engine;
     use base64::engine::general_purpose::STANDARD;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::process::Command;
 
     #[test]
     fn files_that_are_no_pair_are_refused_by_name() {
@@ -179,5 +199,21 @@ mod tests {
         assert!(refused(&nothing, &key).contains("holds no certificate"));
         assert!(refused(&cert, &nothing).contains("holds no private key"));
         assert!(refused(&folder.path().join("missing"), &key).contains("tls-cert"));
+        // Only regular files are read, and links to them.
+        let pipe = folder.path().join("pipe");
+        assert!(Command::new("mkfifo").arg(&pipe).status().expect("it runs").success());
+        let not_regular: [(&Path, &Path, &str); 4] = [
+            (&pipe, &key, "tls-cert"),
+            (&cert, &pipe, "tls-key"),
+            (folder.path(), &key, "tls-cert"),
+            (&cert, Path::new("/dev/zero"), "tls-key"),
+        ];
+        for (cert, key, name) in not_regular {
+            let sentence = refused(cert, key);
+            assert!(sentence.starts_with(name) && sentence.ends_with("it is not a regular file"), "{sentence}");
+        }
+        let link = folder.path().join("link");
+        symlink(&cert, &link).expect("a link");
+        assert!(Tls::load(&link, &key).is_ok());
     }
 }

@@ -10,6 +10,7 @@
 //! Two cases need a separate file system. If it cannot be mounted, they print a message and are skipped.
 
 mod damage;
+mod log_overwritten;
 
 use crate::common::api_client::{ApiClient, until};
 use crate::common::installation::SECRET;

@@ -1,6 +1,6 @@
 //! What keeps a server from starting is found by the doctor, in the same words.
 
-use crate::support::{fresh, in_days, lend};
+use crate::support::{fresh, in_days, lend, make_pipe};
 use daybook_testkit::authority::Authority;
 use daybook_testkit::postgres;
 use daybook_testkit::server::Daybook;
@@ -75,10 +75,41 @@ fn a_certificate_that_cannot_be_used() {
         ("none.pem", "key.pem", "it cannot be read"),
         ("letter.pem", "key.pem", "it holds no certificate in PEM form"),
         ("cert.pem", "letter.pem", "it holds no private key in PEM form"),
+        ("pipe", "key.pem", "it is not a regular file"),
+        ("cert.pem", "pipe", "it is not a regular file"),
+        (".", "key.pem", "it is not a regular file"),
     ];
+    make_pipe(&folder.path().join("pipe"));
     for (cert, key, why) in cases {
         fails(&daybook, "tls", &["--tls-cert", cert, "--tls-key", key], why);
     }
+}
+
+/// A command that only looks changes nothing: not the journal mode of a file that was copied with other tools, and not the
+/// log that a crash has left.
+#[test]
+fn the_database_stays_as_it_is() {
+    let (folder, daybook) = fresh();
+    let (path, log) = (folder.path().join("daybook.db"), folder.path().join("daybook.db-wal"));
+    daybook.serve(&[]).stop();
+    let connection = Connection::open(&path).expect("it opens");
+    let mode: String = connection.query_row("PRAGMA journal_mode = DELETE", [], |row| row.get(0)).expect("it changes");
+    connection.pragma_update(None, "application_id", 0).expect("it changes");
+    drop(connection);
+    let before = fs::read(&path).expect("it can be read");
+    is_well(&daybook, &[]);
+    assert_eq!(mode, "delete");
+    assert!(fs::read(&path).expect("it can be read") == before, "the file was changed");
+    assert!(!log.exists() && !folder.path().join("daybook.db-shm").exists());
+
+    let server = daybook.serve(&[]);
+    lend(&server, &server.first_secret(), "loan-1");
+    server.kill();
+    let files = || [&path, &log].map(|path| fs::read(path).expect("it can be read"));
+    let before = files();
+    assert!(!before[1].is_empty(), "the server was killed");
+    is_well(&daybook, &[]);
+    assert!(files() == before, "a file was changed");
 }
 
 const TLS: [&str; 4] = ["--tls-cert", "cert.pem", "--tls-key", "key.pem"];

@@ -254,3 +254,46 @@ fn a_live_organization_in_the_open_is_warned_about() {
     let (_folder, test) = fresh();
     assert!(!log_of(&test, &["--listen", &all]).contains(warning));
 }
+
+#[test]
+fn links_that_follow_the_host_of_a_request_are_warned_about() {
+    let all = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0).to_string();
+    let cases: [(&[&str], bool); 5] = [
+        (&[], false),
+        (&["--listen", &all], true),
+        (&["--trust-proxy", "127.0.0.1/32"], true),
+        (&["--listen", &all, "--public-url", "https://books.example.com"], false),
+        (&["--trust-proxy", "127.0.0.1/32", "--public-url", "https://books.example.com"], false),
+    ];
+    let (_folder, daybook) = fresh();
+    for (flags, is_warned_about) in cases {
+        let log = daybook.serve(flags).stop();
+        assert_eq!(log.contains("invite links begin with the host that a request names"), is_warned_about, "{log}");
+        let listen: &[&str] = if flags.contains(&"--listen") { &[] } else { &["--listen", "127.0.0.1:0"] };
+        let found = daybook.json_of(&[&["doctor", "--json"], listen, flags].concat());
+        let warning = found.as_array().expect("a list").iter().find(|row| row["check"] == "public-url");
+        assert_eq!(warning.is_some_and(|row| row["verdict"] == "warn"), is_warned_about, "{found}");
+    }
+}
+
+#[test]
+fn a_request_of_http_1_1_names_one_host() {
+    let (_folder, daybook) = fresh();
+    let server = daybook.serve(&[]);
+    let ask = |version: &str, target: &str, hosts: &str| {
+        let request = format!("GET {target} HTTP/{version}\r\nconnection: close\r\n{hosts}\r\n");
+        exchange(Ipv4Addr::LOCALHOST, address_of(server.url()), &request)
+    };
+    for (target, hosts, why) in [
+        ("/healthz", "", "no Host header"),
+        ("http://books.example.com/healthz", "", "no Host header"),
+        ("/healthz", "host: x\r\nhost: y\r\n", "more than one Host header"),
+        ("/console/sign-in", "host: x/y\r\n", "the Host header is not a host"),
+    ] {
+        let answer = ask("1.1", target, hosts);
+        assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains(why), "{target} {hosts}: {answer}");
+        assert!(answer.contains("\"code\":\"malformed_request\""), "{answer}");
+    }
+    assert!(ask("1.1", "/healthz", "host: x\r\n").starts_with("HTTP/1.1 200 "));
+    assert!(ask("1.0", "/healthz", "").starts_with("HTTP/1.0 200 "));
+}

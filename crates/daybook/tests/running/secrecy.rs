@@ -99,6 +99,30 @@ fn settings_that_are_wrong_are_told_in_json_too() {
     assert!(stderr.starts_with("daybook: "), "{stderr}");
 }
 
+#[test]
+fn a_command_line_that_is_wrong_is_told_in_json_too() {
+    let (folder, daybook) = fresh();
+    fs::write(folder.path().join("settings.toml"), "log-format = \"json\"\n").expect("a file");
+    let by_variable = daybook.clone().with("DAYBOOK_LOG_FORMAT", "json");
+    let wrong: [(&Daybook, &[&str]); 5] = [
+        (&daybook, &["serve", "--log-format", "json", "--unknown"]),
+        (&daybook, &["serve", "--unknown", "--log-format=json"]),
+        (&daybook, &["serve", "--unknown", "--config", "settings.toml"]),
+        (&by_variable, &["serve", "--unknown"]),
+        (&by_variable, &["unknown"]),
+    ];
+    for (daybook, args) in wrong {
+        let (code, stderr) = daybook.failure_of(args);
+        let lines = lines_of(&stderr);
+        assert_eq!((code, lines.len()), (2, 1), "{args:?}: {stderr}");
+        assert!(lines[0]["message"].as_str().is_some_and(|said| said.contains("unknown")), "{stderr}");
+    }
+    let (code, stderr) = daybook.failure_of(&["serve", "--unknown"]);
+    assert!(code == 2 && stderr.starts_with("error: unexpected argument '--unknown' found"), "{stderr}");
+    let help = by_variable.stdout_of(&["serve", "--help"]);
+    assert!(help.contains("--log-format <FORMAT>"), "{help}");
+}
+
 /// Commands that show a secret once, and its JSON pointer in their output.
 const SHOWING: [(&[&str], &str); 4] = [
     (&["keys", "create", "--role", "READ_ONLY", "--json"], "/client_secret"),

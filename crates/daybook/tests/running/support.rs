@@ -5,6 +5,8 @@ use daybook_engine::time::Time;
 use daybook_testkit::server::{Daybook, Server};
 use serde_json::json;
 use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::Command;
 use tempfile::TempDir;
 
 /// An empty folder, and the command in it.
@@ -17,6 +19,11 @@ pub fn fresh() -> (TempDir, Daybook) {
 /// An address of this machine with a free port.
 pub fn free_address() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").expect("a free port").local_addr().expect("an address")
+}
+
+/// Makes a named pipe.
+pub fn make_pipe(path: &Path) {
+    assert!(Command::new("mkfifo").arg(path).status().expect("mkfifo runs").success());
 }
 
 /// The metrics page at an address in plain HTTP.

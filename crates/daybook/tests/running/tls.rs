@@ -1,6 +1,6 @@
 //! The server's own TLS: both versions of HTTP, a replaced certificate, and commands on the same machine.
 
-use crate::support::{free_address, fresh, in_days, metrics_at};
+use crate::support::{free_address, fresh, in_days, make_pipe, metrics_at};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use daybook_engine::time::Time;
@@ -174,6 +174,37 @@ fn a_certificate_is_replaced_while_serving() {
     let still = runtime.block_on(shared.send_request(request(address))).expect("an answer");
     assert_eq!(still.status(), 200, "and one of HTTP/2");
     server.stop();
+}
+
+/// Opening a pipe waits for a process that writes to it. Neither a later certificate nor the exit waits with it.
+#[test]
+fn a_pipe_in_place_of_a_certificate_blocks_nothing() {
+    let (folder, daybook) = fresh();
+    let (first, second) = (make_certificate(), make_certificate());
+    write(folder.path(), &first);
+    let server = daybook.serve(&FLAGS);
+    let (address, cert) = (address_of(server.url()), folder.path().join("cert.pem"));
+    let replace_by_pipe = || {
+        fs::remove_file(&cert).expect("a file");
+        make_pipe(&cert);
+    };
+    replace_by_pipe();
+    wait_until_said(&server, "it is not a regular file");
+    let runtime = Runtime::new().expect("a runtime");
+    assert_eq!(runtime.block_on(ask(address, first.cert.der(), &[])).1, "ok\n", "the first certificate stays in use");
+    fs::remove_file(&cert).expect("a pipe");
+    write(folder.path(), &second);
+    wait_until_said(&server, "the certificate was replaced");
+    assert_eq!(runtime.block_on(ask(address, second.cert.der(), &[])).1, "ok\n");
+    replace_by_pipe();
+    for _ in 0..600 {
+        if server.stderr().matches("it is not a regular file").count() == 2 {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let log = server.stop();
+    assert_eq!(log.matches("it is not a regular file").count(), 2, "{log}");
 }
 
 const NOT_AFTER: &str = "daybook_tls_certificate_not_after_timestamp_seconds";

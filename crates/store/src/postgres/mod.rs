@@ -83,7 +83,7 @@ impl Postgres {
     /// Connects to the server. Changes the tables only if `tables` requests a migration.
     pub async fn open_as(address: &str, tables: Tables) -> Result<Postgres> {
         let server = Server::at(address)?;
-        if tables != Tables::AsTheyAre {
+        if !matches!(tables, Tables::AsTheyAre | Tables::OnlyRead) {
             server.meet().await?;
         }
         let migrated = match tables {
@@ -92,7 +92,7 @@ impl Postgres {
                 migrate::standing(&server).await?.must_be_current()?;
                 Vec::new()
             }
-            Tables::AsTheyAre => Vec::new(),
+            Tables::AsTheyAre | Tables::OnlyRead => Vec::new(),
         };
         Ok(Postgres { server, growth: Growth::default(), sharing: Sharing::of(server::CONNECTIONS), migrated })
     }

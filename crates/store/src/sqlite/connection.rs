@@ -4,6 +4,7 @@ use crate::Result;
 use crate::error::StoreError;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
+use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
@@ -82,6 +83,29 @@ fn compile_once(connection: &Connection) -> Result<()> {
     Ok(())
 }
 
+/// A connection that leaves the file as it is: it does not change its journal mode, and does not copy its log into it.
+///
+/// It may write as far as the system is concerned: a connection that may not would leave an empty log and its index
+/// behind. The last connection removes them. If the log holds commits of a server that crashed, it stays for the next
+/// start.
+pub(super) fn open_inspector(path: &str) -> Result<Connection> {
+    // SQLite resolves links, too.
+    let has_log = std::fs::canonicalize(path).map(OsString::from).is_ok_and(|mut log| {
+        log.push("-wal");
+        std::fs::metadata(log).is_ok_and(|log| log.len() > 0)
+    });
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(broken)?;
+    connection.busy_timeout(BUSY_TIMEOUT).map_err(broken)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, has_log).map_err(broken)?;
+    for (name, value) in [("query_only", "ON"), ("temp_store", "MEMORY")] {
+        connection.pragma_update(None, name, value).map_err(broken)?;
+    }
+    // SQLite reads the file only now, and finds out whether it is a database.
+    connection.query_row("SELECT count(*) FROM sqlite_master", [], |_| Ok(())).map_err(broken)?;
+    Ok(connection)
+}
+
 /// Classifies an SQLite error: whether the call may work later, the storage refused, the file is damaged, or the
 /// statement is invalid.
 pub(super) fn broken(error: rusqlite::Error) -> StoreError {
@@ -99,8 +123,10 @@ pub(super) fn broken(error: rusqlite::Error) -> StoreError {
 
 #[cfg(test)]
 mod tests {
-    use super::{open_reader, open_writer};
+    use super::{open_inspector, open_reader, open_writer};
     use rusqlite::StatementStatus;
+    use std::collections::BTreeMap;
+    use std::path::Path;
 
     /// A confirmed commit survives a power failure only with these settings.
     #[test]
@@ -134,5 +160,39 @@ mod tests {
             }
             assert_eq!(statement.get_status(StatementStatus::RePrepare), 0);
         }
+    }
+
+    /// The files in a folder, without the index of the log: it is no data.
+    fn files_in(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+        let files = files.map(|file| (file.file_name().into_string().unwrap(), std::fs::read(file.path()).unwrap()));
+        files.filter(|(name, _)| !name.ends_with("-shm")).collect()
+    }
+
+    #[test]
+    fn an_inspector_changes_nothing() {
+        let [old, new, crashed] = [(); 3].map(|()| tempfile::tempdir().unwrap());
+        let path_in = |folder: &tempfile::TempDir| folder.path().join("daybook.db").to_str().unwrap().to_owned();
+        let tables = "CREATE TABLE t (a); INSERT INTO t VALUES (7)";
+        // With a rollback journal, as a copy of `sqlite3` has it.
+        rusqlite::Connection::open(path_in(&old)).unwrap().execute_batch(tables).unwrap();
+        open_writer(&path_in(&new)).unwrap().execute_batch(tables).unwrap();
+        let server = tempfile::tempdir().unwrap();
+        let writer = open_writer(&path_in(&server)).unwrap();
+        writer.execute_batch(tables).unwrap();
+        for name in ["daybook.db", "daybook.db-wal"] {
+            std::fs::copy(server.path().join(name), crashed.path().join(name)).unwrap();
+        }
+        for (folder, files) in [(&old, 1), (&new, 1), (&crashed, 2)] {
+            let before = files_in(folder.path());
+            assert_eq!(before.len(), files);
+            let inspector = open_inspector(&path_in(folder)).unwrap();
+            let read: i64 = inspector.query_row("SELECT a FROM t", [], |row| row.get(0)).unwrap();
+            assert_eq!(read, 7);
+            assert!(inspector.execute_batch("INSERT INTO t VALUES (8)").is_err());
+            drop(inspector);
+            assert!(files_in(folder.path()) == before, "{:?}", files_in(folder.path()).keys());
+        }
+        assert!(open_inspector(&path_in(&tempfile::tempdir().unwrap())).is_err(), "none is created");
     }
 }

@@ -5,7 +5,7 @@
 //! result ([`Identity::check`]): the path still names the file that was opened; its log and the log's index are still
 //! next to it; it has not become shorter; it is writable; it holds the same database. That takes a few microseconds. If
 //! a check fails, the work is rejected; once the cause is corrected, the check passes again, because the open files are
-//! the same. Only a log that was truncated ([`LogFile`]) stays lost: the commits in it are gone.
+//! the same. Only a log that was truncated or overwritten ([`LogFile`]) stays lost: commits in it may be gone.
 //!
 //! The database file and the log's index are read through handles that are never closed: under POSIX, closing any
 //! handle of a file releases all locks that this process holds on it.
@@ -26,8 +26,6 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 const MARK_AT: u64 = 68;
 /// Write permission for owner, group or others.
 const MAY_WRITE: u32 = 0o222;
-/// The first bytes of the log, except for the last bit.
-const LOG_MAGIC: u32 = 0x377f_0682;
 
 /// Identifies a file: device and inode.
 type FileId = (u64, u64);
@@ -49,8 +47,8 @@ pub(super) struct Identity {
     log: Companion,
     index: Companion,
     log_file: LogFile,
-    /// Whether the log was found truncated.
-    is_log_cut: AtomicBool,
+    /// Whether the log was found truncated or overwritten.
+    is_log_damaged: AtomicBool,
     /// Whether the last check failed.
     is_lost: AtomicBool,
 }
@@ -70,6 +68,15 @@ fn lost(path: &Path, what: &str) -> StoreError {
     StoreError::Unavailable(format!(
         "the database file {} {what}: no request is acknowledged until the original file is back; if it cannot be \
          recovered, stop the server and restore a backup",
+        path.display()
+    ))
+}
+
+/// The log does not recover: commits that it held may be missing.
+fn lost_log(path: &Path) -> StoreError {
+    StoreError::Unavailable(format!(
+        "the write-ahead log {} was truncated or overwritten, and commits may be missing: no request is acknowledged any \
+         more; stop the server and restore a backup",
         path.display()
     ))
 }
@@ -99,7 +106,7 @@ impl Identity {
             log,
             index,
             log_file,
-            is_log_cut: AtomicBool::new(false),
+            is_log_damaged: AtomicBool::new(false),
             is_lost: AtomicBool::new(false),
         })
     }
@@ -116,7 +123,7 @@ impl Identity {
         if self.is_lost.load(Ordering::Relaxed) { self.check() } else { Ok(()) }
     }
 
-    /// The end of the log before a job. Fails if the log was truncated.
+    /// The end of the log before a job. Fails if the log was truncated or overwritten.
     pub(super) fn log_end(&self) -> Result<Option<Frame>> {
         self.check_log()?;
         Ok(self.log_file.last_frame())
@@ -125,21 +132,19 @@ impl Identity {
     /// The check after a job: also finds a log that was truncated during the job.
     pub(super) fn check_since(&self, log_end: Option<&Frame>) -> Result<()> {
         if log_end.is_some_and(|frame| !self.log_file.still_has(frame)) {
-            self.is_log_cut.store(true, Ordering::Relaxed);
+            self.is_log_damaged.store(true, Ordering::Relaxed);
         }
         self.check()
     }
 
     fn check_log(&self) -> Result<()> {
-        if !self.log_file.is_whole() {
-            self.is_log_cut.store(true, Ordering::Relaxed);
+        if !self.log_file.is_intact() {
+            self.is_log_damaged.store(true, Ordering::Relaxed);
         }
-        // After it was copied, the log may be empty.
-        let is_log = self.log_file.magic().is_none_or(|magic| magic & !1 == LOG_MAGIC);
-        if is_log && !self.is_log_cut.load(Ordering::Relaxed) {
+        if self.log_file.is_log() && !self.is_log_damaged.load(Ordering::Relaxed) {
             Ok(())
         } else {
-            Err(lost(&self.log.path, "was truncated or overwritten"))
+            Err(lost_log(&self.log.path))
         }
     }
 
@@ -373,7 +378,7 @@ mod tests {
         let before = book.identity.log_end().unwrap();
         cut_to_half(&book);
         book.writer.execute("INSERT INTO t VALUES (zeroblob(20000))", []).unwrap();
-        assert!(book.identity.log_file.is_whole(), "its length shows nothing");
+        assert!(book.identity.log_file.is_intact(), "neither its length nor its last frame shows it");
         assert!(book.identity.check_since(before.as_ref()).is_err());
         refused(&book, "-wal was truncated or overwritten");
     }

@@ -79,7 +79,7 @@ const READERS: usize = 4;
 /// A database in a file, or in memory.
 pub struct Sqlite {
     path: String,
-    /// `None` for a database in memory, where the writer also reads. Dropped before the writer, so that the writer
+    /// `None` for a database in memory and for one that is only inspected, where the writer also reads. Dropped before the writer, so that the writer
     /// closes the file last and leaves no log behind.
     readers: Option<Arc<Readers>>,
     /// Stopped before the writer, because it may send jobs to it.
@@ -109,6 +109,9 @@ impl Sqlite {
     pub async fn open_as(path: &str, tables: Tables) -> Result<Sqlite> {
         let path = path.to_owned();
         let opening = tokio::task::spawn_blocking(move || {
+            if tables == Tables::OnlyRead {
+                return Sqlite::open_to_inspect(path);
+            }
             let mut connection = connection::open_writer(&path)?;
             let migrated = match tables {
                 Tables::BringUpToDate => migrations::migrate(&mut connection)?,
@@ -116,7 +119,7 @@ impl Sqlite {
                     migrations::standing(&connection)?.must_be_current()?;
                     Vec::new()
                 }
-                Tables::AsTheyAre => Vec::new(),
+                Tables::AsTheyAre | Tables::OnlyRead => Vec::new(),
             };
             let identity = if path == MEMORY { None } else { Some(Identity::of(&connection, Path::new(&path))?) };
             let identity = identity.map(Arc::new);
@@ -135,6 +138,17 @@ impl Sqlite {
             Ok(Sqlite { _copier: copier, path, readers, writer, identity, health, watching, sharing, migrated })
         });
         opening.await.map_err(|error| StoreError::Unavailable(format!("opening it was interrupted: {error}")))?
+    }
+
+    /// Opens a file on one connection, which leaves the file as it is. The identity of the file is not checked: nothing
+    /// is acknowledged.
+    fn open_to_inspect(path: String) -> Result<Sqlite> {
+        let connection = connection::open_inspector(&path)?;
+        let health = Arc::new(Health::new(PathBuf::from(&path)));
+        let writer = Writer::start(connection, None, health.clone())?;
+        let (watching, sharing) = (Arc::default(), Sharing::of(READERS));
+        let (readers, copier, identity, migrated) = (None, None, None, Vec::new());
+        Ok(Sqlite { _copier: copier, path, readers, writer, identity, health, watching, sharing, migrated })
     }
 
     async fn read<T, F>(&self, read: F) -> Result<T>

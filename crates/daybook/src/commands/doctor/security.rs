@@ -3,7 +3,7 @@
 
 use super::finding::Finding;
 use crate::commands::first_start_secrets;
-use crate::commands::listeners::is_readable;
+use crate::commands::listeners::{has_links_by_host, is_readable};
 use crate::config::Settings;
 use crate::config::values::Environment;
 use daybook_store::Store;
@@ -11,7 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Checks the settings and files. Only LIVE loans need an encrypted connection and a server without development
-/// settings.
+/// settings. Links that follow the host of a request are a way into any console.
 pub(super) async fn examine(settings: &Settings, store: Option<&dyn Store>) -> Vec<Finding> {
     let mut findings = Vec::new();
     if is_live(settings, store).await {
@@ -29,6 +29,11 @@ pub(super) async fn examine(settings: &Settings, store: Option<&dyn Store>) -> V
                 findings.push(Finding::warn("development", sentence));
             }
         }
+    }
+    if has_links_by_host(settings, settings.listen) {
+        let sentence = "other machines reach the server, and invite links begin with the host that a request names: set \
+                        public-url";
+        findings.push(Finding::warn("public-url", sentence));
     }
     if let Some(path) = &settings.tls_key {
         findings.extend(key_of_certificate(path));

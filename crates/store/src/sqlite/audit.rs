@@ -185,7 +185,8 @@ impl Search {
         let sql = "SELECT count(*) FROM audit INDEXED BY audit_by_subject_in_blocks
                    WHERE org = ?1 AND seq < ?2 AND seq / 512 = ?3 AND subject_id = ?4";
         let params = params![self.org, self.before, block, self.filter.subject_id];
-        one(connection, sql, params, |row| row.get(0)).map(Option::unwrap_or_default)
+        let found = one(connection, sql, params, |row| row.get::<_, i64>(0))?;
+        Ok(found.and_then(|found| usize::try_from(found).ok()).unwrap_or_default())
     }
 
     /// The number of the first record of a block about the object that comes after `most` others.

@@ -106,7 +106,9 @@ impl RequestHandler {
         // The call's work with its body is done.
         drop(memory.body);
         let unsent = memory.response;
-        let may_drop = !is_health_check && (is_read || response.status().is_client_error());
+        // A call that was refused for its unsent responses is not refused, and not counted, a second time.
+        let is_refused = unsent.refused().is_some();
+        let may_drop = !is_health_check && !is_refused && (is_read || response.status().is_client_error());
         let mut response = self.count(response, &unsent, may_drop);
         self.http_server.front.send(response.headers_mut());
         let is_cut_off = matches!(fate.missing(), Some(Missing::Late | Missing::Closed));

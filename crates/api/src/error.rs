@@ -12,6 +12,7 @@ use axum::response::{IntoResponse, Response};
 use daybook_service::clockwatch::CLOCK_IN_DOUBT;
 use daybook_service::form::BadForm;
 use daybook_service::problem::{CODES, Kind, Problem};
+use daybook_service::read_slots::TOO_MANY_READS;
 use daybook_service::superseded::SUPERSEDED;
 use serde::Serialize;
 use std::any::Any;
@@ -19,7 +20,7 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::Type;
 use utoipa::openapi::{ObjectBuilder, RefOr, Schema};
 
-/// Seconds after which a retry is useful when the database is unavailable.
+/// Seconds after which a retry is useful, unless the problem has another number.
 const RETRY_UNAVAILABLE_SECONDS: u64 = 1;
 
 /// Why a call is refused.
@@ -61,7 +62,8 @@ impl Refusal {
 
     /// A refusal with the problem's own message.
     pub(crate) fn shown(problem: Problem) -> Refusal {
-        let retry_after_seconds = (problem.kind == Kind::Unavailable).then_some(RETRY_UNAVAILABLE_SECONDS);
+        let wait_seconds = u64::from(problem.wait_seconds).max(RETRY_UNAVAILABLE_SECONDS);
+        let retry_after_seconds = (problem.kind == Kind::Unavailable).then_some(wait_seconds);
         Refusal { problem, log: None, retry_after_seconds }
     }
 
@@ -117,7 +119,7 @@ pub const fn status_of(kind: Kind) -> StatusCode {
 
 /// Whether callers may see why the server rejects work.
 fn is_shown(message: &str) -> bool {
-    [CLOCK_IN_DOUBT, SUPERSEDED].iter().any(|beginning| message.starts_with(beginning))
+    [CLOCK_IN_DOUBT, SUPERSEDED, TOO_MANY_READS].iter().any(|beginning| message.starts_with(beginning))
 }
 
 impl From<Problem> for Refusal {
@@ -239,6 +241,16 @@ mod tests {
         assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
         let logged = response.extensions().get::<Unforeseen>().map(|unforeseen| unforeseen.0.as_str());
         assert_eq!(logged, Some("a handler panicked: the secret reason"));
+    }
+
+    #[test]
+    fn a_read_without_a_slot_gets_the_reason_and_the_time_to_wait() {
+        let problem = Problem { wait_seconds: 5, ..Problem::unavailable(format!("{TOO_MANY_READS}: retry")) };
+        let refusal = Refusal::from(problem);
+        assert!(String::from_utf8_lossy(&refusal.body()).contains(TOO_MANY_READS));
+        let response = refusal.into_response();
+        assert_eq!((response.status().as_u16(), &response.headers()[RETRY_AFTER]), (503, &HeaderValue::from(5)));
+        assert!(response.extensions().get::<Unforeseen>().is_none(), "it is no error of the server");
     }
 
     #[test]

@@ -3,13 +3,16 @@
 //! The parts are extracted in the order of a handler's arguments, so a call is refused for the first of: no credentials
 //! (401), no permission (403), no such id (404), a wrong parameter (422), a body that is too large, of another type,
 //! not JSON, or against a rule (413, 415, 400, 422). The service is called only after all checks have passed.
+//!
+//! Every caller extractor begins the call's reads ([`daybook_service::Service::begin_read`]), so no handler of a call
+//! that reads runs without a slot.
 
 use crate::Api;
 use crate::budget::{BODIES, Held};
 use crate::error::Refusal;
 use crate::limits::Context;
 use axum::body::Body;
-use axum::extract::{ConnectInfo, FromRequest, FromRequestParts, RawPathParams, Request};
+use axum::extract::{ConnectInfo, FromRequest, FromRequestParts, MatchedPath, RawPathParams, Request};
 use axum::http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, Uri};
@@ -18,6 +21,7 @@ use daybook_service::access::{Caller, Right};
 use daybook_service::form::{self, fields::Reference};
 use daybook_service::problem::Problem;
 use daybook_service::processor::job::Repeat;
+use daybook_service::read_slots::ReadKind;
 use futures_util::StreamExt;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
@@ -42,7 +46,8 @@ macro_rules! callers {
             async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<$name, Refusal> {
                 let caller = caller(parts, api).await?;
                 caller.may($right)?;
-                api.service.reads_for(caller.org);
+                let route = parts.extensions.get::<MatchedPath>().map_or("", MatchedPath::as_str);
+                api.service.begin_read(caller.org, ReadKind::of_route(route)).await?;
                 Ok($name(caller))
             }
         }

@@ -130,7 +130,7 @@ pub async fn around(State(api): State<Api>, mut request: Request, next: Next) ->
     response
 }
 
-/// Runs the handler. A call that reads uses its organization's share of the database's readers.
+/// Runs the handler. A call that reads takes a slot, and uses its organization's share of the database's readers.
 async fn run(api: &Api, request: Request, next: Next) -> Response {
     if request.method().is_safe() { api.service.reading(next.run(request)).await } else { next.run(request).await }
 }

@@ -9,7 +9,7 @@ use crate::Console;
 use crate::form::read_body;
 use crate::page::{Notice, PageError, Unframed};
 use axum::body::Body;
-use axum::extract::{FromRequestParts, Request, State};
+use axum::extract::{FromRequestParts, MatchedPath, Request, State};
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE, HOST, LOCATION, ORIGIN, REFERRER_POLICY, SET_COOKIE,
     X_CONTENT_TYPE_OPTIONS,
@@ -23,6 +23,7 @@ use daybook_service::ids::mint_secret;
 use daybook_service::muting::Muted;
 use daybook_service::people::Visit;
 use daybook_service::problem::Problem;
+use daybook_service::read_slots::ReadKind;
 use std::sync::Arc;
 
 /// The cookie with the session token.
@@ -158,13 +159,20 @@ pub fn forget_notice(response: &mut Response, manner: &RequestContext) {
     }
 }
 
-/// Runs the handler. For a signed-in user, an error page gets the navigation frame, and a page's reads use the share of
-/// the user's organization.
+/// Runs the handler. For a signed-in user, an error page gets the navigation frame, and a page takes a slot for reads and
+/// uses the share of the user's organization.
 async fn run(console: &Console, request: Request, next: Next) -> Response {
     let visitor = request.extensions().get::<Visitor>().cloned();
     let mut response = match &visitor {
         Some(visitor) if request.method().is_safe() => {
-            console.service.reading_for(visitor.caller().org, next.run(request)).await
+            let (org, kind) = (visitor.caller().org, kind_of(&request));
+            let reading = async {
+                match console.service.begin_read(org, kind).await {
+                    Ok(()) => next.run(request).await,
+                    Err(problem) => PageError::new(problem).seen_by(visitor),
+                }
+            };
+            console.service.reading(reading).await
         }
         _ => next.run(request).await,
     };
@@ -172,6 +180,13 @@ async fn run(console: &Console, request: Request, next: Next) -> Response {
         (Some(visitor), Some(Unframed(problem))) => PageError::new(problem).seen_by(&visitor),
         _ => response,
     }
+}
+
+/// What a page reads. A file is a list, also on the page of one object.
+fn kind_of(request: &Request) -> ReadKind {
+    let is_file = request.uri().query().is_some_and(|query| query.split('&').any(|pair| pair == "format=csv"));
+    let route = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);
+    if is_file { ReadKind::List } else { ReadKind::of_route(route) }
 }
 
 async fn admit(

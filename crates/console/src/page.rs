@@ -289,7 +289,7 @@ fn words(kind: Kind) -> (StatusCode, &'static str, &'static str) {
         ),
         Kind::Unavailable => (
             StatusCode::SERVICE_UNAVAILABLE,
-            "The database is not available",
+            "Not available at the moment",
             "No data is lost. Try again in a moment. `daybook doctor` shows details.",
         ),
         Kind::Internal => (

@@ -46,6 +46,7 @@ pub mod previewing;
 pub mod problem;
 pub mod processor;
 pub mod products;
+pub mod read_slots;
 mod readers;
 mod readiness;
 pub mod refold;
@@ -110,6 +111,7 @@ pub struct Service {
     pub(crate) held: Arc<single_flight::SingleFlight<ProductKey, migration::Counted>>,
     pub(crate) group_commit: Arc<group_commit::GroupCommit>,
     pub(crate) readers: Arc<readers::Readers>,
+    pub(crate) read_slots: Arc<read_slots::ReadSlots>,
     readiness: Arc<readiness::Readiness>,
     metrics: Arc<Metrics>,
     stop: Arc<watch::Sender<bool>>,
@@ -180,6 +182,7 @@ impl Service {
             held: Arc::default(),
             group_commit: Arc::default(),
             readers: Arc::default(),
+            read_slots: Arc::default(),
             readiness: Arc::default(),
             metrics,
             stop,

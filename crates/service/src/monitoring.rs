@@ -12,6 +12,7 @@
 
 use crate::Service;
 use crate::problem::Problem;
+use crate::read_slots::{ReadCounts, ReadKind};
 use daybook_clock::Stopwatch;
 use daybook_engine::terms::RULES_VERSION;
 use daybook_engine::time::Time;
@@ -85,6 +86,7 @@ impl Service {
         self.show_clock(&figures);
         self.show_mute(&figures);
         self.show_connections(&figures);
+        self.show_reads(&figures);
         let of_database = read.and_then(|read| read.families);
         let help = "1 if the last query for database metrics succeeded, else 0";
         figures.value("daybook_database_up", help, f64::from(u8::from(of_database.is_some())));
@@ -177,6 +179,15 @@ impl Service {
             let help = "How often a long read kept the write-ahead log from being restarted";
             figures.total("daybook_sqlite_log_held_back_total", help, log.held_back as f64);
         }
+    }
+
+    fn show_reads(&self, figures: &Registry) {
+        let gauge = |name, help, value: fn(ReadCounts) -> usize| {
+            let values = ReadKind::ALL.map(|kind| (vec![kind.name()], value(self.read_counts(kind)) as f64));
+            figures.values(name, help, &["kind"], values);
+        };
+        gauge("daybook_reads_in_progress", "Calls that read and have a slot", |counts| counts.in_progress);
+        gauge("daybook_reads_waiting", "Calls that read and wait for a slot", |counts| counts.waiting);
     }
 }
 

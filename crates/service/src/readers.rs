@@ -4,12 +4,14 @@
 //! are processors. One organization gets at most all but one of these places, so a caller of another organization never
 //! waits for more than one read to end.
 //!
-//! A call that reads runs within [`Service::reading`], and uses its organization's share of the database's readers
+//! A call that reads runs within [`Service::reading`]. Once its organization is known, [`Service::begin_read`] takes a
+//! slot for it ([`crate::read_slots`]), and it uses its organization's share of the database's readers
 //! ([`daybook_store::sharing`]).
 
 use crate::Service;
 use crate::lock::lock;
 use crate::problem::Problem;
+use crate::read_slots::{ReadCounts, ReadKind, ReadSlot, within_a_slot};
 use daybook_store::records::OrgId;
 use daybook_store::sharing::{self, ReadPermit};
 use std::collections::HashMap;
@@ -58,24 +60,38 @@ impl Readers {
 }
 
 impl Service {
-    /// Runs a call that reads. Once [`Service::reads_for`] has named its organization, its reads use that
-    /// organization's share of the database's readers.
+    /// Runs a call that reads. [`Service::begin_read`] names its organization.
     pub async fn reading<T>(&self, call: impl Future<Output = T>) -> T {
-        sharing::within_a_share(call).await
+        within_a_slot(sharing::within_a_share(call)).await
     }
 
-    /// Runs a call, or a part of one, whose reads use an organization's share of the database's readers.
+    /// Begins the current call's reads for an organization. Waits for a slot, which the call has until it ends; from now
+    /// on, its reads use the organization's share of the database's readers. A call outside [`Service::reading`], such
+    /// as a payment, does not wait.
+    pub async fn begin_read(&self, org: OrgId, kind: ReadKind) -> Result<(), Problem> {
+        self.read_slots.begin(org, kind).await?;
+        self.store.sharing().join(org);
+        Ok(())
+    }
+
+    /// Runs a part of a call, or work in the background, whose reads use an organization's share of the database's
+    /// readers. It takes no slot.
     pub async fn reading_for<T>(&self, org: OrgId, call: impl Future<Output = T>) -> T {
         let named = async {
-            self.reads_for(org);
+            self.store.sharing().join(org);
             call.await
         };
-        self.reading(named).await
+        sharing::within_a_share(named).await
     }
 
-    /// The current call reads for this organization.
-    pub fn reads_for(&self, org: OrgId) {
-        self.store.sharing().join(org);
+    /// How many reads of a kind are in progress, and how many wait for a slot.
+    pub fn read_counts(&self, kind: ReadKind) -> ReadCounts {
+        self.read_slots.counts(kind)
+    }
+
+    /// Takes all slots for reads of a kind that an organization may have. For tests.
+    pub async fn take_read_slots(&self, org: OrgId, kind: ReadKind) -> Result<Vec<ReadSlot>, Problem> {
+        self.read_slots.take_all(org, kind).await
     }
 
     /// Takes all turns of an organization to read. Its calls that read wait until they are dropped. For tests.

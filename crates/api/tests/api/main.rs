@@ -18,6 +18,7 @@ mod operations;
 mod organization;
 mod paging;
 mod products;
+mod read_slots;
 mod shapes;
 mod sharing;
 mod support;

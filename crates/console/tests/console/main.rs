@@ -14,5 +14,6 @@ mod lists;
 mod muted;
 mod people;
 mod products;
+mod read_slots;
 mod setup;
 mod webhooks;

@@ -103,6 +103,8 @@ async fn a_read_waits_for_a_limited_time() {
     let waiting = waits(&slots, 1).await;
     tokio::time::sleep(PATIENCE - Duration::from_millis(1)).await;
     assert!(!waiting.is_finished());
+    tokio::time::sleep(Duration::from_millis(2)).await;
+    assert!(waiting.is_finished(), "it waits longer");
     let problem = refused(waiting).await;
     assert_eq!((problem.code, problem.wait_seconds), ("unavailable", RETRY_SECONDS));
     assert_eq!(problem.message, "too many reads are in progress, and this one has waited for 30 s; retry in 5 s");

@@ -12,6 +12,7 @@ use daybook_clock::{Clock, System};
 use daybook_engine::time::Time;
 use daybook_metrics::{Families, Registry};
 use rustix::fs::OFlags;
+use std::fmt;
 use std::fs::OpenOptions;
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
@@ -33,6 +34,8 @@ pub const HTTP_2: &[u8] = b"h2";
 pub struct Tls {
     cert: PathBuf,
     key: PathBuf,
+    /// The content of the files at the start.
+    loaded: Pair,
     in_use: RwLock<InUse>,
 }
 
@@ -44,17 +47,25 @@ struct InUse {
 }
 
 /// The content of the two files.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 struct Pair {
     cert: Vec<u8>,
     key: Vec<u8>,
 }
 
+impl fmt::Debug for Pair {
+    /// Does not show the key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pair").finish_non_exhaustive()
+    }
+}
+
 impl Tls {
     /// Reads a certificate chain and its key, both in PEM form.
     pub fn load(cert: &Path, key: &Path) -> Result<Tls, String> {
-        let in_use = Pair::read(cert, key)?.prepare(cert, key)?;
-        Ok(Tls { cert: cert.to_owned(), key: key.to_owned(), in_use: RwLock::new(in_use) })
+        let loaded = Pair::read(cert, key)?;
+        let in_use = RwLock::new(loaded.prepare(cert, key)?);
+        Ok(Tls { cert: cert.to_owned(), key: key.to_owned(), loaded, in_use })
     }
 
     /// The configuration for the next connection.
@@ -92,7 +103,8 @@ impl Tls {
 
     /// Reloads the files whenever they change, until it is cancelled.
     pub async fn keep_up(self: Arc<Tls>) {
-        let mut used = Pair::read(&self.cert, &self.key).ok();
+        // Not what the files hold now: they may have changed since the start.
+        let mut used = Some(self.loaded.clone());
         let (mut seen, mut is_told) = (used.clone(), true);
         loop {
             tokio::time::sleep(BETWEEN_LOOKS).await;

@@ -25,7 +25,6 @@ pub(super) fn compare_items(
     differ: &mut dyn FnMut(String),
 ) {
     let stored: BTreeMap<&str, &ItemRow> = stored.iter().map(|row| (&*row.item_id, row)).collect();
-    let made = if refolded_at.is_some() { BTreeMap::new() } else { signed.made_by_moments() };
     for (id, row) in &worked.items {
         let Some(kept) = stored.get(&**id) else {
             differ(format!("line item {id} is missing"));
@@ -40,10 +39,7 @@ pub(super) fn compare_items(
             ));
             plan.items.push(ItemRow { updated_at: kept.updated_at, ..(*row).clone() });
         }
-        let created_at = match made.get(&**id) {
-            Some(message) => compare_with_message(kept, message, signed, differ),
-            None => compare_with_record(kept, &row, worked, signed, differ),
-        };
+        let created_at = compare_with_record(kept, &row, worked, signed, differ);
         let correction = created_at.map(|at| Correction::ItemCreated(worked.book.key.clone(), id.clone(), at));
         plan.corrections.extend(correction);
     }
@@ -87,30 +83,6 @@ fn compare_with_record(
     }
     differ(format!("line item {id} was created at {}, but its journal gives {}", kept.created_at, row.created_at));
     signed.confirm_item_created(id, row.created_at).then_some(row.created_at)
-}
-
-/// Compares when a line item that the passing of time made was created with the message that announced it. Returns the
-/// correction, if the message is signed.
-fn compare_with_message(
-    kept: &ItemRow,
-    message: &MessageRow,
-    signed: &SignedMessages<'_>,
-    differ: &mut dyn FnMut(String),
-) -> Option<Time> {
-    if kept.created_at == message.recorded_at {
-        return None;
-    }
-    let recorded_at = signed.recorded_at(message);
-    if recorded_at == Some(kept.created_at) {
-        // The column of the message was altered; that is reported with the message.
-        return None;
-    }
-    let given = recorded_at.unwrap_or(message.recorded_at);
-    differ(format!(
-        "line item {} was created at {}, but message {} announced it at {given}",
-        kept.item_id, kept.created_at, message.sequence
-    ));
-    recorded_at
 }
 
 /// Whether a line item is one that is no longer valid under newer rules. Such items are kept, with zero amounts.

@@ -12,7 +12,6 @@ use daybook_store::audit::{AuditFilter, NO_ORGANIZATION};
 use daybook_store::records::{MessageRow, OrgId};
 use daybook_webhooks::signature::Key;
 use serde_json::Value;
-use std::collections::BTreeMap;
 
 /// The largest number of audit records that a search examines.
 const MOST_EXAMINED: usize = 1_000;
@@ -90,28 +89,6 @@ impl<'a> SignedMessages<'a> {
         let object = &said["object"];
         let named = object["product_id"].as_str().or(object["account_product"]["product_id"].as_str());
         named.map(str::to_owned)
-    }
-
-    /// When a message was recorded, by its bytes.
-    pub(super) fn recorded_at(&self, message: &MessageRow) -> Option<Time> {
-        time(&self.read(message)?["changed_at"])
-    }
-
-    /// The messages that announced line items which the end of a period or of a grace time made, by line item. Empty if
-    /// the first messages were removed: a line item may have been announced before.
-    pub(super) fn made_by_moments(&self) -> BTreeMap<&'a str, &'a MessageRow> {
-        let mut made = BTreeMap::new();
-        if self.messages.first().is_none_or(|first| first.sequence != 1) {
-            return made;
-        }
-        let is_of_moment = |message: &&MessageRow| {
-            let cause = &message.cause;
-            message.event == "line_item_create" && (cause.starts_with("period:") || cause.starts_with("grace:"))
-        };
-        for message in self.messages.iter().filter(is_of_moment) {
-            made.entry(message.subject.as_str()).or_insert(message);
-        }
-        made
     }
 }
 

@@ -24,8 +24,6 @@ const WAITING: &str =
 const WORD: &str = "id = 'a1' AND kind = 1 AND word = 'harbour'";
 const PAYMENT: &str = "account = 'a1' AND {item} = 'p'";
 const INPUT: &str = "account = 'a1' AND name = 'p'";
-/// A line item that the end of a period made.
-const INTEREST: &str = "account = 'a1' AND {item} = (SELECT min(l.{item}) FROM line_items l WHERE l.account = 'a1' AND l.kind = 'INTEREST')";
 /// A message that is not about an account.
 const CUSTOMER: &str = "event_id LIKE '%.cust-1.c1'";
 /// The attempt that failed.
@@ -60,7 +58,6 @@ const DERIVED: &[(&str, &str, &str, &str)] = &[
     ("line_items", "effective_at", "effective_at + 1", PAYMENT),
     ("line_items", "applied_at", "applied_at + 1", PAYMENT),
     ("line_items", "created_at", "created_at + 1", PAYMENT),
-    ("line_items", "created_at", "created_at + 1", INTEREST),
     ("line_items", "amount", "amount + 1", PAYMENT),
     ("line_items", "balance", "balance + 1", PAYMENT),
     ("line_items", "principal", "principal + 1", PAYMENT),

@@ -3,7 +3,7 @@
 //! The bytes of request bodies and of unsent responses are counted for each holder: an organization, or the address of
 //! a caller without credentials. Each holder has a guaranteed share, which others cannot take. Its bytes beyond that
 //! count towards limits that all holders share. A call whose bytes do not fit is refused at once and never waits, so one
-//! holder cannot block others. A holder that holds nothing may exceed its own limit with one body or response, as long
+//! holder cannot block others. A holder that holds nothing may exceed its own limit with one response, as long
 //! as the shared limits allow it.
 //!
 //! ```text
@@ -26,7 +26,7 @@ pub const RESPONSES: &str = "responses that were not read yet";
 /// The largest body of a request without credentials: a form to sign in, an invite, a request for a token.
 pub const BODY_BYTES_WITHOUT_CREDENTIALS: usize = 64 << 10;
 
-/// Who holds bytes.
+/// The holder of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Holder {
     /// An organization, by its number.

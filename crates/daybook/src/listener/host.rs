@@ -1,7 +1,7 @@
 //! Refuses HTTP/1.1 requests that do not name their host, or name it in more than one way.
 //!
-//! RFC 9112, section 3.2: such a request gets 400. Two machines that read different hosts out of one request could be
-//! played off against each other. The header is examined as it arrived: later, the listener sets `Host` from the target
+//! RFC 9112, section 3.2: such a request gets 400. Otherwise a proxy and this server could act on different
+//! hosts for one request. The header is examined as it arrived: later, the listener sets `Host` from the target
 //! of the request where there is none ([`super::request_handler`]). HTTP/1.0 has no such rule, and HTTP/2 has its own
 //! field.
 

@@ -13,7 +13,7 @@ use daybook_service::budget::Reservation;
 use hyper::body::{Body, Frame, SizeHint};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -53,9 +53,11 @@ impl Sending {
     /// Records that bytes were handed over for sending.
     pub fn hand_over(&self, bytes: usize, now: Duration) {
         self.moved_at.store(nanoseconds(now), Relaxed);
-        if self.unsent.fetch_add(bytes, Relaxed) == 0 {
+        // Before the bytes count: another thread looks for connections that are overdue.
+        if self.unsent.load(Relaxed) == 0 {
             self.progress(now);
         }
+        self.unsent.fetch_add(bytes, Release);
     }
 
     /// Records that bytes were written, or that their stream has ended.
@@ -93,7 +95,7 @@ impl Sending {
     }
 
     fn waiting_since(&self, since: &AtomicU64, now: Duration) -> Option<Duration> {
-        let is_ready = self.unsent.load(Relaxed) > 0;
+        let is_ready = self.unsent.load(Acquire) > 0;
         is_ready.then(|| now.saturating_sub(Duration::from_nanos(since.load(Relaxed))))
     }
 }

@@ -1,8 +1,8 @@
 //! TLS: a certificate and its key from files, reloaded when they change, without interrupting connections.
 //!
-//! The files are regular files, or links to them: reading a pipe or a terminal could take for ever. Their contents are
-//! compared once a second. While they do not match each other (one file is written before
-//! the other), the earlier certificate stays in use; a mismatch that persists at the second check is logged.
+//! The files are regular files, or links to them: reading a pipe or a terminal might never end. Their contents are
+//! compared once a second. While they do not match each other (one file is written before the other), the earlier
+//! certificate stays in use; a mismatch that persists at the second check is logged.
 //!
 //! A certificate that has expired is used, with a warning. A server that refused it would also stop processing accounts
 //! and sending webhooks, which need no certificate.

@@ -52,14 +52,16 @@ impl Service {
         let mut after: Option<AccountKey> = None;
         loop {
             let keys = self.store.accounts_to_refold(after.as_ref(), STEP).await?;
-            let Some(last) = keys.last() else { return Ok(()) };
-            after = Some(last.clone());
+            let Some(last) = keys.last().cloned() else { return Ok(()) };
             let want = |key: &AccountKey| AccountToLoad { key: key.clone(), inputs: Inputs::None, names: Vec::new() };
             let wanted: Vec<AccountToLoad> = keys.iter().map(want).collect();
             let loaded = self.store.load(&wanted).await?;
-            let current = loaded.into_iter().flatten().map(|loaded| loaded.row).filter(|row| !is_outdated(row));
+            // A server may have folded some of them since the list was read.
+            let still_listed = self.store.accounts_to_refold(after.as_ref(), STEP).await?;
+            after = Some(last);
+            let rows = loaded.into_iter().flatten().map(|loaded| loaded.row);
             let mut corrections = Vec::new();
-            for row in current {
+            for row in rows.filter(|row| !is_outdated(row) && still_listed.contains(&row.key)) {
                 let account = &row.key.account;
                 let what = format!("account {account}: is listed to be folded again, but the current rules wrote it");
                 verified.differences.push(what);

@@ -79,8 +79,8 @@ const READERS: usize = 4;
 /// A database in a file, or in memory.
 pub struct Sqlite {
     path: String,
-    /// `None` for a database in memory and for one that is only inspected, where the writer also reads. Dropped before the writer, so that the writer
-    /// closes the file last and leaves no log behind.
+    /// `None` for a database in memory and for one that is only inspected, where the writer also reads. Dropped before
+    /// the writer, so that the writer closes the file last and leaves no log behind.
     readers: Option<Arc<Readers>>,
     /// Stopped before the writer, because it may send jobs to it.
     _copier: Option<Copier>,

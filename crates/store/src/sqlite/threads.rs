@@ -199,6 +199,10 @@ pub(super) fn at_one_moment<T>(connection: &Connection, read: impl FnOnce(&Conne
     run("BEGIN")?;
     let answer = read(connection);
     let ended = run("COMMIT");
+    if ended.is_err() && !connection.is_autocommit() {
+        // The connection is used again. If this fails too, the next read reports it.
+        let _ = connection.execute_batch("ROLLBACK");
+    }
     let answer = answer?;
     ended?;
     Ok(answer)

@@ -58,7 +58,12 @@ pub(super) fn record(connection: &Connection, probed: &Probed) -> Result<Recorde
             let sql = "UPDATE subscriptions SET probe_at = ?2, pause_reason = coalesce(?3, pause_reason) WHERE id = ?1";
             run(connection, sql, params![id, probed.probe_at.map(Time::micros), probed.reason])?;
         }
-        Some(_) => {}
+        // The pause has ended meanwhile. The message stays as it is, with one more attempt.
+        Some(failure) => {
+            let sql = "UPDATE failures SET attempts = ?3 WHERE subscription = ?1 AND position = ?2
+                       AND attempts = ?3 - 1 AND first_failed_at IS NOT NULL";
+            run(connection, sql, params![id, failure.position, failure.attempts])?;
+        }
     }
     let now = by_id(connection, *org, *id)?;
     Ok(now.map_or(Recorded::Lost, |now| Recorded::Kept(Box::new(now))))

@@ -104,8 +104,8 @@ async fn record_once(transaction: &mut Transaction, probed: &Probed, keep_missed
         }
         // The pause has ended meanwhile. The message stays as it is, with one more attempt.
         Some(failure) => {
-            let sql = "UPDATE failures SET attempts = $4 WHERE org = $1 AND subscription = $2 AND position = $3
-                       AND attempts = $4 - 1 AND first_failed_at IS NOT NULL";
+            let sql = "UPDATE failures SET attempts = $4::bigint WHERE org = $1 AND subscription = $2 AND position = $3
+                       AND attempts = $4::bigint - 1 AND first_failed_at IS NOT NULL";
             let (position, attempts) = (Box::new(failure.position), Box::new(failure.attempts));
             steps.push(Query::new(sql, vec![Box::new(org), Box::new(id), position, attempts]));
         }

@@ -9,10 +9,10 @@ use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use daybook_service::call_slots::TOO_MANY_CALLS;
 use daybook_service::clockwatch::CLOCK_IN_DOUBT;
 use daybook_service::form::BadForm;
 use daybook_service::problem::{CODES, Kind, Problem};
-use daybook_service::read_slots::TOO_MANY_READS;
 use daybook_service::superseded::SUPERSEDED;
 use serde::Serialize;
 use std::any::Any;
@@ -119,7 +119,7 @@ pub const fn status_of(kind: Kind) -> StatusCode {
 
 /// Whether callers may see why the server rejects work.
 fn is_shown(message: &str) -> bool {
-    [CLOCK_IN_DOUBT, SUPERSEDED, TOO_MANY_READS].iter().any(|beginning| message.starts_with(beginning))
+    [CLOCK_IN_DOUBT, SUPERSEDED, TOO_MANY_CALLS].iter().any(|beginning| message.starts_with(beginning))
 }
 
 impl From<Problem> for Refusal {
@@ -245,9 +245,9 @@ mod tests {
 
     #[test]
     fn a_read_without_a_slot_gets_the_reason_and_the_time_to_wait() {
-        let problem = Problem { wait_seconds: 5, ..Problem::unavailable(format!("{TOO_MANY_READS}: retry")) };
+        let problem = Problem { wait_seconds: 5, ..Problem::unavailable(format!("{TOO_MANY_CALLS}: retry")) };
         let refusal = Refusal::from(problem);
-        assert!(String::from_utf8_lossy(&refusal.body()).contains(TOO_MANY_READS));
+        assert!(String::from_utf8_lossy(&refusal.body()).contains(TOO_MANY_CALLS));
         let response = refusal.into_response();
         assert_eq!((response.status().as_u16(), &response.headers()[RETRY_AFTER]), (503, &HeaderValue::from(5)));
         assert!(response.extensions().get::<Unforeseen>().is_none(), "it is no error of the server");

@@ -18,10 +18,10 @@ use axum::http::{HeaderMap, Method, Uri};
 use bytes::Bytes;
 use daybook_service::access::{Caller, Right};
 use daybook_service::budget::{BODIES, CallMemory, Full, RESPONSES};
+use daybook_service::call_slots::CallKind;
 use daybook_service::form::{self, fields::Reference};
 use daybook_service::problem::Problem;
 use daybook_service::processor::job::Repeat;
-use daybook_service::read_slots::ReadKind;
 use futures_util::StreamExt;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
@@ -46,7 +46,7 @@ macro_rules! callers {
                 let caller = caller(parts, api).await?;
                 caller.may($right)?;
                 let route = parts.extensions.get::<MatchedPath>().map_or("", MatchedPath::as_str);
-                api.service.begin_read(caller.org, ReadKind::of_route(route)).await?;
+                api.service.begin_read(caller.org, CallKind::of_route(route)).await?;
                 Ok($name(caller))
             }
         }

@@ -20,11 +20,11 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use daybook_service::access::{Caller, Right};
 use daybook_service::budget::{CallMemory, Full, RESPONSES};
+use daybook_service::call_slots::CallKind;
 use daybook_service::ids::mint_secret;
 use daybook_service::muting::Muted;
 use daybook_service::people::Visit;
 use daybook_service::problem::Problem;
-use daybook_service::read_slots::ReadKind;
 use std::sync::Arc;
 
 /// The cookie with the session token.
@@ -184,10 +184,10 @@ async fn run(console: &Console, request: Request, next: Next) -> Response {
 }
 
 /// What a page reads. A file is a list, also on the page of one object.
-fn kind_of(request: &Request) -> ReadKind {
+fn kind_of(request: &Request) -> CallKind {
     let is_file = request.uri().query().is_some_and(|query| query.split('&').any(|pair| pair == "format=csv"));
     let route = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);
-    if is_file { ReadKind::List } else { ReadKind::of_route(route) }
+    if is_file { CallKind::List } else { CallKind::of_route(route) }
 }
 
 async fn admit(

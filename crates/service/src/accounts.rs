@@ -12,7 +12,7 @@ use crate::find::Wanted;
 use crate::form;
 use crate::form::fields::{CustomerRole, metro2_warning};
 use crate::ids::mint_id;
-use crate::paging::Paging;
+use crate::paging::{LOADED_AT_ONCE, LargePage, Paging};
 use crate::policy;
 use crate::problem::Problem;
 use crate::processor::job::{Opening, Repeat, Work};
@@ -164,35 +164,51 @@ impl Service {
             at_least: query.days_past_due_at_least,
             at_most: query.days_past_due_at_most,
         };
-        let mut keys = self.wanted_accounts(who.org, &wanted, &paging, now).await?;
-        let mark = paging.cut(&mut keys, |key| key.account.to_string());
+        let mut page = LargePage::of(&paging);
+        let keys = page.in_order(self.wanted_accounts(who.org, &wanted, &paging, now).await?);
         let inputs = if query.as_of.is_some() { Inputs::All } else { Inputs::Pending };
         let wanted: Vec<AccountToLoad> =
             keys.into_iter().map(|key| AccountToLoad { key, inputs, names: Vec::new() }).collect();
-        let mut shown = Vec::with_capacity(wanted.len());
-        for loaded in self.load_current(&wanted).await?.into_iter().flatten() {
-            let id = loaded.row.key.account.clone();
-            if outdated::is_outdated(&loaded.row) {
-                // An account that cannot be folded again does not prevent the others from being shown.
-                continue;
-            }
-            if query.as_of.is_some_and(|at| at < loaded.row.effective_at) {
-                // It did not exist then.
-                continue;
-            }
-            let mut book = self.book(loaded, query.as_of.is_some()).await?;
-            if query.as_of.is_none() && matches!(book.as_it_stands(now), Err(Halt::NeedsAll)) {
-                book = self.book_as_it_stands(who, &id, now).await?;
-            }
-            shown.push(match show_account(&book, query.as_of, now) {
-                // An account whose release would fail does not prevent the others from being shown.
-                Err(problem) if problem.code == "invalid_request" && book.now.held_events > 0 => {
-                    show_account(&book, None, now)?
+        for part in wanted.chunks(LOADED_AT_ONCE) {
+            for (wanted, loaded) in part.iter().zip(self.load_current(part).await?) {
+                if page.is_full() {
+                    return Ok(page.finish());
                 }
-                shown => shown?,
-            });
+                let shown = match loaded {
+                    Some(loaded) => self.show_in_list(who, loaded, query.as_of, now).await?,
+                    None => None,
+                };
+                page.add(wanted.key.account.clone(), shown);
+            }
         }
-        page_of(&shown, &mark)
+        Ok(page.finish())
+    }
+
+    /// An account of a list; `None` if the list leaves it out.
+    async fn show_in_list(
+        &self,
+        who: &Caller,
+        loaded: LoadedAccount,
+        as_of: Option<Time>,
+        now: Time,
+    ) -> Result<Option<Bytes>, Problem> {
+        let id = loaded.row.key.account.clone();
+        // An account that cannot be folded again does not prevent the others from being shown.
+        let did_not_exist = as_of.is_some_and(|at| at < loaded.row.effective_at);
+        if outdated::is_outdated(&loaded.row) || did_not_exist {
+            return Ok(None);
+        }
+        let mut book = self.book(loaded, as_of.is_some()).await?;
+        if as_of.is_none() && matches!(book.as_it_stands(now), Err(Halt::NeedsAll)) {
+            book = self.book_as_it_stands(who, &id, now).await?;
+        }
+        match show_account(&book, as_of, now) {
+            // An account whose release would fail does not prevent the others from being shown.
+            Err(problem) if problem.code == "invalid_request" && book.now.held_events > 0 => {
+                show_account(&book, None, now).map(Some)
+            }
+            shown => shown.map(Some),
+        }
     }
 
     /// Sets the status of an account.
@@ -312,22 +328,6 @@ pub(crate) fn content_hash<T: serde::Serialize>(form: &T) -> Result<Vec<u8>, Pro
     let bytes =
         serde_json::to_vec(form).map_err(|error| Problem::internal(format!("a form cannot be serialized: {error}")))?;
     Ok(hash(&bytes))
-}
-
-/// A page of results that are already rendered.
-pub(crate) fn page_of(results: &[Bytes], paging: &view::Paging) -> Result<Bytes, Problem> {
-    let mut page = Vec::with_capacity(results.iter().map(|result| result.len() + 1).sum::<usize>() + 200);
-    page.extend_from_slice(b"{\"results\":[");
-    for (index, result) in results.iter().enumerate() {
-        if index > 0 {
-            page.push(b',');
-        }
-        page.extend_from_slice(result);
-    }
-    page.extend_from_slice(b"],\"paging\":");
-    page.extend_from_slice(&render(paging));
-    page.push(b'}');
-    Ok(Bytes::from(page))
 }
 
 /// Converts a halt for a reader that has loaded the whole journal.

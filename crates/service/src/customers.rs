@@ -5,13 +5,13 @@
 
 use crate::Service;
 use crate::access::{Caller, Right};
-use crate::accounts::{account_key, page_of};
+use crate::accounts::account_key;
 use crate::announcing::News;
 use crate::audit::Act;
 use crate::form::fields::{CustomerRole, CustomerType, Ssn};
 use crate::form::{AssignAccount, CustomerUpdate, NewCustomer};
 use crate::ids::mint_id;
-use crate::paging::Paging;
+use crate::paging::{LargePage, Paging};
 use crate::problem::Problem;
 use crate::processor::job::Repeat;
 use crate::processor::work::{add_customers, unit};
@@ -223,17 +223,26 @@ impl Service {
     /// A page of customers.
     pub async fn list_customers(&self, who: &Caller, paging: Paging, query: CustomerQuery) -> Result<Bytes, Problem> {
         who.may(Right::Read)?;
-        let page = paging.of_store();
-        let mut rows = match query.text.filter(|text| !text.trim().is_empty()) {
-            Some(text) => self.store.search_customers(who.org, &searched(&text), &page).await?,
-            None => self.store.customers(who.org, &page).await?,
-        };
-        let mark = paging.cut(&mut rows, |row| row.customer_id.to_string());
-        let mut shown = Vec::with_capacity(rows.len());
-        for row in &rows {
-            shown.push(self.show_customer(who, row).await?);
+        let text = query.text.filter(|text| !text.trim().is_empty()).map(|text| searched(&text));
+        let mut page = LargePage::of(&paging);
+        loop {
+            let part = page.next_part(&paging);
+            let rows = match &text {
+                Some(text) => self.store.search_customers(who.org, text, &part).await?,
+                None => self.store.customers(who.org, &part).await?,
+            };
+            let is_last = rows.len() < part.limit;
+            for row in page.in_order(rows) {
+                if page.is_full() {
+                    return Ok(page.finish());
+                }
+                let shown = self.show_customer(who, &row).await?;
+                page.add(row.customer_id.clone(), Some(shown));
+            }
+            if is_last {
+                return Ok(page.finish());
+            }
         }
-        page_of(&shown, &mark)
     }
 
     async fn customer_row(&self, who: &Caller, customer: &str) -> Result<CustomerRow, Problem> {

@@ -19,6 +19,7 @@ mod announcing;
 mod answers;
 pub mod audit;
 pub mod budget;
+pub mod call_slots;
 pub mod catalog;
 pub mod changes;
 pub mod clockwatch;
@@ -47,7 +48,6 @@ pub mod previewing;
 pub mod problem;
 pub mod processor;
 pub mod products;
-pub mod read_slots;
 mod readers;
 mod readiness;
 pub mod refold;
@@ -113,7 +113,7 @@ pub struct Service {
     pub(crate) held: Arc<single_flight::SingleFlight<ProductKey, migration::Counted>>,
     pub(crate) group_commit: Arc<group_commit::GroupCommit>,
     pub(crate) readers: Arc<readers::Readers>,
-    pub(crate) read_slots: Arc<read_slots::ReadSlots>,
+    pub(crate) call_slots: Arc<call_slots::CallSlots>,
     readiness: Arc<readiness::Readiness>,
     metrics: Arc<Metrics>,
     stop: Arc<watch::Sender<bool>>,
@@ -188,7 +188,7 @@ impl Service {
             held: Arc::default(),
             group_commit: Arc::default(),
             readers: Arc::default(),
-            read_slots: Arc::default(),
+            call_slots: Arc::default(),
             readiness: Arc::default(),
             metrics,
             stop,

@@ -4,11 +4,11 @@ use crate::Service;
 use crate::access::{Caller, Right};
 use crate::account::book::Book;
 use crate::account::journal::{JournalEntry, Names, named};
-use crate::accounts::{account_key, page_of, problem};
+use crate::accounts::{account_key, problem};
 use crate::changes::Change;
 use crate::form;
 use crate::items::{Stored, item_of_row, kind_names, status_names};
-use crate::paging::Paging;
+use crate::paging::{Paging, page_of};
 use crate::problem::Problem;
 use crate::processor::job::Repeat;
 use crate::view;
@@ -262,7 +262,7 @@ fn item_page(book: &Book, mut items: Vec<Stored>, paging: &Paging, query: &ItemQ
     items.sort_by_cached_key(|item| (item.row.effective_at, item.row.applied_at, item.row.item_id.clone()));
     let (page, mark) = paging.of_list(items, |item| item.row.item_id.to_string())?;
     let shown = page.iter().map(|item| show_item(book, item)).collect::<Result<Vec<_>, _>>()?;
-    page_of(&shown, &mark)
+    Ok(page_of(&shown, &mark))
 }
 
 fn show_item(book: &Book, stored: &Stored) -> Result<Bytes, Problem> {

@@ -11,8 +11,8 @@
 //! `daybook_database_up` is 0.
 
 use crate::Service;
+use crate::call_slots::{CallCounts, CallKind};
 use crate::problem::Problem;
-use crate::read_slots::{ReadCounts, ReadKind};
 use daybook_clock::Stopwatch;
 use daybook_engine::terms::RULES_VERSION;
 use daybook_engine::time::Time;
@@ -86,7 +86,7 @@ impl Service {
         self.show_clock(&figures);
         self.show_mute(&figures);
         self.show_connections(&figures);
-        self.show_reads(&figures);
+        self.show_call_slots(&figures);
         let of_database = read.and_then(|read| read.families);
         let help = "1 if the last query for database metrics succeeded, else 0";
         figures.value("daybook_database_up", help, f64::from(u8::from(of_database.is_some())));
@@ -181,13 +181,17 @@ impl Service {
         }
     }
 
-    fn show_reads(&self, figures: &Registry) {
-        let gauge = |name, help, value: fn(ReadCounts) -> usize| {
-            let values = ReadKind::ALL.map(|kind| (vec![kind.name()], value(self.read_counts(kind)) as f64));
+    fn show_call_slots(&self, figures: &Registry) {
+        let gauge = |name, help, value: fn(CallCounts) -> usize| {
+            let values = CallKind::ALL.map(|kind| (vec![kind.name()], value(self.call_counts(kind)) as f64));
             figures.values(name, help, &["kind"], values);
         };
-        gauge("daybook_reads_in_progress", "Calls that read and have a slot", |counts| counts.in_progress);
-        gauge("daybook_reads_waiting", "Calls that read and wait for a slot", |counts| counts.waiting);
+        gauge(
+            "daybook_calls_in_progress",
+            "Calls that have a slot: lists, reads of one object, bulk calls",
+            |counts| counts.in_progress,
+        );
+        gauge("daybook_calls_waiting", "Calls that wait for a slot", |counts| counts.waiting);
     }
 }
 

@@ -2,14 +2,21 @@
 
 use crate::problem::Problem;
 use crate::view;
+use crate::view::render;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::Bytes;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// The default page length.
 pub const USUAL_LIMIT: usize = 50;
 /// The maximum page length.
 pub const LONGEST_PAGE: usize = 200;
+/// The number of bytes after which a page ends, even if it has fewer entries than requested.
+const LARGEST_PAGE: usize = 4 << 20;
+/// The most entries that are loaded at once for a page whose entries can be large.
+pub(crate) const LOADED_AT_ONCE: usize = 25;
 
 /// The requested part of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,6 +100,97 @@ impl Paging {
     }
 }
 
+/// A page whose entries can be large. It is filled entry by entry, from its end if it is read backwards, and ends early
+/// once it has [`LARGEST_PAGE`] bytes.
+#[derive(Debug)]
+pub(crate) struct LargePage {
+    limit: usize,
+    largest: usize,
+    is_backwards: bool,
+    /// The entries by id; `None` if an entry is left out.
+    entries: VecDeque<(Arc<str>, Option<Bytes>)>,
+    bytes: usize,
+    has_more: bool,
+}
+
+impl LargePage {
+    /// An empty page.
+    pub(crate) fn of(paging: &Paging) -> LargePage {
+        LargePage {
+            limit: paging.limit,
+            largest: LARGEST_PAGE,
+            is_backwards: paging.before.is_some(),
+            entries: VecDeque::new(),
+            bytes: 0,
+            has_more: false,
+        }
+    }
+
+    /// The next part to request from the store; it includes the entry that shows whether there are more.
+    pub(crate) fn next_part(&self, paging: &Paging) -> daybook_store::records::PageRequest {
+        let mut part = paging.of_store();
+        part.limit = LOADED_AT_ONCE.min(part.limit - self.entries.len());
+        if self.is_backwards {
+            part.before = self.entries.front().map(|(id, _)| id.clone()).or(part.before);
+        } else {
+            part.after = self.entries.back().map(|(id, _)| id.clone()).or(part.after);
+        }
+        part
+    }
+
+    /// Puts entries into the order in which they are added.
+    pub(crate) fn in_order<T>(&self, mut entries: Vec<T>) -> Vec<T> {
+        if self.is_backwards {
+            entries.reverse();
+        }
+        entries
+    }
+
+    /// Whether no entry may be added. Called only if there is one, which the next page will have.
+    pub(crate) fn is_full(&mut self) -> bool {
+        self.has_more = self.entries.len() >= self.limit || self.bytes >= self.largest;
+        self.has_more
+    }
+
+    /// Adds an entry, or leaves one out.
+    pub(crate) fn add(&mut self, id: Arc<str>, shown: Option<Bytes>) {
+        self.bytes += shown.as_ref().map_or(0, Bytes::len);
+        if self.is_backwards {
+            self.entries.push_front((id, shown));
+        } else {
+            self.entries.push_back((id, shown));
+        }
+    }
+
+    /// The page as JSON.
+    pub(crate) fn finish(self) -> Bytes {
+        let mark = |entry: Option<&(Arc<str>, Option<Bytes>)>| entry.map(|(id, _)| write_mark(id));
+        let paging = view::Paging {
+            starting_after: mark(self.entries.back()),
+            ending_before: mark(self.entries.front()),
+            has_more: self.has_more,
+        };
+        let shown: Vec<Bytes> = self.entries.into_iter().filter_map(|(_, shown)| shown).collect();
+        page_of(&shown, &paging)
+    }
+}
+
+/// A page of rendered entries as JSON.
+pub(crate) fn page_of(results: &[Bytes], paging: &view::Paging) -> Bytes {
+    let mut page = Vec::with_capacity(results.iter().map(|result| result.len() + 1).sum::<usize>() + 200);
+    page.extend_from_slice(b"{\"results\":[");
+    for (index, result) in results.iter().enumerate() {
+        if index > 0 {
+            page.push(b',');
+        }
+        page.extend_from_slice(result);
+    }
+    page.extend_from_slice(b"],\"paging\":");
+    page.extend_from_slice(&render(paging));
+    page.push(b'}');
+    Bytes::from(page)
+}
+
 /// Refuses to page backwards, for lists that change at both ends while they are read: their pages lead in one direction
 /// only.
 pub(crate) fn onward(paging: &Paging) -> Result<(), Problem> {
@@ -153,5 +251,47 @@ mod tests {
             let problem = Paging::read(limit, after, before).expect_err(field);
             assert_eq!(problem.details[0].field, field);
         }
+    }
+
+    /// The pages of a list of the numbers 1 to 9, whose entries have as many bytes as in their number, as a reader sees
+    /// them who goes through the list.
+    fn pages_by_bytes(largest: usize, is_backwards: bool) -> Vec<Vec<usize>> {
+        let mut pages = Vec::new();
+        let mut mark: Option<String> = None;
+        loop {
+            let (after, before) = if is_backwards { (None, mark.as_deref()) } else { (mark.as_deref(), None) };
+            let end = write_mark("z");
+            let before = before.or_else(|| is_backwards.then_some(&*end));
+            let paging = Paging::read(Some("4"), after, before).expect("the parameters are right");
+            let mut page = LargePage { largest, ..LargePage::of(&paging) };
+            let part = page.next_part(&paging);
+            let ids = (1..=9).map(|number: usize| number.to_string());
+            let is_wanted = |id: &String| {
+                part.after.as_deref().is_none_or(|after| &**id > after)
+                    && part.before.as_deref().is_none_or(|before| &**id < before)
+            };
+            for id in page.in_order(ids.filter(is_wanted).collect()) {
+                if page.is_full() {
+                    break;
+                }
+                page.add(Arc::from(&*id), Some(Bytes::from("1".repeat(id.parse().expect("a number")))));
+            }
+            let page: serde_json::Value = serde_json::from_slice(&page.finish()).expect("JSON");
+            let lengths = page["results"].as_array().expect("a list").iter().map(|ones| ones.to_string().len());
+            pages.push(lengths.collect());
+            let next = if is_backwards { "ending_before" } else { "starting_after" };
+            if page["paging"]["has_more"] != true {
+                return pages;
+            }
+            mark = page["paging"][next].as_str().map(str::to_owned);
+        }
+    }
+
+    #[test]
+    fn a_page_ends_when_it_is_large_and_no_entry_is_lost() {
+        assert_eq!(pages_by_bytes(usize::MAX, false), [vec![1, 2, 3, 4], vec![5, 6, 7, 8], vec![9]]);
+        assert_eq!(pages_by_bytes(6, false), [vec![1, 2, 3], vec![4, 5], vec![6], vec![7], vec![8], vec![9]]);
+        assert_eq!(pages_by_bytes(10, true), [vec![8, 9], vec![6, 7], vec![3, 4, 5], vec![1, 2]]);
+        assert_eq!(pages_by_bytes(1, true).len(), 9, "a page has at least one entry");
     }
 }

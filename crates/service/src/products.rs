@@ -2,12 +2,12 @@
 
 use crate::Service;
 use crate::access::{Caller, Right};
-use crate::accounts::{content_hash, page_of};
+use crate::accounts::content_hash;
 use crate::audit::Act;
 use crate::catalog::ProductInfo;
 use crate::form::NewProduct;
 use crate::ids::mint_id;
-use crate::paging::Paging;
+use crate::paging::{Paging, page_of};
 use crate::policy;
 use crate::problem::Problem;
 use crate::processor::job::Repeat;
@@ -103,7 +103,7 @@ impl Service {
             let info = self.catalog.ready(row.clone()).await?;
             shown.push(show(&info, &row));
         }
-        page_of(&shown, &mark)
+        Ok(page_of(&shown, &mark))
     }
 
     pub(crate) async fn product_row(&self, who: &Caller, product: &str) -> Result<ProductRow, Problem> {

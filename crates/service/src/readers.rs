@@ -5,13 +5,13 @@
 //! waits for more than one read to end.
 //!
 //! A call that reads runs within [`Service::reading`]. Once its organization is known, [`Service::begin_read`] takes a
-//! slot for it ([`crate::read_slots`]), and it uses its organization's share of the database's readers
+//! slot for it ([`crate::call_slots`]), and it uses its organization's share of the database's readers
 //! ([`daybook_store::sharing`]).
 
 use crate::Service;
+use crate::call_slots::{CallCounts, CallKind, CallSlot, within_a_slot};
 use crate::lock::lock;
 use crate::problem::Problem;
-use crate::read_slots::{ReadCounts, ReadKind, ReadSlot, within_a_slot};
 use daybook_store::records::OrgId;
 use daybook_store::sharing::{self, ReadPermit};
 use std::collections::HashMap;
@@ -68,10 +68,15 @@ impl Service {
     /// Begins the current call's reads for an organization. Waits for a slot, which the call has until it ends; from now
     /// on, its reads use the organization's share of the database's readers. A call outside [`Service::reading`], such
     /// as a payment, does not wait.
-    pub async fn begin_read(&self, org: OrgId, kind: ReadKind) -> Result<(), Problem> {
-        self.read_slots.begin(org, kind).await?;
+    pub async fn begin_read(&self, org: OrgId, kind: CallKind) -> Result<(), Problem> {
+        self.call_slots.begin(org, kind).await?;
         self.store.sharing().join(org);
         Ok(())
+    }
+
+    /// Waits until a bulk call may begin for an organization. It may run until the slot is dropped.
+    pub async fn begin_bulk(&self, org: OrgId) -> Result<CallSlot, Problem> {
+        self.call_slots.take(org, CallKind::Bulk).await
     }
 
     /// Runs a part of a call, or work in the background, whose reads use an organization's share of the database's
@@ -84,14 +89,14 @@ impl Service {
         sharing::within_a_share(named).await
     }
 
-    /// How many reads of a kind are in progress, and how many wait for a slot.
-    pub fn read_counts(&self, kind: ReadKind) -> ReadCounts {
-        self.read_slots.counts(kind)
+    /// How many calls of a kind are in progress, and how many wait for a slot.
+    pub fn call_counts(&self, kind: CallKind) -> CallCounts {
+        self.call_slots.counts(kind)
     }
 
-    /// Takes all slots for reads of a kind that an organization may have. For tests.
-    pub async fn take_read_slots(&self, org: OrgId, kind: ReadKind) -> Result<Vec<ReadSlot>, Problem> {
-        self.read_slots.take_all(org, kind).await
+    /// Takes all slots for calls of a kind that an organization may have. For tests.
+    pub async fn take_call_slots(&self, org: OrgId, kind: CallKind) -> Result<Vec<CallSlot>, Problem> {
+        self.call_slots.take_all(org, kind).await
     }
 
     /// Takes all turns of an organization to read. Its calls that read wait until they are dropped. For tests.

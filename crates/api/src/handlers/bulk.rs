@@ -32,6 +32,11 @@ use std::task::Poll;
 
 /// The most lines of one call.
 const MOST_LINES: usize = 1_000;
+/// The most account changes of one call that run at the same time. The response to a short line can be large; the
+/// responses to new customers and accounts are limited by the length of the body.
+const MOST_CHANGES_AT_ONCE: usize = 256;
+/// The number of bytes of responses after which no further line of a call is run.
+const LARGEST_RESPONSE: usize = 16 << 20;
 /// The content types of a body of lines.
 const LINE_TYPES: [&str; 3] = ["application/x-ndjson", "application/ndjson", "application/jsonl"];
 
@@ -83,9 +88,10 @@ pub async fn bulk(
     let body = read_body(request, &LINE_TYPES, api.settings.bulk_limit_bytes).await?;
     let lines: Vec<&[u8]> = lines(&body)?;
     let repeat = call.repeat(b"")?;
+    let _slot = api.service.begin_bulk(who.org).await?;
     let who = api.service.record_bulk(&who, lines.len(), &body).await?;
     let mut answers = Vec::with_capacity(lines.len() * 1_024);
-    let mut together: Vec<Running<'_>> = Vec::new();
+    let mut together = Together::default();
     let mut class_now = None;
     for (number, line) in (1..).zip(lines) {
         let repeat = repeat.as_ref().map(|repeat| repeat_of_line(repeat, number, line));
@@ -94,12 +100,14 @@ pub async fn bulk(
             Err(refusal) => (class_now, Box::pin(std::future::ready(Err(refusal))) as Running<'_>),
         };
         if class != class_now && class_now.is_some() {
-            write_all(&mut answers, together_in_order(std::mem::take(&mut together)).await, &context);
+            let outcomes = std::mem::take(&mut together).run(class_now, answers.len()).await;
+            write_all(&mut answers, outcomes, &context);
         }
         class_now = class;
-        together.push(running);
+        together.lines.push(running);
     }
-    write_all(&mut answers, together_in_order(together).await, &context);
+    let outcomes = together.run(class_now, answers.len()).await;
+    write_all(&mut answers, outcomes, &context);
     Ok(([(CONTENT_TYPE, LINE_TYPES[0])], Body::from(answers)).into_response())
 }
 
@@ -207,22 +215,54 @@ fn run<'a>(call: impl Future<Output = Result<Bytes, Problem>> + Send + 'a) -> Ru
     Box::pin(async move { call.await.map_err(Refusal::from) })
 }
 
-/// Runs all calls concurrently, starting them in order.
-async fn together_in_order(mut running: Vec<Running<'_>>) -> Vec<Outcome> {
-    let mut outcomes: Vec<Option<Outcome>> = running.iter().map(|_| None).collect();
-    let mut unfinished: Vec<usize> = (0..running.len()).collect();
-    poll_fn(|waker| {
-        unfinished.retain(|&place| match running[place].as_mut().poll(waker) {
-            Poll::Ready(outcome) => {
-                outcomes[place] = Some(outcome);
-                false
+/// Lines that may run together.
+#[derive(Default)]
+struct Together<'a> {
+    lines: Vec<Running<'a>>,
+}
+
+impl Together<'_> {
+    /// Runs the lines of a class concurrently, starting them in order. Lines that would begin after the response has
+    /// reached its limit are refused; `written` bytes of it exist already.
+    async fn run(self, class: Option<Class>, written: usize) -> Vec<Outcome> {
+        let most_at_once = if class == Some(Class::AccountChanges) { MOST_CHANGES_AT_ONCE } else { MOST_LINES };
+        self.run_within(most_at_once, LARGEST_RESPONSE.saturating_sub(written)).await
+    }
+
+    async fn run_within(mut self, most_at_once: usize, most_bytes: usize) -> Vec<Outcome> {
+        let mut outcomes: Vec<Option<Outcome>> = self.lines.iter().map(|_| None).collect();
+        let mut waiting = 0..self.lines.len();
+        let mut unfinished: Vec<usize> = Vec::new();
+        let mut bytes = 0;
+        poll_fn(|waker| {
+            let mut poll = |place: usize, bytes: &mut usize| match self.lines[place].as_mut().poll(waker) {
+                Poll::Ready(outcome) => {
+                    *bytes += outcome.as_ref().map_or(0, Bytes::len);
+                    outcomes[place] = Some(outcome);
+                    false
+                }
+                Poll::Pending => true,
+            };
+            unfinished.retain(|&place| poll(place, &mut bytes));
+            while unfinished.len() < most_at_once && bytes < most_bytes {
+                let Some(place) = waiting.next() else { break };
+                if poll(place, &mut bytes) {
+                    unfinished.push(place);
+                }
             }
-            Poll::Pending => true,
-        });
-        if unfinished.is_empty() { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
-    outcomes.into_iter().flatten().collect()
+            if unfinished.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+        outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(|| Err(response_too_large()))).collect()
+    }
+}
+
+fn response_too_large() -> Refusal {
+    let message = format!(
+        "the responses to the lines before this one have more than {LARGEST_RESPONSE} bytes; this line was not run: \
+         send it again in another call"
+    );
+    Refusal::new("unavailable", message)
 }
 
 fn write_all(answers: &mut Vec<u8>, outcomes: Vec<Outcome>, context: &Context) {
@@ -271,9 +311,54 @@ mod tests {
                 }) as Running<'_>
             })
             .collect();
-        let outcomes: Vec<Bytes> = together_in_order(running).await.into_iter().map(|one| one.expect("ok")).collect();
+        let outcomes: Vec<Bytes> =
+            Together { lines: running }.run_within(3, 1).await.into_iter().map(|one| one.expect("ok")).collect();
         assert_eq!(outcomes, [vec![0], vec![1], vec![2]]);
         let expected = [("start", 0), ("start", 1), ("start", 2), ("end", 0), ("end", 1), ("end", 2)];
         assert_eq!(*log.lock().expect("nobody panicked"), expected);
+    }
+
+    /// A line with a response of some bytes, and how many lines have begun and ended.
+    fn counted(begun_and_ended: &Mutex<(usize, usize)>, bytes: usize) -> Running<'_> {
+        Box::pin(async move {
+            begun_and_ended.lock().expect("no test panicked").0 += 1;
+            tokio::task::yield_now().await;
+            begun_and_ended.lock().expect("no test panicked").1 += 1;
+            Ok(Bytes::from(vec![0; bytes]))
+        })
+    }
+
+    #[tokio::test]
+    async fn only_some_run_at_once() {
+        let begun_and_ended = Mutex::new((0, 0));
+        let most_running = Mutex::new(0);
+        let lines = (0..20).map(|_| {
+            let counted = counted(&begun_and_ended, 1);
+            Box::pin(async {
+                let outcome = counted.await;
+                let (begun, ended) = *begun_and_ended.lock().expect("no test panicked");
+                let mut most = most_running.lock().expect("no test panicked");
+                *most = (begun - ended + 1).max(*most);
+                outcome
+            }) as Running<'_>
+        });
+        let outcomes = Together { lines: lines.collect() }.run_within(3, 1_000).await;
+        assert!(outcomes.iter().all(Result::is_ok));
+        assert_eq!((outcomes.len(), *begun_and_ended.lock().expect("no test panicked")), (20, (20, 20)));
+        assert_eq!(*most_running.lock().expect("no test panicked"), 3);
+    }
+
+    #[tokio::test]
+    async fn no_line_begins_once_the_response_is_large() {
+        let begun_and_ended = Mutex::new((0, 0));
+        let lines = (0..20).map(|_| counted(&begun_and_ended, 10)).collect();
+        let outcomes = Together { lines }.run_within(3, 25).await;
+        assert_eq!(*begun_and_ended.lock().expect("no test panicked"), (3, 3), "the first three have 30 bytes");
+        let is_run: Vec<bool> = outcomes.iter().map(Result::is_ok).collect();
+        assert_eq!(is_run, (0..20).map(|number| number < 3).collect::<Vec<_>>());
+        let refusal = outcomes.into_iter().next_back().expect("20 lines").expect_err("it was not run");
+        let (status, body, _) = refusal.into_parts();
+        assert_eq!(status.as_u16(), 503);
+        assert!(String::from_utf8_lossy(&body).contains("this line was not run"), "{body:?}");
     }
 }

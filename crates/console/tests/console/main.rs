@@ -5,6 +5,7 @@
 
 mod account;
 mod audit;
+mod call_slots;
 mod cases;
 mod doors;
 mod finding;
@@ -14,6 +15,5 @@ mod lists;
 mod muted;
 mod people;
 mod products;
-mod read_slots;
 mod setup;
 mod webhooks;

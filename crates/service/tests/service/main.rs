@@ -14,6 +14,7 @@ mod damage;
 mod earlier_schemas;
 mod histories;
 mod journal_damage;
+mod large_pages;
 mod lent_keys;
 mod long_accounts;
 mod looked;

@@ -1,7 +1,7 @@
 //! Pages take slots for reads; public pages, assets and forms do not.
 
 use crate::setup::ConsoleSetup;
-use daybook_service::read_slots::ReadKind;
+use daybook_service::call_slots::CallKind;
 
 /// A path with values for its parameters.
 fn path_of(route: &str) -> String {
@@ -10,7 +10,7 @@ fn path_of(route: &str) -> String {
 }
 
 fn waiting(setup: &ConsoleSetup) -> [usize; 2] {
-    ReadKind::ALL.map(|kind| setup.service.read_counts(kind).waiting)
+    [CallKind::List, CallKind::Object].map(|kind| setup.service.call_counts(kind).waiting)
 }
 
 /// Requests a page that waits for a slot, and gives up. Returns how many lists and objects waited.
@@ -35,8 +35,8 @@ async fn every_page_takes_a_slot() {
     for address in ["sqlite::memory:".to_owned(), daybook_testkit::postgres::Server::shared().database()] {
         let setup = ConsoleSetup::on(&address, "TEST").await;
         let mut slots = Vec::new();
-        for kind in ReadKind::ALL {
-            slots.extend(setup.service.take_read_slots(setup.who.org, kind).await.expect("they are free"));
+        for kind in CallKind::ALL {
+            slots.extend(setup.service.take_call_slots(setup.who.org, kind).await.expect("they are free"));
         }
         let routes = daybook_console::routes();
         for route in routes.iter().filter(|route| route.method == "GET" && route.needs.is_some()) {

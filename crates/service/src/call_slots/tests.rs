@@ -11,7 +11,7 @@ fn counts(slots: &Slots) -> (usize, usize) {
 }
 
 /// A read that waits.
-async fn waits(slots: &Arc<Slots>, org: OrgId) -> JoinHandle<Result<ReadSlot, Problem>> {
+async fn waits(slots: &Arc<Slots>, org: OrgId) -> JoinHandle<Result<CallSlot, Problem>> {
     let (_, before) = counts(slots);
     let taking = tokio::spawn({
         let slots = slots.clone();
@@ -25,15 +25,15 @@ async fn waits(slots: &Arc<Slots>, org: OrgId) -> JoinHandle<Result<ReadSlot, Pr
 }
 
 /// The slot of a read that waited.
-async fn got(waiting: JoinHandle<Result<ReadSlot, Problem>>) -> ReadSlot {
+async fn got(waiting: JoinHandle<Result<CallSlot, Problem>>) -> CallSlot {
     waiting.await.expect("it ran").expect("it got a slot")
 }
 
-async fn refused(waiting: JoinHandle<Result<ReadSlot, Problem>>) -> Problem {
+async fn refused(waiting: JoinHandle<Result<CallSlot, Problem>>) -> Problem {
     waiting.await.expect("it ran").expect_err("it got no slot")
 }
 
-fn takes(slots: &Arc<Slots>, org: OrgId) -> ReadSlot {
+fn takes(slots: &Arc<Slots>, org: OrgId) -> CallSlot {
     match slots.take_or_wait(org) {
         Ok(Place::Slot(slot)) => slot,
         other => panic!("organization {org} got {other:?}"),
@@ -107,7 +107,10 @@ async fn a_read_waits_for_a_limited_time() {
     assert!(waiting.is_finished(), "it waits longer");
     let problem = refused(waiting).await;
     assert_eq!((problem.code, problem.wait_seconds), ("unavailable", RETRY_SECONDS));
-    assert_eq!(problem.message, "too many reads are in progress, and this one has waited for 30 s; retry in 5 s");
+    assert_eq!(
+        problem.message,
+        "too many calls of this kind are in progress, and this one has waited for 30 s; retry in 5 s"
+    );
     assert_eq!(counts(&slots), (2, 0));
 }
 
@@ -120,7 +123,7 @@ async fn the_waiting_list_is_limited_and_one_organization_cannot_fill_it() {
         of_first.push(waits(&slots, 1).await);
     }
     let problem = slots.take(1).await.expect_err("the list is full");
-    assert_eq!(problem.message, "too many reads are in progress, and too many others wait; retry in 5 s");
+    assert_eq!(problem.message, "too many calls of this kind are in progress, and too many others wait; retry in 5 s");
     let mut others = Vec::new();
     for org in [2, 3] {
         let slots = slots.clone();
@@ -138,36 +141,36 @@ async fn the_waiting_list_is_limited_and_one_organization_cannot_fill_it() {
 
 #[tokio::test]
 async fn a_call_has_one_slot_until_it_ends() {
-    let slots = ReadSlots::default();
+    let slots = CallSlots::default();
     let in_progress = |kind| slots.counts(kind).in_progress;
     within_a_slot(async {
         for _ in 0..3 {
-            slots.begin(1, ReadKind::List).await.expect("a slot is free");
+            slots.begin(1, CallKind::List).await.expect("a slot is free");
         }
-        slots.begin(1, ReadKind::Object).await.expect("it has a slot");
-        assert_eq!((in_progress(ReadKind::List), in_progress(ReadKind::Object)), (1, 0));
+        slots.begin(1, CallKind::Object).await.expect("it has a slot");
+        assert_eq!((in_progress(CallKind::List), in_progress(CallKind::Object)), (1, 0));
     })
     .await;
-    assert_eq!(in_progress(ReadKind::List), 0);
-    slots.begin(1, ReadKind::List).await.expect("no slot is needed");
-    assert_eq!(in_progress(ReadKind::List), 0, "work outside a call that reads takes none");
+    assert_eq!(in_progress(CallKind::List), 0);
+    slots.begin(1, CallKind::List).await.expect("no slot is needed");
+    assert_eq!(in_progress(CallKind::List), 0, "work outside a call that reads takes none");
 }
 
 #[tokio::test]
 async fn a_read_of_one_object_does_not_wait_for_lists() {
-    let slots = ReadSlots::default();
-    let _lists = slots.take_all(1, ReadKind::List).await.expect("they are free");
+    let slots = CallSlots::default();
+    let _lists = slots.take_all(1, CallKind::List).await.expect("they are free");
     within_a_slot(async {
-        slots.begin(1, ReadKind::Object).await.expect("a slot is free");
-        assert_eq!(slots.counts(ReadKind::Object), ReadCounts { in_progress: 1, waiting: 0 });
+        slots.begin(1, CallKind::Object).await.expect("a slot is free");
+        assert_eq!(slots.counts(CallKind::Object), CallCounts { in_progress: 1, waiting: 0 });
     })
     .await;
     for (route, kind) in [
-        ("/customers", ReadKind::List),
-        ("/customers/{customer_id}", ReadKind::Object),
-        ("/accounts/{account_id}/line_items", ReadKind::List),
-        ("", ReadKind::List),
+        ("/customers", CallKind::List),
+        ("/customers/{customer_id}", CallKind::Object),
+        ("/accounts/{account_id}/line_items", CallKind::List),
+        ("", CallKind::List),
     ] {
-        assert_eq!(ReadKind::of_route(route), kind, "{route}");
+        assert_eq!(CallKind::of_route(route), kind, "{route}");
     }
 }

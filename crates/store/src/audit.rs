@@ -16,7 +16,9 @@
 //! recorded under organization [`NO_ORGANIZATION`].
 
 use crate::Result;
+use crate::dialect::{Dialect, sql};
 use crate::records::OrgId;
+use crate::rows::Cells;
 use async_trait::async_trait;
 use daybook_engine::time::Time;
 use sha2::{Digest as _, Sha256};
@@ -181,12 +183,9 @@ pub fn chained(before: &[u8], digest: &[u8]) -> Vec<u8> {
     hash.finalize().to_vec()
 }
 
-/// The audit trail of a database.
+/// Search of the audit trail.
 #[async_trait]
 pub trait Audit: std::fmt::Debug + Send + Sync {
-    /// Records an event that is not one transaction of this store, or that changes nothing in it.
-    async fn append_audit(&self, record: &NewAuditRecord) -> Result<()>;
-
     /// Records of an organization, latest first: those before `before`, at most `limit`. A search whose filter has more
     /// conditions than an index serves examines at most `most` records.
     async fn audit_records(
@@ -197,6 +196,13 @@ pub trait Audit: std::fmt::Debug + Send + Sync {
         limit: usize,
         most: usize,
     ) -> Result<AuditPage>;
+}
+
+/// The chains of records.
+#[async_trait]
+pub trait AuditChains: std::fmt::Debug + Send + Sync {
+    /// Records an event that is not one transaction of this store, or that changes nothing in it.
+    async fn append_audit(&self, record: &NewAuditRecord) -> Result<()>;
 
     /// Records of an organization in order: those after `after`, at most `limit`.
     async fn audit_chain(&self, org: OrgId, after: i64, limit: usize) -> Result<Vec<AuditRow>>;
@@ -206,6 +212,54 @@ pub trait Audit: std::fmt::Debug + Send + Sync {
 
     /// The organizations that have records.
     async fn audited_organizations(&self) -> Result<Vec<OrgId>>;
+}
+
+pub(crate) const AUDIT: &str =
+    "org, seq, at, actor, session, address, request_id, action, subject_type, subject_id, details, hash";
+
+pub(crate) fn audit(cells: &mut Cells<'_>) -> Result<AuditRow> {
+    let (org, seq, at) = (cells.next()?, cells.next()?, cells.time()?);
+    let origin =
+        Origin { actor: cells.next()?, session: cells.next()?, address: cells.next()?, request_id: cells.next()? };
+    let record = AuditRecord {
+        org,
+        at,
+        origin: Arc::new(origin),
+        action: cells.next()?,
+        subject_type: cells.next()?,
+        subject_id: cells.next()?,
+        details: cells.next()?,
+    };
+    Ok(AuditRow { seq, record, hash: cells.next()? })
+}
+
+fn head(cells: &mut Cells<'_>) -> Result<AuditHead> {
+    Ok(AuditHead { org: cells.next()?, seq: cells.next()?, hash: cells.next()? })
+}
+
+#[async_trait]
+impl<D: Dialect> AuditChains for D {
+    async fn append_audit(&self, record: &NewAuditRecord) -> Result<()> {
+        self.transact(Vec::new(), Some(record)).await.map(drop)
+    }
+
+    async fn audit_chain(&self, org: OrgId, after: i64, limit: usize) -> Result<Vec<AuditRow>> {
+        let text = format!("SELECT {AUDIT} FROM audit WHERE org = $1 AND seq > $2 ORDER BY seq LIMIT $3");
+        self.all(sql!(text, org, after, limit), audit).await
+    }
+
+    async fn audit_heads(&self) -> Result<Vec<AuditHead>> {
+        self.all(sql!("SELECT org, seq, hash FROM audit_heads ORDER BY org"), head).await
+    }
+
+    async fn audited_organizations(&self) -> Result<Vec<OrgId>> {
+        let text = "WITH RECURSIVE found (org) AS (
+                        SELECT min(org) FROM audit
+                        UNION ALL
+                        SELECT (SELECT min(a.org) FROM audit a WHERE a.org > f.org) FROM found f WHERE f.org IS NOT NULL)
+                    SELECT org FROM found WHERE org IS NOT NULL";
+        self.all(sql!(text), |cells| cells.next()).await
+    }
 }
 
 #[cfg(test)]

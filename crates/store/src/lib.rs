@@ -10,6 +10,10 @@
 //! are written, and the caller loads and computes it again. Messages get their positions last, so that the order of
 //! positions is the order of commits.
 //!
+//! Committing, publishing, loading and sending have statements of their own in each dialect, tuned to its planner. Other
+//! subjects (people, keys, settings, most reads and lists) are one trait and one module each, with one statement for
+//! both dialects: see `dialect`. Rows of both dialects are read by the same functions: see `rows`.
+//!
 //! | table | a row is |
 //! |---|---|
 //! | `organizations`, `keys` | a tenant; an API key |
@@ -34,15 +38,21 @@
 pub mod address;
 pub mod audit;
 pub mod batch;
+mod dialect;
 pub mod error;
 pub mod guards;
+pub mod keys;
 pub mod monitoring;
 pub mod outbox;
 pub mod people;
 pub mod portfolio_queries;
 pub mod postgres;
+pub mod reads;
 pub mod records;
 pub mod refolds;
+mod rows;
+pub mod search;
+pub mod settings;
 pub mod sharing;
 pub mod sqlite;
 pub mod upkeep;
@@ -52,23 +62,8 @@ use audit::NewAuditRecord;
 use batch::{Batch, Claimed};
 use daybook_engine::time::Time;
 use error::StoreError;
-use records::{
-    AccountKey, AccountRow, CustomerRow, HeldCounts, InputRow, ItemRow, KeptResponse, KeyRow, MessageRow, OrgId,
-    Organization, PageRequest, ProductKey, ProductRow,
-};
+use records::{AccountKey, AccountRow, InputRow, ItemRow, MessageRow, OrgId, Organization, ProductKey};
 use std::sync::Arc;
-
-/// The setting that holds the latest known moment: microseconds in eight bytes, big-endian, so that the bytes sort like
-/// the moments.
-const LATEST_MOMENT: &str = "latest_moment";
-
-fn moment_bytes(at: Time) -> [u8; 8] {
-    at.micros().max(0).to_be_bytes()
-}
-
-fn moment_of(bytes: Option<Vec<u8>>) -> Option<Time> {
-    Some(Time::from_micros(i64::from_be_bytes(bytes?.try_into().ok()?)))
-}
 
 /// The audit record of a write. It is written in the same transaction, and only if the write changes something. `None`
 /// if the program makes the change on its own, without a caller.
@@ -164,11 +159,17 @@ pub struct LogSize {
 #[async_trait]
 pub trait Store:
     audit::Audit
+    + audit::AuditChains
+    + keys::Keys
     + outbox::Outbox
     + people::People
+    + portfolio_queries::Figures
     + portfolio_queries::PortfolioQueries
     + monitoring::Monitoring
+    + reads::Reads
     + refolds::Refolds
+    + search::Search
+    + settings::Settings
     + upkeep::Upkeep
 {
     /// The dialect and its version, for display: `SQLite 3.50.2`, `PostgreSQL 15.18`.
@@ -203,37 +204,17 @@ pub trait Store:
     /// Checks the database's own structures; returns a sentence for each problem.
     async fn check(&self) -> Result<Vec<String>>;
 
-    // --- Settings ------------------------------------------------------------------------------------------------
-
-    /// A value about the database itself.
-    async fn setting(&self, name: &str) -> Result<Option<Vec<u8>>>;
-
-    /// Stores a value unless one exists; returns the stored one.
-    async fn keep_setting(&self, name: &str, value: &[u8]) -> Result<Vec<u8>>;
-
-    /// Stores a value, replacing an existing one.
-    async fn put_setting(&self, name: &str, value: &[u8], audit: Audited<'_>) -> Result<()>;
-
-    /// Removes a value; returns whether it existed.
-    async fn remove_setting(&self, name: &str, audit: Audited<'_>) -> Result<bool>;
+    // --- The database itself -----------------------------------------------------------------------------------------
 
     /// Identifies where the tables are, to distinguish a restored dump from its original: restoring a dump creates
     /// other tables, in another database or on another server. `None` if a copy cannot be distinguished from its
     /// original.
     async fn whereabouts(&self) -> Result<Option<String>>;
 
-    // --- Time ----------------------------------------------------------------------------------------------------
-
     /// The time of the database's own clock; `None` if it uses this machine's.
     async fn database_time(&self) -> Result<Option<Time>>;
 
-    /// The latest moment that a running server recorded here.
-    async fn latest_moment(&self) -> Result<Option<Time>>;
-
-    /// Records a moment unless a later one is recorded; with `even_back`, records it in any case.
-    async fn note_moment(&self, at: Time, even_back: bool) -> Result<()>;
-
-    // --- Organizations and keys ----------------------------------------------------------------------------------
+    // --- Organizations -----------------------------------------------------------------------------------------------
 
     /// Creates an organization and returns its number. The number in the argument is ignored.
     async fn create_organization(&self, organization: &Organization, audit: Audited<'_>) -> Result<OrgId>;
@@ -253,70 +234,19 @@ pub trait Store:
     /// All organizations, by number.
     async fn organizations(&self) -> Result<Vec<Organization>>;
 
-    /// Creates a key; false if the client id is taken.
-    async fn create_key(&self, key: &KeyRow, audit: Audited<'_>) -> Result<bool>;
-
-    /// A key by its client id.
-    async fn key(&self, client_id: &str) -> Result<Option<KeyRow>>;
-
-    /// The key whose secret has this hash.
-    async fn key_by_secret(&self, secret_hash: &[u8]) -> Result<Option<KeyRow>>;
-
-    /// An organization's keys, by time of creation.
-    async fn keys(&self, org: OrgId) -> Result<Vec<KeyRow>>;
-
-    /// Revokes a key, unless it is revoked already; false if it does not exist.
-    async fn revoke_key(&self, org: OrgId, client_id: &str, at: Time, audit: Audited<'_>) -> Result<bool>;
-
-    /// Records when keys were last used. Never moves a time back.
-    async fn touch_keys(&self, used: &[(String, Time)]) -> Result<()>;
-
     // --- Reading -------------------------------------------------------------------------------------------------
-
-    /// A product.
-    async fn product(&self, key: &ProductKey) -> Result<Option<ProductRow>>;
-
-    /// Products by id.
-    async fn products(&self, org: OrgId, page: &PageRequest) -> Result<Vec<ProductRow>>;
-
-    /// Products of all organizations whose release is in progress.
-    async fn releasing_products(&self) -> Result<Vec<ProductKey>>;
-
-    /// How many accounts and events of a product are held.
-    async fn held_counts(&self, key: &ProductKey) -> Result<HeldCounts>;
-
-    /// Accounts of a product that could not be processed: id and reason, by id, at most `limit`.
-    async fn failed_accounts(&self, key: &ProductKey, limit: usize) -> Result<Vec<(Arc<str>, String)>>;
-
-    /// A customer.
-    async fn customer(&self, org: OrgId, customer_id: &str) -> Result<Option<CustomerRow>>;
-
-    /// Customers by id.
-    async fn customers(&self, org: OrgId, page: &PageRequest) -> Result<Vec<CustomerRow>>;
 
     /// Which of these customers exist.
     async fn customers_exist(&self, org: OrgId, customer_ids: &[Arc<str>]) -> Result<Vec<bool>>;
 
-    /// The accounts of a customer, with the role: by account id, at most `limit`.
-    async fn customer_accounts(&self, org: OrgId, customer_id: &str, limit: usize) -> Result<Vec<(Arc<str>, String)>>;
-
     /// Accounts with inputs, in one query; `None` for those that do not exist. Results are in the order of the request.
     async fn load(&self, wanted: &[AccountToLoad]) -> Result<Vec<Option<LoadedAccount>>>;
 
-    /// The first inputs of an account's timeline, in its order (`applies_at`, `rank`, `seq`), at most `limit`.
-    async fn first_inputs(&self, key: &AccountKey, limit: usize) -> Result<Vec<InputRow>>;
-
-    /// Whether an account has an input whose payload begins with one of these.
-    async fn has_input_beginning(&self, key: &AccountKey, beginnings: &[Vec<u8>]) -> Result<bool>;
-
-    /// Accounts by id.
-    async fn accounts(&self, org: OrgId, page: &PageRequest) -> Result<Vec<AccountRow>>;
-
-    /// The line items of an account, by id.
-    async fn items(&self, key: &AccountKey) -> Result<Vec<ItemRow>>;
-
     /// Some line items of an account, by id; those that do not exist are left out.
     async fn items_by_id(&self, key: &AccountKey, item_ids: &[Arc<str>]) -> Result<Vec<ItemRow>>;
+
+    /// The line items of several accounts, each by id; in the order of the request.
+    async fn items_of(&self, keys: &[AccountKey]) -> Result<Vec<Vec<ItemRow>>>;
 
     /// Messages about an account, in the log and waiting, by sequence: those after `after`, at most `limit`.
     async fn messages_of(&self, key: &AccountKey, after: i64, limit: usize) -> Result<Vec<MessageRow>>;
@@ -326,9 +256,6 @@ pub trait Store:
 
     /// The log of an organization: messages at positions after `after`, in order, at most `limit`.
     async fn messages(&self, org: OrgId, after: i64, limit: usize) -> Result<Vec<MessageRow>>;
-
-    /// The response kept for an idempotency key, unless it expired by `now`.
-    async fn answer(&self, org: OrgId, key: &str, now: Time) -> Result<Option<KeptResponse>>;
 
     // --- Work that is due ----------------------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ mod delivery_records;
 mod out_of_order;
 mod pieces;
 mod probing;
+pub(crate) mod rows;
 mod search;
 
 pub use calls::Outbox;

@@ -9,8 +9,10 @@
 //! time zone, and returns with each the values from which the caller decides ([`FoundAccount`]).
 
 use crate::Result;
+use crate::dialect::{Dialect, Reader, sql};
 use crate::outbox::SubscriptionId;
 use crate::records::{CustomerRow, OrgId, PageRequest};
+use crate::rows::Cells;
 use async_trait::async_trait;
 use daybook_engine::time::Time;
 use std::collections::BTreeMap;
@@ -261,9 +263,9 @@ pub struct Attention {
     pub releasing_products: i64,
 }
 
-/// Search and counts.
+/// Counts and sums for charts.
 #[async_trait]
-pub trait PortfolioQueries: Send + Sync + std::fmt::Debug {
+pub trait Figures: Send + Sync + std::fmt::Debug {
     /// Whether there are at least so many accounts. Reads no more than that many rows.
     async fn has_accounts(&self, org: OrgId, at_least: u32) -> Result<bool>;
 
@@ -273,17 +275,21 @@ pub trait PortfolioQueries: Send + Sync + std::fmt::Debug {
     /// The total balance of accounts by status and reason, in cents. Reads every account.
     async fn status_balances(&self, org: OrgId) -> Result<Vec<StatusFigure>>;
 
-    /// The number of accounts with an amount past due, and since when.
-    async fn late_counts(&self, org: OrgId, now: Time) -> Result<Vec<LateFigure>>;
-
-    /// Sums of line items with a status, effective between each bound and the next: one sum for each pair.
-    async fn items_between(&self, org: OrgId, what: Summed, status: &str, bounds: &[Time]) -> Result<Vec<Sum>>;
-
     /// Attempts in each hour since a moment, for all subscriptions together; hours without attempts are left out.
     async fn delivery_hours(&self, org: OrgId, since: Time) -> Result<Vec<HourFigure>>;
 
     /// Counts of what needs an operator's attention.
     async fn attention(&self, org: OrgId) -> Result<Attention>;
+}
+
+/// Search, and the counts whose statements differ between the dialects.
+#[async_trait]
+pub trait PortfolioQueries: Send + Sync + std::fmt::Debug {
+    /// The number of accounts with an amount past due, and since when.
+    async fn late_counts(&self, org: OrgId, now: Time) -> Result<Vec<LateFigure>>;
+
+    /// Sums of line items with a status, effective between each bound and the next: one sum for each pair.
+    async fn items_between(&self, org: OrgId, what: Summed, status: &str, bounds: &[Time]) -> Result<Vec<Sum>>;
 
     /// Matching accounts, by id.
     async fn search_accounts(
@@ -295,10 +301,84 @@ pub trait PortfolioQueries: Send + Sync + std::fmt::Debug {
 
     /// Matching customers, by id.
     async fn search_customers(&self, org: OrgId, text: &SearchText, page: &PageRequest) -> Result<Vec<CustomerRow>>;
+}
 
-    /// Matching records, at most `limit`: first those whose id begins with the text's id, then those that match by
-    /// words.
-    async fn find(&self, org: OrgId, kind: SearchedKind, text: &SearchText, limit: usize) -> Result<Vec<Arc<str>>>;
+#[async_trait]
+impl<D: Dialect> Figures for D {
+    async fn has_accounts(&self, org: OrgId, at_least: u32) -> Result<bool> {
+        let index = D::indexed_by("accounts_counted");
+        let text = format!("SELECT count(*) FROM (SELECT 1 FROM accounts {index} WHERE org = $1 LIMIT $2) a");
+        let found: Option<i64> = self.one(sql!(text, org, i64::from(at_least)), |cells| cells.next()).await?;
+        Ok(found >= Some(i64::from(at_least)))
+    }
+
+    async fn status_counts(&self, org: OrgId) -> Result<Vec<StatusFigure>> {
+        by_status(self, "count(*)", &D::indexed_by("accounts_counted"), org).await
+    }
+
+    /// The table is read from beginning to end.
+    async fn status_balances(&self, org: OrgId) -> Result<Vec<StatusFigure>> {
+        by_status(self, "CAST(sum(balance) AS bigint)", D::NOT_INDEXED, org).await
+    }
+
+    async fn delivery_hours(&self, org: OrgId, since: Time) -> Result<Vec<HourFigure>> {
+        let text = "SELECT hour, CAST(sum(delivered) AS bigint), CAST(sum(failed) AS bigint) FROM delivery_hours
+                    WHERE org = $1 AND hour >= $2 GROUP BY hour ORDER BY hour";
+        let read: Reader<HourFigure> =
+            |cells| Ok(HourFigure { hour: cells.time()?, delivered: cells.next()?, failed: cells.next()? });
+        self.all(sql!(text, org, hour_of(since)), read).await
+    }
+
+    async fn attention(&self, org: OrgId) -> Result<Attention> {
+        let (failed, releasing) = (D::indexed_by("accounts_failed"), D::indexed_by("products_releasing"));
+        let text = format!(
+            "SELECT (SELECT count(*) FROM subscriptions WHERE org = $1 AND paused_at IS NOT NULL),
+                    (SELECT count(*) FROM accounts {failed} WHERE org = $1 AND failure IS NOT NULL),
+                    (SELECT count(*) FROM products WHERE org = $1 AND holding{is_true}),
+                    (SELECT count(*) FROM products {releasing} WHERE org = $1 AND releasing{is_true})",
+            is_true = D::IS_TRUE
+        );
+        let found = self.one(sql!(text, org), |cells| {
+            Ok(Attention {
+                paused_subscriptions: cells.next()?,
+                failed_accounts: cells.next()?,
+                holding_products: cells.next()?,
+                releasing_products: cells.next()?,
+            })
+        });
+        Ok(found.await?.unwrap_or_default())
+    }
+}
+
+/// A figure of the accounts of each status and reason. Sorted here: PostgreSQL would sort all accounts, because its index
+/// does not have "no reason" first.
+async fn by_status(database: &impl Dialect, figure: &str, index: &str, org: OrgId) -> Result<Vec<StatusFigure>> {
+    let text =
+        format!("SELECT status, substatus, {figure} FROM accounts {index} WHERE org = $1 GROUP BY status, substatus");
+    let read: Reader<StatusFigure> =
+        |cells| Ok(StatusFigure { status: cells.next()?, substatus: cells.next()?, figure: cells.next()? });
+    let mut figures = database.all(sql!(text, org), read).await?;
+    figures.sort_by(|one, other| (&one.status, &one.substatus).cmp(&(&other.status, &other.substatus)));
+    Ok(figures)
+}
+
+pub(crate) fn late_figure(cells: &mut Cells<'_>) -> Result<LateFigure> {
+    Ok(LateFigure {
+        product: cells.text()?,
+        status: cells.next()?,
+        due: cells.time()?,
+        stands_at: cells.time_or_none()?,
+        accounts: cells.next()?,
+    })
+}
+
+pub(crate) fn found_account(cells: &mut Cells<'_>) -> Result<FoundAccount> {
+    Ok(FoundAccount {
+        account: cells.text()?,
+        product: cells.text()?,
+        due: cells.time_or_none()?,
+        stands_at: cells.time_or_none()?,
+    })
 }
 
 const HOUR_MICROS: i64 = 3_600_000_000;

@@ -41,10 +41,10 @@ impl Service {
             PersonChange::Enabled => Act::on("enable_person", "person", person_id),
         };
         let record = self.recorded(who, act);
-        match self.store.change_person(who.org, person_id, change, Role::Admin.name(), record.as_ref()).await? {
+        match self.store.change_person(who.org, person_id, change, an_administrator_remains, record.as_ref()).await? {
             Changed::Yes => {}
             Changed::NotFound => return Err(unknown()),
-            Changed::LastOne => {
+            Changed::Refused => {
                 let message = "this is the last ADMIN; give another user this role first";
                 return Err(Problem::new("conflict", message));
             }
@@ -170,6 +170,49 @@ impl Service {
     }
 }
 
+/// The last active administrator of an organization stays one. If an organization has none, its other users can still be
+/// changed.
+fn an_administrator_remains(before: &[PersonRow], after: &[PersonRow]) -> bool {
+    let has_one = |people: &[PersonRow]| {
+        people.iter().any(|person| person.role == Role::Admin.name() && person.disabled_at.is_none())
+    };
+    has_one(after) || !has_one(before)
+}
+
 fn changed_meanwhile() -> Problem {
     Problem::new("conflict", "the password was changed in the meantime")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use daybook_engine::time::Time;
+
+    fn person(role: Role, disabled_at: Option<Time>) -> PersonRow {
+        PersonRow {
+            org: 1,
+            person: "ana".into(),
+            name: "Ana".into(),
+            email: "ana@lender.example".into(),
+            email_key: "ana@lender.example".into(),
+            password_hash: String::new(),
+            role: role.name().into(),
+            created_at: Time::from_micros(1),
+            last_seen_at: None,
+            disabled_at,
+        }
+    }
+
+    #[test]
+    fn the_last_active_administrator_stays() {
+        let admin = || person(Role::Admin, None);
+        let disabled = || person(Role::Admin, Some(Time::from_micros(2)));
+        let reader = || person(Role::ReadOnly, None);
+        let allowed = |before: &[PersonRow], after: &[PersonRow]| an_administrator_remains(before, after);
+        assert!(!allowed(&[admin(), reader()], &[reader(), reader()]));
+        assert!(!allowed(&[admin(), disabled()], &[disabled(), disabled()]), "a deactivated one does not count");
+        assert!(allowed(&[admin(), admin()], &[reader(), admin()]));
+        assert!(allowed(&[admin(), reader()], &[admin(), disabled()]));
+        assert!(allowed(&[reader(), reader()], &[reader(), disabled()]), "there was none before");
+    }
 }

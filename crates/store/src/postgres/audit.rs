@@ -5,19 +5,14 @@
 
 use super::Postgres;
 use super::arrays::{column, limit as to_count, micros};
-use super::cells::{Cells, each};
-use super::flight::{Frame, Param, Query, Transaction};
-use super::retry::{Tries, Try};
+use super::cells::each;
+use super::flight::Query;
 use super::server::{Server, refused};
-use crate::audit::{Along, Audit, AuditFilter, AuditHead, AuditPage, AuditRecord, AuditRow, NewAuditRecord, Origin};
+use crate::Result;
+use crate::audit::{AUDIT, Along, Audit, AuditFilter, AuditPage, NewAuditRecord, audit};
 use crate::records::OrgId;
-use crate::{Audited, Result};
 use async_trait::async_trait;
 use std::collections::BTreeMap;
-use std::sync::Arc;
-
-const COLUMNS: &str =
-    "org, seq, at, actor, session, address, request_id, action, subject_type, subject_id, details, hash";
 
 const LOCK_HEAD: &str = "SELECT FROM audit_heads WHERE org = $1 FOR NO KEY UPDATE";
 
@@ -69,44 +64,6 @@ pub(super) fn steps<'a>(records: impl IntoIterator<Item = &'a NewAuditRecord>) -
     by_org.into_iter().flat_map(of_org).collect()
 }
 
-/// Runs a statement that returns a row for each row it changes. If it changes any, records that in the same
-/// transaction. Returns how many.
-pub(super) async fn execute(server: &Server, sql: &str, params: Vec<Param<'_>>, audit: Audited<'_>) -> Result<u64> {
-    let statement = [Query::new(sql, params)];
-    let mut tries = Tries::none();
-    loop {
-        let mut transaction = Transaction::on(server.client().await?);
-        let outcome = execute_once(&mut transaction, &statement, audit).await;
-        if let Some(done) = tries.settle(transaction, outcome).await {
-            return done;
-        }
-    }
-}
-
-async fn execute_once(transaction: &mut Transaction, statement: &[Query<'_>], audit: Audited<'_>) -> Try<u64> {
-    let rows = transaction.fly(Frame { begin: Some("BEGIN"), commit: false }, statement).await?;
-    let changed = rows.iter().map(Vec::len).sum::<usize>() as u64;
-    let record = audit.filter(|_| changed > 0);
-    transaction.fly(Frame { begin: None, commit: true }, &steps(record)).await?;
-    Ok(changed)
-}
-
-fn read(cells: &mut Cells<'_>) -> Result<AuditRow> {
-    let (org, seq, at) = (cells.next()?, cells.next()?, cells.time()?);
-    let origin =
-        Origin { actor: cells.next()?, session: cells.next()?, address: cells.next()?, request_id: cells.next()? };
-    let record = AuditRecord {
-        org,
-        at,
-        origin: Arc::new(origin),
-        action: cells.next()?,
-        subject_type: cells.next()?,
-        subject_id: cells.next()?,
-        details: cells.next()?,
-    };
-    Ok(AuditRow { seq, record, hash: cells.next()? })
-}
-
 /// The statement of a search.
 ///
 /// The search compares rows of a column and the number, and sorts by both. Only the column's own index serves that, so
@@ -126,7 +83,7 @@ fn search(filter: &AuditFilter) -> String {
     };
     let condition = |asked: bool, condition: &'static str, unused: &'static str| if asked { condition } else { unused };
     format!(
-        "SELECT {COLUMNS} FROM audit WHERE org = $1 AND {range}{} AND {} AND {} AND {} AND {} AND {} AND {}
+        "SELECT {AUDIT} FROM audit WHERE org = $1 AND {range}{} AND {} AND {} AND {} AND {} AND {} AND {}
          ORDER BY {order} LIMIT $9",
         others(filter.along()),
         condition(actor.is_some(), "actor IS NOT DISTINCT FROM $3", "$3::text IS NULL"),
@@ -174,18 +131,6 @@ async fn unexamined(
 
 #[async_trait]
 impl Audit for Postgres {
-    async fn append_audit(&self, record: &NewAuditRecord) -> Result<()> {
-        let mut tries = Tries::none();
-        loop {
-            let mut transaction = Transaction::on(self.server.client().await?);
-            let alone = Frame { begin: Some("BEGIN"), commit: true };
-            let outcome = transaction.fly(alone, &steps([record])).await.map(drop);
-            if let Some(done) = tries.settle(transaction, outcome.map_err(Into::into)).await {
-                return done;
-            }
-        }
-    }
-
     async fn audit_records(
         &self,
         org: OrgId,
@@ -214,25 +159,7 @@ impl Audit for Postgres {
             &rows as _,
             &last as _,
         ];
-        let records = each(&self.server.query(&sql, &params).await?, read)?;
+        let records = each(&self.server.query(&sql, &params).await?, audit)?;
         Ok(AuditPage::cut(records, limit, unexamined))
-    }
-
-    async fn audit_chain(&self, org: OrgId, after: i64, limit: usize) -> Result<Vec<AuditRow>> {
-        let sql = format!("SELECT {COLUMNS} FROM audit WHERE org = $1 AND seq > $2 ORDER BY seq LIMIT $3");
-        each(&self.server.query(&sql, &[&org, &after, &to_count(limit)]).await?, read)
-    }
-
-    async fn audit_heads(&self) -> Result<Vec<AuditHead>> {
-        let rows = self.server.query("SELECT org, seq, hash FROM audit_heads ORDER BY org", &[]).await?;
-        each(&rows, |cells| Ok(AuditHead { org: cells.next()?, seq: cells.next()?, hash: cells.next()? }))
-    }
-
-    async fn audited_organizations(&self) -> Result<Vec<OrgId>> {
-        let sql = "WITH RECURSIVE found (org) AS (
-                       SELECT min(org) FROM audit
-                       UNION ALL SELECT (SELECT min(a.org) FROM audit a WHERE a.org > f.org) FROM found f WHERE f.org IS NOT NULL)
-                   SELECT org FROM found WHERE org IS NOT NULL";
-        each(&self.server.query(sql, &[]).await?, |cells| cells.next())
     }
 }

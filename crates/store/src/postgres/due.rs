@@ -6,9 +6,10 @@
 //! skipped.
 
 use super::arrays::limit as most;
-use super::cells::{each, maybe, product_key};
+use super::cells::{each, maybe};
 use super::server::Server;
 use crate::records::{AccountKey, ProductKey};
+use crate::rows::product_key;
 use crate::{DueAccount, Result};
 use daybook_engine::time::Time;
 

@@ -1,7 +1,10 @@
-//! Whether the server responds, and whether the tables are consistent.
+//! Whether the server responds, what and where it is, and whether the tables are consistent.
 
+use super::cells::maybe;
 use super::server::{Server, refused};
 use crate::Result;
+use crate::error::StoreError;
+use daybook_engine::time::Time;
 use tokio_postgres::Row;
 
 pub(super) async fn describe(server: &Server) -> Result<String> {
@@ -19,6 +22,29 @@ pub(super) async fn ping(server: &Server) -> Result<()> {
 pub(super) async fn try_write(server: &Server) -> Result<()> {
     let sql = "UPDATE settings SET value = value WHERE name = (SELECT min(name) FROM settings)";
     server.execute(sql, &[]).await.map(drop)
+}
+
+/// Identifies the server, the database and the table by their numbers. The server's number is left out if the role may
+/// not read it (some hosting providers forbid it).
+pub(super) async fn whereabouts(server: &Server) -> Result<String> {
+    let sql = "SELECT has_function_privilege('pg_control_system()', 'EXECUTE')";
+    let may_ask = maybe(server.query_opt(sql, &[]).await?, |cells| cells.next())?.unwrap_or(false);
+    let cluster = match may_ask {
+        true => server.query_opt("SELECT system_identifier::text FROM pg_control_system()", &[]).await?,
+        false => None,
+    };
+    let cluster: Option<String> = maybe(cluster, |cells| cells.next())?;
+    let sql =
+        "SELECT d.oid::text, 'settings'::regclass::oid::text FROM pg_database d WHERE d.datname = current_database()";
+    let rest = maybe(server.query_opt(sql, &[]).await?, |cells| Ok((cells.next()?, cells.next()?)))?;
+    let (database, table): (String, String) =
+        rest.ok_or_else(|| StoreError::Broken("pg_database has no row for this database".to_owned()))?;
+    Ok(format!("cluster {} database {database} table {table}", cluster.as_deref().unwrap_or("unknown")))
+}
+
+pub(super) async fn database_time(server: &Server) -> Result<Option<Time>> {
+    let sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+    maybe(server.query_opt(sql, &[]).await?, |cells| Ok(Time::from_micros(cells.next()?)))
 }
 
 /// Each query finds inconsistencies: one sentence per row. A log may have lost its beginning, or all of it, to expiry.

@@ -1,10 +1,11 @@
 //! Loads accounts with their inputs: a whole batch in one flight and one snapshot.
 
 use super::arrays::column;
-use super::cells::{self, Cells};
+use super::cells::Cells;
 use super::flight::{Frame, Query, Transaction};
 use super::server::{Server, refused};
 use crate::records::InputRow;
+use crate::rows;
 use crate::{AccountToLoad, Inputs, LoadedAccount, Result};
 use std::collections::BTreeMap;
 use tokio_postgres::Row;
@@ -115,7 +116,7 @@ fn gather(count: usize, answers: &[Vec<Row>]) -> Result<Vec<Option<LoadedAccount
     for row in answers.iter().skip(1).flatten() {
         let mut cells = Cells::of(row);
         let place = cells.next::<i64>()?;
-        let input = cells::input(&mut cells)?;
+        let input = rows::input(&mut cells)?;
         if let Some(found) = inputs.get_mut(place as usize) {
             found.insert(input.seq, input);
         }
@@ -124,7 +125,7 @@ fn gather(count: usize, answers: &[Vec<Row>]) -> Result<Vec<Option<LoadedAccount
     for row in answers.first().into_iter().flatten() {
         let mut cells = Cells::of(row);
         let place = cells.next::<i64>()? as usize;
-        let row = cells::account(&mut cells)?;
+        let row = rows::account(&mut cells)?;
         if let (Some(slot), Some(found)) = (loaded.get_mut(place), inputs.get_mut(place)) {
             *slot = Some(LoadedAccount { row, inputs: std::mem::take(found).into_values().collect() });
         }

@@ -9,20 +9,20 @@
 //! | [`commit`], [`write`] | writers of one organization's log: positions are assigned last, under its head's lock |
 //! | [`due`] | workers: an account that one has taken is leased, and skipped by the others |
 //! | [`outbox`] | senders: a subscription that one has taken is leased, and its row is locked for each change |
-//! | [`people`] | changes to people of one organization: their rows are locked in order |
+//! | [`dialect`] | statements that both dialects share: rows by which a call decides are locked |
 //! | [`audit`] | writers of one organization's audit trail: its head is locked last |
 //!
 //! A call takes a connection from the pool ([`server`]), sends as many statements as it can in one flight ([`flight`]),
 //! and returns the connection. READ COMMITTED is enough: rows that must not change are locked, and unique keys are a
 //! second safeguard. Rows are passed as arrays ([`arrays`]): one statement per table for any number of rows.
 
-mod access;
 mod arrays;
 mod audit;
 mod borrowed_connection;
 mod cells;
 mod claim;
 mod commit;
+mod dialect;
 mod due;
 mod flight;
 mod growth;
@@ -32,8 +32,8 @@ mod heartbeat;
 mod load;
 mod migrate;
 mod monitoring;
+mod organizations;
 mod outbox;
-mod people;
 mod portfolio_queries;
 mod publish;
 mod reading;
@@ -48,12 +48,9 @@ mod write;
 
 use crate::batch::{Batch, Claimed};
 use crate::error::StoreError;
-use crate::records::{
-    AccountKey, AccountRow, CustomerRow, HeldCounts, InputRow, ItemRow, KeptResponse, KeyRow, MessageRow, OrgId,
-    Organization, PageRequest, ProductKey, ProductRow,
-};
+use crate::records::{AccountKey, ItemRow, MessageRow, OrgId, Organization, ProductKey};
 use crate::sharing::Sharing;
-use crate::{AccountToLoad, Audited, DueAccount, LATEST_MOMENT, LoadedAccount, Result, Store, Tables, moment_of};
+use crate::{AccountToLoad, Audited, DueAccount, LoadedAccount, Result, Store, Tables};
 use async_trait::async_trait;
 use daybook_engine::time::Time;
 use growth::Growth;
@@ -132,40 +129,16 @@ impl Store for Postgres {
         health::check(&self.server).await
     }
 
-    async fn setting(&self, name: &str) -> Result<Option<Vec<u8>>> {
-        access::setting(&self.server, name).await
-    }
-
-    async fn keep_setting(&self, name: &str, value: &[u8]) -> Result<Vec<u8>> {
-        access::keep_setting(&self.server, name, value).await
-    }
-
-    async fn put_setting(&self, name: &str, value: &[u8], audit: Audited<'_>) -> Result<()> {
-        access::put_setting(&self.server, name, value, audit).await
-    }
-
-    async fn remove_setting(&self, name: &str, audit: Audited<'_>) -> Result<bool> {
-        access::remove_setting(&self.server, name, audit).await
-    }
-
     async fn whereabouts(&self) -> Result<Option<String>> {
-        access::whereabouts(&self.server).await.map(Some)
+        health::whereabouts(&self.server).await.map(Some)
     }
 
     async fn database_time(&self) -> Result<Option<Time>> {
-        access::database_time(&self.server).await
-    }
-
-    async fn latest_moment(&self) -> Result<Option<Time>> {
-        Ok(moment_of(access::setting(&self.server, LATEST_MOMENT).await?))
-    }
-
-    async fn note_moment(&self, at: Time, even_back: bool) -> Result<()> {
-        access::note_moment(&self.server, at, even_back).await
+        health::database_time(&self.server).await
     }
 
     async fn create_organization(&self, organization: &Organization, audit: Audited<'_>) -> Result<OrgId> {
-        access::create_organization(&self.server, organization, audit).await
+        organizations::create_organization(&self.server, organization, audit).await
     }
 
     async fn rotate_signing_key(
@@ -180,87 +153,19 @@ impl Store for Postgres {
     }
 
     async fn organizations(&self) -> Result<Vec<Organization>> {
-        access::organizations(&self.server).await
-    }
-
-    async fn create_key(&self, key: &KeyRow, audit: Audited<'_>) -> Result<bool> {
-        access::create_key(&self.server, key, audit).await
-    }
-
-    async fn key(&self, client_id: &str) -> Result<Option<KeyRow>> {
-        access::key(&self.server, client_id).await
-    }
-
-    async fn key_by_secret(&self, secret_hash: &[u8]) -> Result<Option<KeyRow>> {
-        access::key_by_secret(&self.server, secret_hash).await
-    }
-
-    async fn keys(&self, org: OrgId) -> Result<Vec<KeyRow>> {
-        access::keys(&self.server, org).await
-    }
-
-    async fn revoke_key(&self, org: OrgId, client_id: &str, at: Time, audit: Audited<'_>) -> Result<bool> {
-        access::revoke_key(&self.server, org, client_id, at, audit).await
-    }
-
-    async fn touch_keys(&self, used: &[(String, Time)]) -> Result<()> {
-        access::touch_keys(&self.server, used).await
-    }
-
-    async fn product(&self, key: &ProductKey) -> Result<Option<ProductRow>> {
-        reading::product(&self.server, key).await
-    }
-
-    async fn products(&self, org: OrgId, page: &PageRequest) -> Result<Vec<ProductRow>> {
-        reading::products(&self.server, org, page).await
-    }
-
-    async fn releasing_products(&self) -> Result<Vec<ProductKey>> {
-        reading::releasing_products(&self.server).await
-    }
-
-    async fn held_counts(&self, key: &ProductKey) -> Result<HeldCounts> {
-        reading::held_counts(&self.server, key).await
-    }
-
-    async fn failed_accounts(&self, key: &ProductKey, limit: usize) -> Result<Vec<(Arc<str>, String)>> {
-        reading::failed_accounts(&self.server, key, limit).await
-    }
-
-    async fn customer(&self, org: OrgId, customer_id: &str) -> Result<Option<CustomerRow>> {
-        reading::customer(&self.server, org, customer_id).await
-    }
-
-    async fn customers(&self, org: OrgId, page: &PageRequest) -> Result<Vec<CustomerRow>> {
-        reading::customers(&self.server, org, page).await
+        organizations::organizations(&self.server).await
     }
 
     async fn customers_exist(&self, org: OrgId, customer_ids: &[Arc<str>]) -> Result<Vec<bool>> {
         reading::customers_exist(&self.server, org, customer_ids).await
     }
 
-    async fn customer_accounts(&self, org: OrgId, customer_id: &str, limit: usize) -> Result<Vec<(Arc<str>, String)>> {
-        reading::customer_accounts(&self.server, org, customer_id, limit).await
-    }
-
     async fn load(&self, wanted: &[AccountToLoad]) -> Result<Vec<Option<LoadedAccount>>> {
         load::load(&self.server, wanted).await
     }
 
-    async fn first_inputs(&self, key: &AccountKey, limit: usize) -> Result<Vec<InputRow>> {
-        reading::first_inputs(&self.server, key, limit).await
-    }
-
-    async fn has_input_beginning(&self, key: &AccountKey, beginnings: &[Vec<u8>]) -> Result<bool> {
-        reading::has_input_beginning(&self.server, key, beginnings).await
-    }
-
-    async fn accounts(&self, org: OrgId, page: &PageRequest) -> Result<Vec<AccountRow>> {
-        reading::accounts(&self.server, org, page).await
-    }
-
-    async fn items(&self, key: &AccountKey) -> Result<Vec<ItemRow>> {
-        reading::items(&self.server, key).await
+    async fn items_of(&self, keys: &[AccountKey]) -> Result<Vec<Vec<ItemRow>>> {
+        reading::items_of(&self.server, keys).await
     }
 
     async fn items_by_id(&self, key: &AccountKey, item_ids: &[Arc<str>]) -> Result<Vec<ItemRow>> {
@@ -277,10 +182,6 @@ impl Store for Postgres {
 
     async fn messages(&self, org: OrgId, after: i64, limit: usize) -> Result<Vec<MessageRow>> {
         reading::messages(&self.server, org, after, limit).await
-    }
-
-    async fn answer(&self, org: OrgId, key: &str, now: Time) -> Result<Option<KeptResponse>> {
-        access::answer(&self.server, org, key, now).await
     }
 
     async fn take_due(&self, now: Time, limit: usize, lease_until: Time) -> Result<Vec<DueAccount>> {

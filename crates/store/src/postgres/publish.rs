@@ -7,13 +7,14 @@
 //! enter the log in one order, whether a commit or [`publish_due`] moves them.
 
 use super::arrays::{column, limit as most};
-use super::cells::{Cells, message_of};
+use super::cells::Cells;
 use super::flight::{Frame, Param, Query, Transaction};
 use super::server::{Server, TRIES, lost_to_another, refused};
 use super::write::account_key;
 use crate::Result;
 use crate::batch::{AccountClaim, AccountWrite, Cancel, CustomerWrite, ProductWrite, Unit};
 use crate::records::{AccountKey, MessageRow, OrgId};
+use crate::rows;
 use daybook_engine::time::Time;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -104,7 +105,7 @@ impl WaitingMessage {
         let read = |row| {
             let mut cells = Cells::of(row);
             let arrival = cells.next()?;
-            let (org, message) = message_of(&mut cells)?;
+            let (org, message) = rows::message_of(&mut cells)?;
             Ok(WaitingMessage { arrival, org, message })
         };
         rows.iter().map(read).collect()

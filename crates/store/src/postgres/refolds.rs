@@ -1,15 +1,11 @@
 //! Accounts to be folded again, and what that changed.
 
-use super::Postgres;
-use super::arrays::{column, limit as most};
-use super::cells::{self, ITEM, each};
+use super::arrays::column;
 use super::flight::Query;
 use super::write::account_key;
-use crate::Result;
 use crate::batch::{AccountWrite, RefoldWrite};
-use crate::records::{AccountKey, ItemRow, OrgId};
-use crate::refolds::{RefoldRow, Refolds};
-use async_trait::async_trait;
+use crate::records::AccountKey;
+use crate::refolds::RefoldRow;
 
 const TERMS: &str = "
     UPDATE accounts a SET terms = w.terms
@@ -28,59 +24,6 @@ const LIST: &str = "
     ON CONFLICT (org, account, rules_version) DO UPDATE
     SET recorded_at = excluded.recorded_at, state_before = excluded.state_before, state_after = excluded.state_after,
         failure = excluded.failure";
-
-#[async_trait]
-impl Refolds for Postgres {
-    async fn accounts_to_refold(&self, after: Option<&AccountKey>, limit: usize) -> Result<Vec<AccountKey>> {
-        let (org, account) = after.map_or((0, ""), |key| (key.org, &*key.account));
-        let sql = "SELECT org, account FROM accounts_to_refold WHERE (org, account) > ($1, $2)
-                   ORDER BY org, account LIMIT $3";
-        let rows = self.server.query(sql, &[&org, &account, &most(limit)]).await?;
-        each(&rows, |cells| Ok(AccountKey { org: cells.next()?, account: cells.text()? }))
-    }
-
-    async fn count_to_refold(&self) -> Result<i64> {
-        let rows = self.server.query("SELECT count(*) FROM accounts_to_refold", &[]).await?;
-        Ok(each(&rows, |cells| cells.next())?.first().copied().unwrap_or(0))
-    }
-
-    async fn refolds(&self, org: OrgId, after: Option<&str>, limit: usize) -> Result<Vec<RefoldRow>> {
-        let sql = "SELECT org, account, rules_version, recorded_at, state_before, state_after, failure FROM refolds
-                   WHERE org = $1 AND account > $2 ORDER BY account, rules_version LIMIT $3";
-        let rows = self.server.query(sql, &[&org, &after.unwrap_or_default(), &most(limit)]).await?;
-        each(&rows, |cells| {
-            Ok(RefoldRow {
-                key: AccountKey { org: cells.next()?, account: cells.text()? },
-                rules_version: cells.next()?,
-                recorded_at: cells.time()?,
-                before: cells.next()?,
-                after: cells.next()?,
-                failure: cells.next()?,
-            })
-        })
-    }
-
-    async fn items_of(&self, keys: &[AccountKey]) -> Result<Vec<Vec<ItemRow>>> {
-        let sql = format!(
-            "SELECT w.place, {ITEM}
-             FROM (SELECT unnest($1::bigint[]) AS place, unnest($2::bigint[]) AS org, unnest($3::text[]) AS account) w
-             CROSS JOIN LATERAL (
-                 SELECT * FROM line_items l WHERE l.org = w.org AND l.account = w.account OFFSET 0) l
-             ORDER BY w.place, l.item_id"
-        );
-        let places: Vec<i64> = (0..keys.len() as i64).collect();
-        let orgs: Vec<i64> = keys.iter().map(|key| key.org).collect();
-        let accounts: Vec<&str> = keys.iter().map(|key| &*key.account).collect();
-        let rows = self.server.query(&sql, &[&places, &orgs, &accounts]).await?;
-        let mut items = vec![Vec::new(); keys.len()];
-        for (place, item) in each(&rows, |cells| Ok((cells.next::<i64>()?, cells::item(cells)?)))? {
-            if let Some(of_account) = items.get_mut(place as usize) {
-                of_account.push(item);
-            }
-        }
-        Ok(items)
-    }
-}
 
 /// Writes the results of folding accounts again. The accounts are claimed.
 pub(super) fn steps<'a>(writes: &[&'a AccountWrite]) -> Vec<Query<'a>> {

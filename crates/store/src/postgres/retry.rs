@@ -61,3 +61,18 @@ impl Tries {
         Some(Err(error))
     }
 }
+
+/// Runs one try in a transaction, again as long as the server aborts it in favour of another one.
+macro_rules! retried {
+    ($server:expr, $transaction:ident => $once:expr) => {{
+        let mut tries = $crate::postgres::retry::Tries::none();
+        loop {
+            let mut $transaction = $crate::postgres::flight::Transaction::on($server.client().await?);
+            let outcome = $once.await;
+            if let Some(done) = tries.settle($transaction, outcome).await {
+                break done;
+            }
+        }
+    }};
+}
+pub(super) use retried;

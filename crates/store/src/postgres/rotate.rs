@@ -7,7 +7,7 @@
 
 use super::audit;
 use super::flight::{Frame, Query, Transaction};
-use super::retry::{Setback, Tries, Try};
+use super::retry::{Setback, Try, retried};
 use super::server::Server;
 use crate::records::OrgId;
 use crate::{Audited, Result};
@@ -35,14 +35,7 @@ pub(super) async fn rotate_signing_key(
     old_until: Time,
     audit: Audited<'_>,
 ) -> Result<bool> {
-    let mut tries = Tries::none();
-    loop {
-        let mut transaction = Transaction::on(server.client().await?);
-        let outcome = rotate_once(&mut transaction, org, old, new, old_until, audit).await;
-        if let Some(done) = tries.settle(transaction, outcome).await {
-            return done;
-        }
-    }
+    retried!(server, transaction => rotate_once(&mut transaction, org, old, new, old_until, audit))
 }
 
 async fn rotate_once(

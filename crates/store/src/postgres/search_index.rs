@@ -8,19 +8,20 @@
 //! `OFFSET 0`, `MATERIALIZED` and bounds written as ranges prevent the planner from choosing another way: it plans
 //! before it knows the values, and its statistics may be outdated.
 
-use super::arrays::{column, limit as most};
-use super::cells::{self, CUSTOMER, Cells, each, maybe};
-use super::flight::{Param, Query};
+use super::Postgres;
+use super::arrays::column;
+use super::cells::{CUSTOMER, maybe};
+use super::flight::Query;
 use super::portfolio_queries::STANDS_AT;
-use super::server::Server;
 use crate::Result;
 use crate::batch::Unit;
 use crate::portfolio_queries::{
-    AccountIndex, AccountSearch, FEW, FoundAccount, MOST_COUNTED, MOST_MATCHES, SearchText, SearchWords, SearchedKind,
+    AccountIndex, AccountSearch, FEW, FoundAccount, SearchText, SearchWords, SearchedKind, found_account,
 };
 use crate::records::{CustomerRow, OrgId, PageRequest};
+use crate::rows;
+use crate::search::{SearchStatement, narrowest_first};
 use daybook_engine::time::Time;
-use std::sync::Arc;
 use tokio_postgres::types::ToSql;
 
 const REMOVE: &str = "
@@ -68,69 +69,11 @@ pub(super) fn steps<'a>(units: &[&'a Unit]) -> Vec<Query<'a>> {
     steps
 }
 
-/// A statement under construction, with its parameters. The first parameter is the organization.
-struct SearchStatement {
-    params: Vec<Param<'static>>,
-}
-
 impl SearchStatement {
-    fn of(org: OrgId) -> SearchStatement {
-        SearchStatement { params: vec![Box::new(org)] }
-    }
-
-    /// Adds a parameter; returns its placeholder.
-    fn give(&mut self, value: impl ToSql + Sync + Send + 'static) -> String {
-        self.params.push(Box::new(value));
-        format!("${}", self.params.len())
-    }
-
-    /// The ids of records that match all words, in the order of the first one; `None` if there are no words.
-    fn with_words(&mut self, kind: SearchedKind, text: &SearchText, limit: usize) -> Option<String> {
-        let mut stretches = text.stretches().into_iter();
-        let (from, to) = stretches.next()?;
-        let (from, to) = (self.give(from), self.give(to));
-        let kind = kind.number();
-        let mut sql = format!(
-            "SELECT w.id FROM words w
-             WHERE w.org = $1 AND w.word >= {from} AND w.word < {to} AND w.kind = {kind}::smallint"
-        );
-        for (from, to) in stretches {
-            let (from, to) = (self.give(from), self.give(to));
-            sql += &format!(
-                " AND (SELECT true FROM words o WHERE o.org = $1 AND o.kind = {kind}::smallint AND o.id = w.id
-                       AND o.word >= {from} AND o.word < {to} LIMIT 1)"
-            );
-        }
-        Some(format!("SELECT id FROM ({sql} ORDER BY w.word LIMIT {}) w", self.give(most(limit))))
-    }
-
-    /// The ids of records whose id begins with the text's id.
-    fn with_id(&mut self, kind: SearchedKind, text: &SearchText, limit: usize) -> Option<String> {
-        let (from, to) = text.id_stretch()?;
-        let (from, to) = (self.give(from), self.give(to));
-        let (table, id) = match kind {
-            SearchedKind::Account => ("accounts", "account"),
-            SearchedKind::Customer => ("customers", "customer_id"),
-            SearchedKind::Product => ("products", "product"),
-        };
-        Some(format!(
-            "SELECT id FROM (SELECT {id} AS id FROM {table} WHERE org = $1 AND {id} >= {from} AND {id} < {to}
-                             ORDER BY {id} LIMIT {}) i",
-            self.give(most(limit))
-        ))
-    }
-
-    /// The ids of all matching records of a kind, without duplicates; `None` if nothing can match.
-    fn fitting(&mut self, kind: SearchedKind, text: &SearchText) -> Option<String> {
-        let parts = [self.with_words(kind, text, MOST_MATCHES), self.with_id(kind, text, MOST_MATCHES)];
-        let parts: Vec<String> = parts.into_iter().flatten().collect();
-        (!parts.is_empty()).then(|| parts.join(" UNION "))
-    }
-
     /// Matching accounts, and accounts of matching customers.
     fn fitting_accounts(&mut self, text: &SearchText) -> Option<String> {
-        let accounts = self.fitting(SearchedKind::Account, text)?;
-        let customers = self.fitting(SearchedKind::Customer, text)?;
+        let accounts = self.fitting::<Postgres>(SearchedKind::Account, text)?;
+        let customers = self.fitting::<Postgres>(SearchedKind::Customer, text)?;
         Some(format!(
             "{accounts} UNION SELECT c.account FROM ({customers}) f
              CROSS JOIN LATERAL (SELECT c.account FROM account_customers c
@@ -138,63 +81,24 @@ impl SearchStatement {
         ))
     }
 
-    /// The bounds of a page, and its order.
-    fn bounds(&mut self, id: &str, page: &PageRequest) -> (String, String) {
-        let mut bounds = format!("{id} > {}", self.give(page.after.as_deref().unwrap_or_default().to_owned()));
-        if let Some(before) = &page.before {
-            bounds += &format!(" AND {id} < {}", self.give(before.to_string()));
-        }
-        let direction = if page.before.is_some() { "DESC" } else { "ASC" };
-        (bounds, format!("ORDER BY {id} {direction}"))
-    }
-
-    /// The bounds of a page, its order and its limit.
-    fn page(&mut self, id: &str, page: &PageRequest) -> String {
-        let (bounds, order) = self.bounds(id, page);
-        format!("{bounds} {order} LIMIT {}", self.give(most(page.limit)))
-    }
-
     /// A page of the accounts with a value, along the index of that value.
     fn walk(&mut self, column: &str, value: &str, page: &PageRequest) -> String {
-        let after = self.give(page.after.as_deref().unwrap_or_default().to_owned());
+        let after = self.give(page.after.as_deref().unwrap_or_default());
         let end = match &page.before {
-            Some(before) => format!("({column}, a.account) < ({value}, {})", self.give(before.to_string())),
+            Some(before) => format!("({column}, a.account) < ({value}, {})", self.give(before)),
             None => format!("{column} <= {value}"),
         };
         let direction = if page.before.is_some() { "DESC" } else { "ASC" };
         format!(
             "({column}, a.account) > ({value}, {after}) AND {end}
              ORDER BY {column} {direction}, a.account {direction} LIMIT {}",
-            self.give(most(page.limit))
+            self.give(page.limit)
         )
     }
-
-    async fn all<T>(&self, server: &Server, sql: &str, read: impl Fn(&mut Cells<'_>) -> Result<T>) -> Result<Vec<T>> {
-        let params: Vec<&(dyn ToSql + Sync)> = self.params.iter().map(|param| param.as_ref() as _).collect();
-        each(&server.query(sql, &params).await?, read)
-    }
-}
-
-/// The same text, starting with the word that has the fewest records.
-async fn narrowest_first(server: &Server, org: OrgId, text: &SearchText) -> Result<SearchText> {
-    if text.words.len() < 2 {
-        return Ok(text.clone());
-    }
-    let (from, to): (Vec<String>, Vec<String>) = text.stretches().into_iter().unzip();
-    let sql = "SELECT c.things
-               FROM (SELECT unnest($2::text[]) AS from_word, unnest($3::text[]) AS to_word,
-                            generate_series(1, cardinality($2::text[])) AS place) s
-               CROSS JOIN LATERAL (
-                   SELECT count(*) AS things
-                   FROM (SELECT FROM words w
-                         WHERE w.org = $1 AND w.word >= s.from_word AND w.word < s.to_word LIMIT $4) w) c
-               ORDER BY s.place";
-    let counts = each(&server.query(sql, &[&org, &from, &to, &MOST_COUNTED]).await?, |cells| cells.next())?;
-    Ok(text.sorted_by(&counts))
 }
 
 /// The index with the fewest accounts for a search.
-async fn narrowest_index(server: &Server, org: OrgId, search: &AccountSearch) -> Result<AccountIndex> {
+async fn narrowest_index(database: &Postgres, org: OrgId, search: &AccountSearch) -> Result<AccountIndex> {
     let account_indexes = search.account_indexes();
     if let [account_index @ (AccountIndex::Product | AccountIndex::Status)] = account_indexes[..] {
         return Ok(account_index);
@@ -227,47 +131,38 @@ async fn narrowest_index(server: &Server, org: OrgId, search: &AccountSearch) ->
         let sql = format!(
             "SELECT count(*) FROM (SELECT FROM accounts a WHERE a.org = $1 AND {bounds} ORDER BY {order} LIMIT {FEW}) a"
         );
-        let count = maybe(server.query_opt(&sql, &values).await?, |cells| cells.next())?;
+        let count = maybe(database.server.query_opt(&sql, &values).await?, |cells| cells.next())?;
         counted.push((account_index, count.unwrap_or_default()));
     }
     Ok(AccountIndex::narrowest(&counted))
 }
 
 pub(super) async fn accounts(
-    server: &Server,
+    database: &Postgres,
     org: OrgId,
     search: &AccountSearch,
     page: &PageRequest,
 ) -> Result<Vec<FoundAccount>> {
     let account_index =
-        if search.text.is_none() { narrowest_index(server, org, search).await? } else { AccountIndex::All };
+        if search.text.is_none() { narrowest_index(database, org, search).await? } else { AccountIndex::All };
     let mut statement = SearchStatement::of(org);
-    statement.give(search.now.micros());
+    statement.give(search.now);
     let given = GivenValues {
-        product: search.product.as_ref().map(|product| statement.give(product.to_string())),
-        status: search.status.as_ref().map(|status| statement.give(status.clone())),
-        substatus: search.substatus.as_ref().map(|substatus| statement.give(substatus.clone())),
+        product: search.product.as_ref().map(|product| statement.give(product)),
+        status: search.status.as_ref().map(|status| statement.give(status)),
+        substatus: search.substatus.as_ref().map(|substatus| statement.give(substatus)),
     };
     let fits = statement.conditions(search, account_index, &given);
     let columns = format!("a.account, a.product, a.oldest_unpaid_due, {STANDS_AT} AS stands_at");
     let sql = match &search.text {
         Some(text) => {
-            let text = narrowest_first(server, org, text).await?;
+            let text = narrowest_first(database, org, text).await?;
             let Some(fitting) = statement.fitting_accounts(&text) else { return Ok(Vec::new()) };
             statement.accounts_by_text(&fitting, &columns, &fits, page)
         }
         None => statement.accounts_by_index(account_index, given, &columns, &fits, page),
     };
-    let mut found = statement
-        .all(server, &sql, |cells| {
-            Ok(FoundAccount {
-                account: cells.text()?,
-                product: cells.text()?,
-                due: cells.time_or_none()?,
-                stands_at: cells.time_or_none()?,
-            })
-        })
-        .await?;
+    let mut found = statement.all(database, sql, found_account).await?;
     found.sort_unstable_by(|one, other| one.account.cmp(&other.account));
     Ok(found)
 }
@@ -295,10 +190,10 @@ impl SearchStatement {
             fits += &format!(" AND a.substatus = {substatus}");
         }
         if let Some(status) = &search.not_status {
-            fits += &format!(" AND a.status <> {}", self.give(status.clone()));
+            fits += &format!(" AND a.status <> {}", self.give(status));
         }
         if let Some(due_by) = search.due_by {
-            let due_by = self.give(due_by.micros());
+            let due_by = self.give(due_by);
             fits += &if account_index == AccountIndex::Due {
                 format!(
                     " AND a.oldest_unpaid_due IS NOT NULL AND (a.oldest_unpaid_due <= {due_by} OR a.rolled_to > $2)"
@@ -309,7 +204,7 @@ impl SearchStatement {
             };
         }
         if let Some(due_from) = search.due_from {
-            let due_from = self.give(due_from.micros());
+            let due_from = self.give(due_from);
             fits += &format!(
                 " AND (a.oldest_unpaid_due IS NULL OR a.oldest_unpaid_due >= {due_from} OR ({STANDS_AT}) IS NOT NULL)"
             );
@@ -338,7 +233,7 @@ impl SearchStatement {
                         a.held_events, a.failure, a.processed_through
                  FROM accounts a WHERE a.org = $1 AND a.account = f.id OFFSET 0) a
              WHERE true{fits} {order} LIMIT {}",
-            self.give(most(page.limit))
+            self.give(page.limit)
         )
     }
 
@@ -380,14 +275,14 @@ impl SearchStatement {
 }
 
 pub(super) async fn customers(
-    server: &Server,
+    database: &Postgres,
     org: OrgId,
     text: &SearchText,
     page: &PageRequest,
 ) -> Result<Vec<CustomerRow>> {
     let mut statement = SearchStatement::of(org);
-    let text = narrowest_first(server, org, text).await?;
-    let Some(fitting) = statement.fitting(SearchedKind::Customer, &text) else { return Ok(Vec::new()) };
+    let text = narrowest_first(database, org, text).await?;
+    let Some(fitting) = statement.fitting::<Postgres>(SearchedKind::Customer, &text) else { return Ok(Vec::new()) };
     let sql = format!(
         "WITH found AS MATERIALIZED ({fitting}),
               page AS MATERIALIZED (SELECT f.id FROM found f WHERE {})
@@ -396,31 +291,5 @@ pub(super) async fn customers(
          ORDER BY c.customer_id",
         statement.page("f.id", page)
     );
-    statement.all(server, &sql, cells::customer).await
-}
-
-pub(super) async fn find(
-    server: &Server,
-    org: OrgId,
-    kind: SearchedKind,
-    searched: &SearchText,
-    limit: usize,
-) -> Result<Vec<Arc<str>>> {
-    let searched = &narrowest_first(server, org, searched).await?;
-    let mut found: Vec<Arc<str>> = Vec::new();
-    let mut by_id = SearchStatement::of(org);
-    if let Some(sql) = by_id.with_id(kind, searched, limit) {
-        found.extend(by_id.all(server, &sql, |cells| cells.text()).await?);
-    }
-    // A record may have several matching words.
-    let mut by_words = SearchStatement::of(org);
-    if let Some(sql) = by_words.with_words(kind, searched, limit.saturating_mul(4)) {
-        for id in by_words.all(server, &sql, |cells| cells.text()).await? {
-            if !found.contains(&id) {
-                found.push(id);
-            }
-        }
-    }
-    found.truncate(limit);
-    Ok(found)
+    statement.all(database, sql, rows::customer).await
 }

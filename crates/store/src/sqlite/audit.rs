@@ -2,23 +2,18 @@
 
 use super::Sqlite;
 use super::connection::broken;
-use super::outbox::whole;
 use super::read::{all, count, one};
-use super::rows::time;
+use super::rows::by_cells;
 use crate::Result;
 use crate::audit::{
-    Along, Audit, AuditFilter, AuditHead, AuditPage, AuditRecord, AuditRow, MANY, NewAuditRecord, Origin, chained,
+    self, AUDIT, Along, Audit, AuditFilter, AuditHead, AuditPage, AuditRow, MANY, NewAuditRecord, Origin, chained,
 };
 use crate::error::StoreError;
 use crate::records::OrgId;
 use async_trait::async_trait;
 use daybook_engine::time::Time;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, params};
 use std::collections::BTreeMap;
-use std::sync::Arc;
-
-const COLUMNS: &str =
-    "org, seq, at, actor, session, address, request_id, action, subject_type, subject_id, details, hash";
 
 const INSERT: &str = "
     INSERT INTO audit (org, seq, at, actor, session, address, request_id, action, subject_type, subject_id, details, hash)
@@ -28,20 +23,6 @@ const INSERT: &str = "
 const BLOCK: i64 = 512;
 /// The largest number of blocks that a search for a page looks into: some ten million records.
 const MOST_BLOCKS: i64 = 20_000;
-
-fn read(row: &Row<'_>) -> rusqlite::Result<AuditRow> {
-    let origin = Origin { actor: row.get(3)?, session: row.get(4)?, address: row.get(5)?, request_id: row.get(6)? };
-    let record = AuditRecord {
-        org: row.get(0)?,
-        at: time(row, 2)?,
-        origin: Arc::new(origin),
-        action: row.get(7)?,
-        subject_type: row.get(8)?,
-        subject_id: row.get(9)?,
-        details: row.get(10)?,
-    };
-    Ok(AuditRow { seq: row.get(1)?, record, hash: row.get(11)? })
-}
 
 /// Appends records to their chains, in the open transaction.
 pub(super) fn append<'a>(write: &Connection, records: impl IntoIterator<Item = &'a NewAuditRecord>) -> Result<()> {
@@ -136,7 +117,7 @@ impl Search {
             Along::Actor => " INDEXED BY audit_by_actor",
             Along::Number => "",
         };
-        let mut sql = format!("SELECT {COLUMNS} FROM audit{index} WHERE org = ?1 AND seq < ?2 AND seq > ?10");
+        let mut sql = format!("SELECT {AUDIT} FROM audit{index} WHERE org = ?1 AND seq < ?2 AND seq > ?10");
         let asked = [
             (block.is_some(), " AND seq / 512 = ?11"),
             (actor.is_some(), " AND actor = ?3"),
@@ -155,7 +136,7 @@ impl Search {
         let (since, until, limit) = (since.map(Time::micros), until.map(Time::micros), count(limit));
         let params =
             params![self.org, self.before, actor, action, subject_id, request_id, since, until, limit, after, block];
-        all(connection, &sql, params, read)
+        all(connection, &sql, params, by_cells(audit::audit))
     }
 
     /// The latest records about one object, and the number of the latest record that was not examined. The index has
@@ -231,11 +212,6 @@ impl Search {
 
 #[async_trait]
 impl Audit for Sqlite {
-    async fn append_audit(&self, record: &NewAuditRecord) -> Result<()> {
-        let record = record.clone();
-        self.write(move |connection| whole(connection, |write| append(write, [&record]))).await
-    }
-
     async fn audit_records(
         &self,
         org: OrgId,
@@ -246,24 +222,5 @@ impl Audit for Sqlite {
     ) -> Result<AuditPage> {
         let search = Search { org, filter: filter.clone(), before: before.unwrap_or(i64::MAX), limit, most };
         self.read(move |connection| search.run(connection)).await
-    }
-
-    async fn audit_chain(&self, org: OrgId, after: i64, limit: usize) -> Result<Vec<AuditRow>> {
-        let sql = format!("SELECT {COLUMNS} FROM audit WHERE org = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3");
-        self.read(move |connection| all(connection, &sql, params![org, after, count(limit)], read)).await
-    }
-
-    async fn audit_heads(&self) -> Result<Vec<AuditHead>> {
-        let read = |row: &Row<'_>| Ok(AuditHead { org: row.get(0)?, seq: row.get(1)?, hash: row.get(2)? });
-        self.read(move |connection| all(connection, "SELECT org, seq, hash FROM audit_heads ORDER BY org", [], read))
-            .await
-    }
-
-    async fn audited_organizations(&self) -> Result<Vec<OrgId>> {
-        let sql = "WITH RECURSIVE found (org) AS (
-                       SELECT min(org) FROM audit
-                       UNION ALL SELECT (SELECT min(org) FROM audit WHERE org > found.org) FROM found WHERE org IS NOT NULL)
-                   SELECT org FROM found WHERE org IS NOT NULL";
-        self.read(move |connection| all(connection, sql, [], |row| row.get(0))).await
     }
 }

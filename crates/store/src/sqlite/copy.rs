@@ -1,16 +1,17 @@
 //! Copies the database while it is in use, and checks its structures.
 
 use super::connection::broken;
-use super::registry;
+use super::dialect;
 use crate::Result;
 use crate::error::StoreError;
+use crate::settings;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, ErrorCode};
 use std::path::Path;
 
 /// Copies the database as it is now, and writes settings into the copy. The copy is made in one transaction on its
 /// side; until this returns it lacks the settings.
-pub(super) fn backup(connection: &Connection, to: &Path, settings: &[(String, Vec<u8>)]) -> Result<()> {
+pub(super) fn backup(connection: &Connection, to: &Path, values: &[(String, Vec<u8>)]) -> Result<()> {
     let mut copy = Connection::open(to).map_err(broken)?;
     let backup = Backup::new(connection, &mut copy).map_err(broken)?;
     // All pages in one step: the reader keeps its snapshot, and writers continue meanwhile.
@@ -18,8 +19,8 @@ pub(super) fn backup(connection: &Connection, to: &Path, settings: &[(String, Ve
         return Err(StoreError::Unavailable(format!("the copy at {} is in use by another process", to.display())));
     };
     drop(backup);
-    for (name, value) in settings {
-        registry::put_setting(&copy, name, value)?;
+    for (name, value) in values {
+        dialect::run(&copy, &[settings::put(name, value)])?;
     }
     // Closing the last connection to a file removes its write-ahead log.
     copy.close().map_err(|(_, error)| broken(error))

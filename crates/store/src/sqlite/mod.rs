@@ -13,14 +13,14 @@
 //! | [`copier`] | copies the log into the file |
 //! | [`migrations`] | migrates the tables |
 //! | [`rows`] | reads rows |
-//! | [`registry`] | settings, organizations, keys |
+//! | [`organizations`] | organizations |
 //! | [`read`] | products, customers, accounts, items, messages, kept responses |
 //! | [`due`] | due work |
 //! | [`commit`], [`mod@unit`], [`log`] | a batch, a unit of it, its messages |
 //! | [`portfolio_queries`], [`search_index`] | counts for charts; search by words and past-due accounts |
 //! | [`outbox`] | webhook subscriptions and deliveries |
-//! | [`people`] | console users |
 //! | [`audit`] | the audit trail |
+//! | [`dialect`] | runs the statements that both dialects share: settings, keys, people, most reads |
 //! | [`monitoring`] | overdue work, failures, disk space |
 //! | [`refolds`] | accounts to be folded again by newer rules |
 //! | [`copy`] | backup and check |
@@ -30,6 +30,7 @@ mod commit;
 mod connection;
 mod copier;
 mod copy;
+mod dialect;
 mod due;
 mod guards;
 mod health;
@@ -38,12 +39,11 @@ mod log;
 mod log_file;
 mod migrations;
 mod monitoring;
+mod organizations;
 mod outbox;
-mod people;
 mod portfolio_queries;
 mod read;
 mod refolds;
-mod registry;
 mod rows;
 mod search_index;
 mod threads;
@@ -52,14 +52,9 @@ mod upkeep;
 
 use crate::batch::{Batch, Claimed};
 use crate::error::StoreError;
-use crate::records::{
-    AccountKey, AccountRow, CustomerRow, HeldCounts, InputRow, ItemRow, KeptResponse, KeyRow, MessageRow, OrgId,
-    Organization, PageRequest, ProductKey, ProductRow,
-};
+use crate::records::{AccountKey, ItemRow, MessageRow, OrgId, Organization, ProductKey};
 use crate::sharing::{self, Sharing};
-use crate::{
-    AccountToLoad, Audited, DueAccount, LATEST_MOMENT, LoadedAccount, LogSize, Result, Store, Tables, moment_of,
-};
+use crate::{AccountToLoad, Audited, DueAccount, LoadedAccount, LogSize, Result, Store, Tables};
 use async_trait::async_trait;
 use copier::{Copier, Watching};
 use daybook_engine::time::Time;
@@ -247,26 +242,6 @@ impl Store for Sqlite {
         }
     }
 
-    async fn setting(&self, name: &str) -> Result<Option<Vec<u8>>> {
-        let name = name.to_owned();
-        self.read(move |connection| registry::setting(connection, &name)).await
-    }
-
-    async fn keep_setting(&self, name: &str, value: &[u8]) -> Result<Vec<u8>> {
-        let (name, value) = (name.to_owned(), value.to_owned());
-        self.write(move |connection| registry::keep_setting(connection, &name, &value)).await
-    }
-
-    async fn put_setting(&self, name: &str, value: &[u8], audit: Audited<'_>) -> Result<()> {
-        let (name, value) = (name.to_owned(), value.to_owned());
-        self.write_audited(audit, |()| true, move |write| registry::put_setting(write, &name, &value)).await
-    }
-
-    async fn remove_setting(&self, name: &str, audit: Audited<'_>) -> Result<bool> {
-        let name = name.to_owned();
-        self.write_audited(audit, |removed| *removed, move |write| registry::remove_setting(write, &name)).await
-    }
-
     /// A file may be moved, and a copy of it has the same bytes.
     async fn whereabouts(&self) -> Result<Option<String>> {
         Ok(None)
@@ -276,17 +251,9 @@ impl Store for Sqlite {
         Ok(None)
     }
 
-    async fn latest_moment(&self) -> Result<Option<Time>> {
-        Ok(moment_of(self.setting(LATEST_MOMENT).await?))
-    }
-
-    async fn note_moment(&self, at: Time, even_back: bool) -> Result<()> {
-        self.write(move |connection| registry::note_moment(connection, at, even_back)).await
-    }
-
     async fn create_organization(&self, organization: &Organization, audit: Audited<'_>) -> Result<OrgId> {
         let organization = organization.clone();
-        self.write_audited(audit, |_| true, move |write| registry::create_organization(write, &organization)).await
+        self.write_audited(audit, |_| true, move |write| organizations::create_organization(write, &organization)).await
     }
 
     async fn rotate_signing_key(
@@ -298,76 +265,12 @@ impl Store for Sqlite {
         audit: Audited<'_>,
     ) -> Result<bool> {
         let (old, new) = (old.to_owned(), new.to_owned());
-        let rotate = move |write: &Connection| registry::rotate_signing_key(write, org, &old, &new, old_until);
+        let rotate = move |write: &Connection| organizations::rotate_signing_key(write, org, &old, &new, old_until);
         self.write_audited(audit, |rotated| *rotated, rotate).await
     }
 
     async fn organizations(&self) -> Result<Vec<Organization>> {
-        self.read(registry::organizations).await
-    }
-
-    async fn create_key(&self, key: &KeyRow, audit: Audited<'_>) -> Result<bool> {
-        let key = key.clone();
-        self.write_audited(audit, |made| *made, move |write| registry::create_key(write, &key)).await
-    }
-
-    async fn key(&self, client_id: &str) -> Result<Option<KeyRow>> {
-        let client_id = client_id.to_owned();
-        self.read(move |connection| registry::key(connection, &client_id)).await
-    }
-
-    async fn key_by_secret(&self, secret_hash: &[u8]) -> Result<Option<KeyRow>> {
-        let secret_hash = secret_hash.to_owned();
-        self.read(move |connection| registry::key_by_secret(connection, &secret_hash)).await
-    }
-
-    async fn keys(&self, org: OrgId) -> Result<Vec<KeyRow>> {
-        self.read(move |connection| registry::keys(connection, org)).await
-    }
-
-    async fn revoke_key(&self, org: OrgId, client_id: &str, at: Time, audit: Audited<'_>) -> Result<bool> {
-        let client_id = client_id.to_owned();
-        let revoke = move |write: &Connection| registry::revoke_key(write, org, &client_id, at);
-        self.write_audited(audit, |revoked| *revoked, revoke).await
-    }
-
-    async fn touch_keys(&self, used: &[(String, Time)]) -> Result<()> {
-        let used = used.to_owned();
-        self.write(move |connection| registry::touch_keys(connection, &used)).await
-    }
-
-    async fn product(&self, key: &ProductKey) -> Result<Option<ProductRow>> {
-        let key = key.clone();
-        self.read(move |connection| read::product(connection, &key)).await
-    }
-
-    async fn products(&self, org: OrgId, page: &PageRequest) -> Result<Vec<ProductRow>> {
-        let page = page.clone();
-        self.read(move |connection| read::products(connection, org, &page)).await
-    }
-
-    async fn releasing_products(&self) -> Result<Vec<ProductKey>> {
-        self.read(read::releasing_products).await
-    }
-
-    async fn held_counts(&self, key: &ProductKey) -> Result<HeldCounts> {
-        let key = key.clone();
-        self.read(move |connection| read::held_counts(connection, &key)).await
-    }
-
-    async fn failed_accounts(&self, key: &ProductKey, limit: usize) -> Result<Vec<(Arc<str>, String)>> {
-        let key = key.clone();
-        self.read(move |connection| read::failed_accounts(connection, &key, limit)).await
-    }
-
-    async fn customer(&self, org: OrgId, customer_id: &str) -> Result<Option<CustomerRow>> {
-        let customer_id = customer_id.to_owned();
-        self.read(move |connection| read::customer(connection, org, &customer_id)).await
-    }
-
-    async fn customers(&self, org: OrgId, page: &PageRequest) -> Result<Vec<CustomerRow>> {
-        let page = page.clone();
-        self.read(move |connection| read::customers(connection, org, &page)).await
+        self.read(organizations::organizations).await
     }
 
     async fn customers_exist(&self, org: OrgId, customer_ids: &[Arc<str>]) -> Result<Vec<bool>> {
@@ -375,34 +278,14 @@ impl Store for Sqlite {
         self.read(move |connection| read::customers_exist(connection, org, &customer_ids)).await
     }
 
-    async fn customer_accounts(&self, org: OrgId, customer_id: &str, limit: usize) -> Result<Vec<(Arc<str>, String)>> {
-        let customer_id = customer_id.to_owned();
-        self.read(move |connection| read::customer_accounts(connection, org, &customer_id, limit)).await
-    }
-
     async fn load(&self, wanted: &[AccountToLoad]) -> Result<Vec<Option<LoadedAccount>>> {
         let wanted = wanted.to_owned();
         self.read(move |connection| read::load(connection, &wanted)).await
     }
 
-    async fn first_inputs(&self, key: &AccountKey, limit: usize) -> Result<Vec<InputRow>> {
-        let key = key.clone();
-        self.read(move |connection| read::first_inputs(connection, &key, limit)).await
-    }
-
-    async fn has_input_beginning(&self, key: &AccountKey, beginnings: &[Vec<u8>]) -> Result<bool> {
-        let (key, beginnings) = (key.clone(), beginnings.to_owned());
-        self.read(move |connection| read::has_input_beginning(connection, &key, &beginnings)).await
-    }
-
-    async fn accounts(&self, org: OrgId, page: &PageRequest) -> Result<Vec<AccountRow>> {
-        let page = page.clone();
-        self.read(move |connection| read::accounts(connection, org, &page)).await
-    }
-
-    async fn items(&self, key: &AccountKey) -> Result<Vec<ItemRow>> {
-        let key = key.clone();
-        self.read(move |connection| read::items(connection, &key)).await
+    async fn items_of(&self, keys: &[AccountKey]) -> Result<Vec<Vec<ItemRow>>> {
+        let keys = keys.to_owned();
+        self.read(move |connection| keys.iter().map(|key| read::items(connection, key)).collect()).await
     }
 
     async fn items_by_id(&self, key: &AccountKey, item_ids: &[Arc<str>]) -> Result<Vec<ItemRow>> {
@@ -422,11 +305,6 @@ impl Store for Sqlite {
 
     async fn messages(&self, org: OrgId, after: i64, limit: usize) -> Result<Vec<MessageRow>> {
         self.read(move |connection| read::messages(connection, org, after, limit)).await
-    }
-
-    async fn answer(&self, org: OrgId, key: &str, now: Time) -> Result<Option<KeptResponse>> {
-        let key = key.to_owned();
-        self.read(move |connection| read::answer(connection, org, &key, now)).await
     }
 
     async fn take_due(&self, now: Time, limit: usize, _lease_until: Time) -> Result<Vec<DueAccount>> {

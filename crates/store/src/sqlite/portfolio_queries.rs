@@ -2,20 +2,19 @@
 
 use super::Sqlite;
 use super::connection::broken;
-use super::read::{all, one};
-use super::rows::{optional_time, text, time};
+use super::read::all;
+use super::rows::by_cells;
 use super::search_index;
 use crate::Result;
 use crate::outbox::Attempt;
 use crate::portfolio_queries::{
-    AccountSearch, Attention, FoundAccount, HourFigure, LateFigure, OrgSubscription, PortfolioQueries, SearchText,
-    SearchedKind, StatusFigure, Sum, Summed, by_hour, hour_of,
+    AccountSearch, FoundAccount, LateFigure, OrgSubscription, PortfolioQueries, SearchText, Sum, Summed, by_hour,
+    hour_of, late_figure,
 };
 use crate::records::{CustomerRow, OrgId, PageRequest};
 use async_trait::async_trait;
 use daybook_engine::time::Time;
 use rusqlite::{Connection, params};
-use std::sync::Arc;
 
 /// The account's clock, if that is not the present (`?2`). Columns that are not in the index are read only if the other
 /// conditions do not decide.
@@ -26,25 +25,6 @@ pub(super) const STANDS_AT: &str = "
 
 #[async_trait]
 impl PortfolioQueries for Sqlite {
-    async fn has_accounts(&self, org: OrgId, at_least: u32) -> Result<bool> {
-        let sql = "SELECT count(*) FROM (SELECT 1 FROM accounts INDEXED BY accounts_counted WHERE org = ?1 LIMIT ?2)";
-        let many = i64::from(at_least);
-        self.read(move |connection| Ok(one(connection, sql, params![org, many], |row| row.get(0))? >= Some(many))).await
-    }
-
-    async fn status_counts(&self, org: OrgId) -> Result<Vec<StatusFigure>> {
-        let sql = "SELECT status, substatus, count(*) FROM accounts INDEXED BY accounts_counted WHERE org = ?1 \
-                   GROUP BY status, substatus ORDER BY status, substatus";
-        self.read(move |connection| by_status(connection, sql, org)).await
-    }
-
-    async fn status_balances(&self, org: OrgId) -> Result<Vec<StatusFigure>> {
-        // Not by an index: the table is read from beginning to end.
-        let sql = "SELECT status, substatus, sum(balance) FROM accounts NOT INDEXED WHERE org = ?1 \
-                   GROUP BY status, substatus ORDER BY status, substatus";
-        self.read(move |connection| by_status(connection, sql, org)).await
-    }
-
     async fn late_counts(&self, org: OrgId, now: Time) -> Result<Vec<LateFigure>> {
         self.read(move |connection| late_counts(connection, org, now)).await
     }
@@ -54,46 +34,18 @@ impl PortfolioQueries for Sqlite {
         self.read(move |connection| items_between(connection, org, what, &status, &bounds)).await
     }
 
-    async fn delivery_hours(&self, org: OrgId, since: Time) -> Result<Vec<HourFigure>> {
-        let sql = "SELECT hour, sum(delivered), sum(failed) FROM delivery_hours WHERE org = ?1 AND hour >= ?2 \
-                   GROUP BY hour ORDER BY hour";
-        self.read(move |connection| {
-            all(connection, sql, params![org, hour_of(since)], |row| {
-                Ok(HourFigure { hour: time(row, 0)?, delivered: row.get(1)?, failed: row.get(2)? })
-            })
-        })
-        .await
-    }
-
-    async fn attention(&self, org: OrgId) -> Result<Attention> {
-        self.read(move |connection| attention(connection, org)).await
-    }
-
     async fn search_accounts(
         &self,
         org: OrgId,
         search: &AccountSearch,
         page: &PageRequest,
     ) -> Result<Vec<FoundAccount>> {
-        let (search, page) = (search.clone(), page.clone());
-        self.read(move |connection| search_index::accounts(connection, org, &search, &page)).await
+        search_index::accounts(self, org, search, page).await
     }
 
     async fn search_customers(&self, org: OrgId, text: &SearchText, page: &PageRequest) -> Result<Vec<CustomerRow>> {
-        let (text, page) = (text.clone(), page.clone());
-        self.read(move |connection| search_index::customers(connection, org, &text, &page)).await
+        search_index::customers(self, org, text, page).await
     }
-
-    async fn find(&self, org: OrgId, kind: SearchedKind, text: &SearchText, limit: usize) -> Result<Vec<Arc<str>>> {
-        let text = text.clone();
-        self.read(move |connection| search_index::find(connection, org, kind, &text, limit)).await
-    }
-}
-
-fn by_status(connection: &Connection, sql: &str, org: OrgId) -> Result<Vec<StatusFigure>> {
-    all(connection, sql, [org], |row| {
-        Ok(StatusFigure { status: row.get(0)?, substatus: row.get(1)?, figure: row.get(2)? })
-    })
 }
 
 fn late_counts(connection: &Connection, org: OrgId, now: Time) -> Result<Vec<LateFigure>> {
@@ -104,15 +56,7 @@ fn late_counts(connection: &Connection, org: OrgId, now: Time) -> Result<Vec<Lat
          GROUP BY a.product, a.status, a.oldest_unpaid_due, stands_at
          ORDER BY a.product, a.status, a.oldest_unpaid_due, stands_at"
     );
-    all(connection, &sql, params![org, now.micros()], |row| {
-        Ok(LateFigure {
-            product: text(row, 0)?,
-            status: row.get(1)?,
-            due: time(row, 2)?,
-            stands_at: optional_time(row, 3)?,
-            accounts: row.get(4)?,
-        })
-    })
+    all(connection, &sql, params![org, now.micros()], by_cells(late_figure))
 }
 
 fn items_between(connection: &Connection, org: OrgId, what: Summed, status: &str, bounds: &[Time]) -> Result<Vec<Sum>> {
@@ -130,23 +74,6 @@ fn items_between(connection: &Connection, org: OrgId, what: Summed, status: &str
         sums.push(sum.map_err(broken)?);
     }
     Ok(sums)
-}
-
-fn attention(connection: &Connection, org: OrgId) -> Result<Attention> {
-    let sql = "
-        SELECT (SELECT count(*) FROM subscriptions WHERE org = ?1 AND paused_at IS NOT NULL),
-            (SELECT count(*) FROM accounts INDEXED BY accounts_failed WHERE org = ?1 AND failure IS NOT NULL),
-            (SELECT count(*) FROM products WHERE org = ?1 AND holding = 1),
-            (SELECT count(*) FROM products INDEXED BY products_releasing WHERE org = ?1 AND releasing = 1)";
-    let found = one(connection, sql, [org], |row| {
-        Ok(Attention {
-            paused_subscriptions: row.get(0)?,
-            failed_accounts: row.get(1)?,
-            holding_products: row.get(2)?,
-            releasing_products: row.get(3)?,
-        })
-    })?;
-    Ok(found.unwrap_or_default())
 }
 
 /// Adds attempts to the counts of their hours: usually one row.

@@ -46,6 +46,16 @@ fn guesses(subject: &str, failures: i64) -> FailedSignIns {
     FailedSignIns { subject: subject.as_bytes().to_vec(), failures, wait_until: at(30 + failures), expires_at: at(100) }
 }
 
+/// A rule like the service's.
+fn an_admin_remains(_: &[PersonRow], after: &[PersonRow]) -> bool {
+    after.iter().any(|person| person.role == "ADMIN" && person.disabled_at.is_none())
+}
+
+/// A rule that allows everything.
+fn anything(_: &[PersonRow], _: &[PersonRow]) -> bool {
+    true
+}
+
 /// A person with a session.
 async fn signed_in(store: &Arc<dyn Store>, org: OrgId, id: &str, token: &str) {
     assert!(store.create_person(&person(org, id), None).await.unwrap());
@@ -85,10 +95,11 @@ pub async fn the_last_with_a_role_keeps_it(store: Arc<dyn Store>) {
         assert!(store.create_person(&row, None).await.unwrap());
     }
     let role = |role: &str| PersonChange::Role(role.into());
-    let change =
-        async |id: &str, change: &PersonChange| store.change_person(one, id, change, "ADMIN", None).await.unwrap();
-    assert_eq!(change("ana", &role("SERVICING")).await, Changed::LastOne);
-    assert_eq!(change("ana", &PersonChange::Disabled(at(30))).await, Changed::LastOne);
+    let change = async |id: &str, change: &PersonChange| {
+        store.change_person(one, id, change, an_admin_remains, None).await.unwrap()
+    };
+    assert_eq!(change("ana", &role("SERVICING")).await, Changed::Refused);
+    assert_eq!(change("ana", &PersonChange::Disabled(at(30))).await, Changed::Refused);
     assert_eq!(change("ana", &role("ADMIN")).await, Changed::Yes, "nothing is lost");
     assert_eq!(change("cy", &role("SERVICING")).await, Changed::NotFound, "another organization's");
     assert_eq!(store.people(one).await.unwrap()[0], person(one, "ana"), "nothing changed");
@@ -97,11 +108,17 @@ pub async fn the_last_with_a_role_keeps_it(store: Arc<dyn Store>) {
     assert_eq!(change("bo", &PersonChange::Disabled(at(30))).await, Changed::Yes);
     assert_eq!(change("bo", &PersonChange::Disabled(at(40))).await, Changed::Yes);
     assert_eq!(store.person(one, "bo").await.unwrap().unwrap().disabled_at, Some(at(30)), "the first moment stays");
-    assert_eq!(change("ana", &role("SERVICING")).await, Changed::LastOne, "one who may not come in does not count");
+    assert_eq!(change("ana", &role("SERVICING")).await, Changed::Refused, "one who may not come in does not count");
     assert_eq!(change("bo", &PersonChange::Enabled).await, Changed::Yes);
     assert_eq!(change("ana", &role("SERVICING")).await, Changed::Yes);
     let roles: Vec<String> = store.people(one).await.unwrap().into_iter().map(|person| person.role).collect();
     assert_eq!(roles, ["SERVICING", "ADMIN"]);
+
+    let unchanged = |before: &[PersonRow], after: &[PersonRow]| before == after;
+    let kept = store.change_person(one, "ana", &role("SERVICING"), unchanged, None).await.unwrap();
+    assert_eq!(kept, Changed::Yes, "the rule sees the people as they are");
+    let refused = store.change_person(one, "ana", &role("ADMIN"), unchanged, None).await.unwrap();
+    assert_eq!(refused, Changed::Refused, "and as they would be");
 }
 
 pub async fn two_do_not_both_lose_the_role(store: Arc<dyn Store>) {
@@ -115,13 +132,13 @@ pub async fn two_do_not_both_lose_the_role(store: Arc<dyn Store>) {
         for id in ids {
             let store = Arc::clone(&store);
             let change = PersonChange::Disabled(at(30));
-            changes.push(tokio::spawn(
-                async move { store.change_person(org, &id, &change, "ADMIN", None).await.unwrap() },
-            ));
+            changes.push(tokio::spawn(async move {
+                store.change_person(org, &id, &change, an_admin_remains, None).await.unwrap()
+            }));
         }
         let mut refused = 0;
         for change in changes {
-            refused += usize::from(change.await.unwrap() == Changed::LastOne);
+            refused += usize::from(change.await.unwrap() == Changed::Refused);
         }
         assert_eq!(refused, 1);
         let people = store.people(org).await.unwrap();
@@ -196,10 +213,10 @@ pub async fn a_session_begins_for_who_may_come_in(store: Arc<dyn Store>) {
     assert!(!store.begin_session(&session("ana", "t"), "another hash", None).await.unwrap(), "another password");
     assert!(!store.begin_session(&session("nobody", "t"), "hash of ana", None).await.unwrap());
     let disabled = PersonChange::Disabled(at(30));
-    assert_eq!(store.change_person(org, "ana", &disabled, "ADMIN", None).await.unwrap(), Changed::Yes);
+    assert_eq!(store.change_person(org, "ana", &disabled, anything, None).await.unwrap(), Changed::Yes);
     assert!(!store.begin_session(&session("ana", "t"), "hash of ana", None).await.unwrap(), "may not come in");
     assert!(!is_there(&store, "t").await);
-    assert_eq!(store.change_person(org, "ana", &PersonChange::Enabled, "ADMIN", None).await.unwrap(), Changed::Yes);
+    assert_eq!(store.change_person(org, "ana", &PersonChange::Enabled, anything, None).await.unwrap(), Changed::Yes);
     assert!(store.begin_session(&session("ana", "t"), "hash of ana", None).await.unwrap());
     assert!(is_there(&store, "t").await);
 }
@@ -218,8 +235,8 @@ pub async fn sessions_end(store: Arc<dyn Store>) {
     assert_eq!(store.end_sessions(one, "ana", None).await.unwrap(), 2);
     assert!(!is_there(&store, "a2").await && is_there(&store, "b1").await);
     let disabled = PersonChange::Disabled(at(30));
-    assert_eq!(store.change_person(one, "bo", &disabled, "ADMIN", None).await.unwrap(), Changed::Yes);
-    assert_eq!(store.change_person(one, "bo", &PersonChange::Enabled, "ADMIN", None).await.unwrap(), Changed::Yes);
+    assert_eq!(store.change_person(one, "bo", &disabled, anything, None).await.unwrap(), Changed::Yes);
+    assert_eq!(store.change_person(one, "bo", &PersonChange::Enabled, anything, None).await.unwrap(), Changed::Yes);
     assert!(!is_there(&store, "b1").await, "who was kept out signs in again");
 }
 

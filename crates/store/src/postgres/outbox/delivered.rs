@@ -7,11 +7,12 @@
 use super::super::arrays::column;
 use super::super::cells::{Cells, each};
 use super::super::flight::{Frame, Param, Query, Transaction};
-use super::super::retry::{Tries, Try};
+use super::super::retry::{Try, retried};
 use super::super::server::Server;
 use super::subscriptions::changed;
-use super::{SUBSCRIPTION, stretch, subscription as read};
+use super::{SUBSCRIPTION, stretch};
 use crate::Result;
+use crate::outbox::rows::subscription as read;
 use crate::outbox::{
     CLOCK_SLACK_US, DeliveryFilter, MOST_LOOKED_AT, Replayed, Subscription, SubscriptionFilter, SubscriptionId,
     TO_EVERYBODY, runs,
@@ -64,14 +65,7 @@ async fn replay_of(
     wanted: &DeliveredReplayRequest<'_>,
     id: SubscriptionId,
 ) -> Result<Option<Replayed>> {
-    let mut tries = Tries::none();
-    loop {
-        let mut transaction = Transaction::on(server.client().await?);
-        let outcome = replay_once(&mut transaction, wanted, id).await;
-        if let Some(done) = tries.settle(transaction, outcome).await {
-            return done;
-        }
-    }
+    retried!(server, transaction => replay_once(&mut transaction, wanted, id))
 }
 
 const INSERT: &str = "
@@ -165,7 +159,7 @@ impl DeliveredReplayRequest<'_> {
         let rows = transaction.fly(Frame::default(), &steps).await?;
         let part = |step: usize| rows.get(step).map_or(&[][..], Vec::as_slice);
         let ranges: Vec<(i64, i64, Option<Vec<String>>)> =
-            each(part(1), |cells| Ok((cells.next()?, cells.next()?, cells.next()?)))?;
+            each(part(1), |cells| Ok((cells.next()?, cells.next()?, cells.list_or_none()?)))?;
         type Line = (i64, String, String, Option<Arc<str>>);
         let messages: Vec<Line> =
             each(part(0), |cells| Ok((cells.next()?, cells.next()?, cells.next()?, cells.text_or_none()?)))?;

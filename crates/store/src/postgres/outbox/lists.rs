@@ -3,9 +3,10 @@
 use super::super::arrays::{limit as most, micros};
 use super::super::cells::{Cells, each};
 use super::super::server::Server;
-use super::{status, stretch};
+use super::stretch;
 use crate::Result;
-use crate::outbox::{Attempt, AttemptLine, Backlog, DeadLetter, DeliveryFilter, MessageSummary, SubscriptionId};
+use crate::outbox::rows::{attempt, status};
+use crate::outbox::{AttemptLine, Backlog, DeadLetter, DeliveryFilter, MessageSummary, SubscriptionId};
 use crate::records::OrgId;
 use daybook_engine::time::Time;
 
@@ -83,20 +84,7 @@ pub(super) async fn attempts(
         .await?;
     each(&rows, |cells| {
         let about = about(cells)?;
-        Ok(AttemptLine {
-            id: cells.next()?,
-            attempt: Attempt {
-                position: about.position,
-                number: cells.next()?,
-                at: cells.time()?,
-                latency_us: cells.next()?,
-                status: status(cells)?,
-                error: cells.next()?,
-                response: cells.next()?,
-                next_at: cells.time_or_none()?,
-            },
-            about,
-        })
+        Ok(AttemptLine { id: cells.next()?, attempt: attempt(cells, about.position)?, about })
     })
 }
 

@@ -1,25 +1,23 @@
 //! One message: its status for each subscription, and sending it again.
 
 use super::super::audit;
-use super::super::cells::{self, Cells, each, maybe};
+use super::super::cells::{Cells, each, maybe};
 use super::super::flight::{Frame, Param, Query, Transaction};
-use super::super::retry::{Tries, Try};
+use super::super::retry::{Try, retried};
 use super::super::server::Server;
+use super::SUBSCRIPTION;
 use super::ranges::take_out;
 use super::subscriptions::{changed, lock};
-use super::{SUBSCRIPTION, status, subscription as read};
-use crate::error::StoreError;
+use crate::outbox::rows::{attempt, failure, subscription};
 use crate::outbox::{
-    Attempt, DeliveryRecords, DeliveryStatus, Failure, Fate, RangeStatus, ResendResult, Subscription, SubscriptionId,
+    Attempt, DeliveryRecords, DeliveryStatus, Failure, RangeStatus, ResendResult, Subscription, SubscriptionId,
 };
 use crate::records::{MessageRow, OrgId};
+use crate::rows::{self, MESSAGE};
 use crate::{Audited, Result};
 use daybook_engine::time::Time;
 use std::collections::BTreeSet;
 use tokio_postgres::Row;
-
-/// The columns that [`cells::message`] reads after position and times.
-const REST: &str = "account, sequence, event, event_id, cause, subject, effective_at, recorded_at, data, signature";
 
 pub(super) async fn by_event_id(
     server: &Server,
@@ -29,17 +27,17 @@ pub(super) async fn by_event_id(
 ) -> Result<Option<MessageRow>> {
     let Some((account, sequence)) = of else {
         let sql = format!(
-            "SELECT position, NULL::bigint, NULL::bigint, {REST} FROM messages WHERE org = $1 AND account IS NULL AND event_id = $2"
+            "SELECT position, NULL::bigint, NULL::bigint, {MESSAGE} FROM messages WHERE org = $1 AND account IS NULL AND event_id = $2"
         );
-        return maybe(server.query_opt(&sql, &[&org, &event_id]).await?, cells::message);
+        return maybe(server.query_opt(&sql, &[&org, &event_id]).await?, rows::message);
     };
     let it = "org = $1 AND account = $2 AND sequence = $3 AND event_id = $4";
     let sql = format!(
-        "SELECT position, NULL::bigint, NULL::bigint, {REST} FROM messages WHERE {it}
+        "SELECT position, NULL::bigint, NULL::bigint, {MESSAGE} FROM messages WHERE {it}
          UNION ALL
-         SELECT NULL::bigint, due_at, cancelled_at, {REST} FROM waiting_messages WHERE {it} LIMIT 1"
+         SELECT NULL::bigint, due_at, cancelled_at, {MESSAGE} FROM waiting_messages WHERE {it} LIMIT 1"
     );
-    maybe(server.query_opt(&sql, &[&org, &account, &sequence, &event_id]).await?, cells::message)
+    maybe(server.query_opt(&sql, &[&org, &account, &sequence, &event_id]).await?, rows::message)
 }
 
 const FAILURES: &str = "
@@ -78,11 +76,14 @@ impl Traces {
         Ok(Traces {
             failures: each(of(0), |cells| {
                 let of = key(cells)?;
-                Ok((of, failure(cells, of.1)?))
-            })?,
+                Ok(failure(cells, of.1)?.map(|failure| (of, failure)))
+            })?
+            .into_iter()
+            .flatten()
+            .collect(),
             ranges: each(of(1), |cells| {
                 let of = key(cells)?;
-                Ok((of, RangeStatus { filter: cells.next()?, since: cells.time()?, replaying: cells.next()? }))
+                Ok((of, RangeStatus { filter: cells.list_or_none()?, since: cells.time()?, replaying: cells.next()? }))
             })?,
             attempts: each(of(2), |cells| {
                 let of = key(cells)?;
@@ -105,48 +106,12 @@ impl Traces {
     }
 }
 
-fn failure(cells: &mut Cells<'_>, position: i64) -> Result<Failure> {
-    let (attempts, first_failed_at) = (cells.next()?, cells.time_or_none()?);
-    let (retry_at, dead_at) = (cells.time_or_none()?, cells.time_or_none()?);
-    let fate = match (retry_at, dead_at) {
-        (Some(at), _) => Fate::Retry(at),
-        (None, Some(at)) => Fate::Dead(at),
-        (None, None) => {
-            return Err(StoreError::Broken(
-                "a failed message has neither a retry time nor a dead-letter time".to_owned(),
-            ));
-        }
-    };
-    let (reason, status, streak) = (cells.next()?, status(cells)?, cells.next()?);
-    Ok(Failure { position, attempts, first_failed_at, fate, reason, status, streak })
-}
-
-fn attempt(cells: &mut Cells<'_>, position: i64) -> Result<Attempt> {
-    Ok(Attempt {
-        position,
-        number: cells.next()?,
-        at: cells.time()?,
-        latency_us: cells.next()?,
-        status: status(cells)?,
-        error: cells.next()?,
-        response: cells.next()?,
-        next_at: cells.time_or_none()?,
-    })
-}
-
 pub(super) async fn delivery_records(
     server: &Server,
     org: OrgId,
     positions: &[i64],
 ) -> Result<Vec<Vec<DeliveryRecords>>> {
-    let mut tries = Tries::none();
-    loop {
-        let mut transaction = Transaction::on(server.client().await?);
-        let outcome = delivery_records_once(&mut transaction, org, positions).await;
-        if let Some(done) = tries.settle(transaction, outcome).await {
-            return done;
-        }
-    }
+    retried!(server, transaction => delivery_records_once(&mut transaction, org, positions))
 }
 
 /// Reads everything in one snapshot: a message must not seem absent while it moves from one table to another.
@@ -162,7 +127,7 @@ async fn delivery_records_once(
     let rows = transaction.fly(frame, &steps).await?;
     let Some((subscriptions, rest)) = rows.split_first() else { return Ok(Vec::new()) };
     let traces = Traces::read(rest)?;
-    let subscriptions: Vec<Subscription> = each(subscriptions, read)?;
+    let subscriptions: Vec<Subscription> = each(subscriptions, subscription)?;
     let of = |position: &i64| subscriptions.iter().map(|of| traces.of(of.clone(), *position)).collect();
     Ok(positions.iter().map(of).collect())
 }
@@ -183,14 +148,7 @@ pub(super) async fn send_again(
     now: Time,
     audit: Audited<'_>,
 ) -> Result<ResendResult> {
-    let mut tries = Tries::none();
-    loop {
-        let mut transaction = Transaction::on(server.client().await?);
-        let outcome = send_again_once(&mut transaction, org, uuid, position, now, audit).await;
-        if let Some(done) = tries.settle(transaction, outcome).await {
-            return done;
-        }
-    }
+    retried!(server, transaction => send_again_once(&mut transaction, org, uuid, position, now, audit))
 }
 
 async fn send_again_once(
@@ -202,13 +160,14 @@ async fn send_again_once(
     audit: Audited<'_>,
 ) -> Try<ResendResult> {
     let Some(of) = lock(transaction, org, uuid).await? else { return Ok(ResendResult::NoSubscription) };
-    let message =
-        format!("SELECT position, NULL::bigint, NULL::bigint, {REST} FROM messages WHERE org = $1 AND position = $2");
+    let message = format!(
+        "SELECT position, NULL::bigint, NULL::bigint, {MESSAGE} FROM messages WHERE org = $1 AND position = $2"
+    );
     let mut steps = vec![Query::new(&message, vec![Box::new(org), Box::new(position)])];
     steps.extend(Traces::steps(org, &[position]));
     let rows = transaction.fly(Frame::default(), &steps).await?;
     let Some((found, rest)) = rows.split_first() else { return Ok(ResendResult::NotForIt) };
-    let Some(message) = each(found, cells::message)?.pop() else { return Ok(ResendResult::NotForIt) };
+    let Some(message) = each(found, rows::message)?.pop() else { return Ok(ResendResult::NotForIt) };
     if of.paused.is_some() {
         return Ok(ResendResult::Paused);
     }

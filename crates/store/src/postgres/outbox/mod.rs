@@ -34,64 +34,20 @@ mod stretch;
 mod subscriptions;
 
 use super::Postgres;
-use super::cells::Cells;
 use crate::outbox::{
     AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, DeliveryRecords, Failure, Head, Leased,
-    MessageFilter, MessageSearchResult, OutOfOrder, Outbox, Outgoing, Overdue, Pause, Probed, Range, Recorded,
-    Replayed, ResendResult, Subscription, SubscriptionFilter, SubscriptionId, SuppliedSettings, UrlMetrics,
+    MessageFilter, MessageSearchResult, Outbox, Outgoing, Overdue, Pause, Probed, Range, Recorded, Replayed,
+    ResendResult, Subscription, SubscriptionFilter, SubscriptionId, SuppliedSettings, UrlMetrics,
 };
 use crate::records::{MessageRow, OrgId};
 use crate::{Audited, Result};
 use async_trait::async_trait;
 use daybook_engine::time::Time;
 
-/// The columns that [`subscription`] reads.
+/// The columns of a subscription.
 const SUBSCRIPTION: &str = "s.org, s.id, s.uuid, s.url, s.filter, s.paused_reason, s.paused_at, s.consecutive_errors, \
     s.streak, s.created_at, s.last_success_at, s.cursor, s.version, s.from_console, s.max_per_second, s.max_in_flight, \
     s.reached, s.holes, s.probe_at";
-
-fn subscription(cells: &mut Cells<'_>) -> Result<Subscription> {
-    let mut subscription = Subscription {
-        org: cells.next()?,
-        id: cells.next()?,
-        uuid: cells.next()?,
-        url: cells.next()?,
-        filter: cells.next()?,
-        paused: cells.next::<Option<String>>()?.zip(cells.time_or_none()?).map(|(reason, at)| Pause {
-            reason,
-            at,
-            probe_at: None,
-        }),
-        consecutive_errors: cells.next()?,
-        streak: cells.next()?,
-        created_at: cells.time()?,
-        last_success_at: cells.time_or_none()?,
-        cursor: cells.next()?,
-        version: cells.next()?,
-        from_console: cells.next()?,
-        max_per_second: setting(cells)?,
-        max_in_flight: setting(cells)?,
-        held_until: None,
-        ahead: OutOfOrder { reached: cells.next()?, holes: cells.next()? },
-    };
-    // One column for both: the next probe of a paused subscription, the end of the hold of an active one.
-    let next = cells.time_or_none()?;
-    match &mut subscription.paused {
-        Some(pause) => pause.probe_at = next,
-        None => subscription.held_until = next,
-    }
-    Ok(subscription)
-}
-
-/// A stored setting.
-fn setting(cells: &mut Cells<'_>) -> Result<Option<u32>> {
-    Ok(cells.next::<Option<i32>>()?.and_then(|value| u32::try_from(value).ok()))
-}
-
-/// A stored HTTP status; `None` if it is not valid.
-fn status(cells: &mut Cells<'_>) -> Result<Option<u16>> {
-    Ok(cells.next::<Option<i32>>()?.and_then(|status| u16::try_from(status).ok()))
-}
 
 #[async_trait]
 impl Outbox for Postgres {

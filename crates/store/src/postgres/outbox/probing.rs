@@ -4,14 +4,15 @@ use super::super::arrays::{limit as most, micros};
 use super::super::cells::{Cells, each};
 use super::super::flight::{Frame, Query, Transaction};
 use super::super::portfolio_queries::count_hours;
-use super::super::retry::{Tries, Try};
+use super::super::retry::{Try, retried};
 use super::super::server::Server;
 use super::out_of_order::part;
 use super::ranges::take_out;
 use super::record::{attempts, failed, unwanted};
 use super::subscriptions::resume_locked;
-use super::{SUBSCRIPTION, stretch, subscription as read};
+use super::{SUBSCRIPTION, stretch};
 use crate::Result;
+use crate::outbox::rows::subscription as read;
 use crate::outbox::{Probed, Recorded, Subscription, SubscriptionId};
 use crate::records::OrgId;
 use daybook_engine::time::Time;
@@ -63,14 +64,7 @@ fn finish_beyond<'a>((org, id): (OrgId, SubscriptionId), position: i64, since: T
 
 pub(super) async fn record(server: &Server, probed: &Probed) -> Result<Recorded> {
     let keep_missed = stretch::keep_missed();
-    let mut tries = Tries::none();
-    loop {
-        let mut transaction = Transaction::on(server.client().await?);
-        let outcome = record_once(&mut transaction, probed, &keep_missed).await;
-        if let Some(done) = tries.settle(transaction, outcome).await {
-            return done;
-        }
-    }
+    retried!(server, transaction => record_once(&mut transaction, probed, &keep_missed))
 }
 
 async fn record_once(transaction: &mut Transaction, probed: &Probed, keep_missed: &str) -> Try<Recorded> {

@@ -1,7 +1,7 @@
 //! Removes single positions from ranges.
 
 use super::super::arrays::column;
-use super::super::cells::Cells;
+use super::super::cells::each;
 use super::super::flight::{Frame, Query, Transaction};
 use super::super::retry::Try;
 use crate::outbox::{SubscriptionId, pieces};
@@ -29,9 +29,9 @@ pub(super) async fn take_out(
                WHERE org = $1 AND subscription = $2 AND NOT id = ANY($3::bigint[]) ORDER BY id";
     let step = Query::new(sql, vec![Box::new(org), Box::new(id), Box::new(except)]);
     let rows = transaction.fly(Frame::default(), &[step]).await?;
-    for row in rows.iter().flatten() {
-        let mut cells = Cells::of(row);
-        let (range, after, last): (i64, i64, i64) = (cells.next()?, cells.next()?, cells.next()?);
+    let ranges: Vec<(i64, i64, i64)> =
+        each(rows.first().map_or(&[], Vec::as_slice), |cells| Ok((cells.next()?, cells.next()?, cells.next()?)))?;
+    for (range, after, last) in ranges {
         let Some(left) = pieces(after, last, positions) else { continue };
         let (after, last) = (column(&left, |(after, _)| *after), column(&left, |(_, last)| *last));
         let cut = Query::new(CUT, vec![Box::new(range), after, last]);

@@ -9,13 +9,14 @@ use super::super::cells::Cells;
 use super::super::flight::{Frame, Param, Query, Transaction};
 use super::super::portfolio_queries::count_hours;
 use super::super::publish::append;
-use super::super::retry::{Tries, Try};
+use super::super::retry::{Try, retried};
 use super::super::server::Server;
+use super::SUBSCRIPTION;
 use super::out_of_order::part;
 use super::ranges::take_out;
 use super::subscriptions::bury;
-use super::{SUBSCRIPTION, subscription as read};
 use crate::Result;
+use crate::outbox::rows::subscription as read;
 use crate::outbox::{
     Attempt, Deliveries, Failure, Fate, Pause, RangeProgress, Recorded, Subscription, SubscriptionId, TO_EVERYBODY,
 };
@@ -72,14 +73,7 @@ const UNWANTED: [&str; 2] = [
 ];
 
 pub(super) async fn record(server: &Server, deliveries: &Deliveries) -> Result<Recorded> {
-    let mut tries = Tries::none();
-    loop {
-        let mut transaction = Transaction::on(server.client().await?);
-        let outcome = record_once(&mut transaction, deliveries).await;
-        if let Some(done) = tries.settle(transaction, outcome).await {
-            return done;
-        }
-    }
+    retried!(server, transaction => record_once(&mut transaction, deliveries))
 }
 
 async fn record_once(transaction: &mut Transaction, deliveries: &Deliveries) -> Try<Recorded> {

@@ -10,12 +10,13 @@
 use super::super::arrays::{column, micros};
 use super::super::cells::{Cells, each};
 use super::super::flight::{Frame, Param, Query, Transaction};
-use super::super::retry::{Tries, Try};
+use super::super::retry::{Try, retried};
 use super::super::server::Server;
 use super::lists::died_between;
 use super::subscriptions::changed;
-use super::{SUBSCRIPTION, stretch, subscription as read};
+use super::{SUBSCRIPTION, stretch};
 use crate::Result;
+use crate::outbox::rows::subscription as read;
 use crate::outbox::{DeliveryFilter, Replayed, Subscription, SubscriptionId, TO_EVERYBODY, TO_THE_OTHERS};
 use crate::records::OrgId;
 use daybook_engine::time::Time;
@@ -50,14 +51,7 @@ pub(super) async fn replay(
 }
 
 async fn replay_of(server: &Server, wanted: &DeadLetterReplayRequest<'_>, id: SubscriptionId) -> Result<Replayed> {
-    let mut tries = Tries::none();
-    loop {
-        let mut transaction = Transaction::on(server.client().await?);
-        let outcome = replay_once(&mut transaction, wanted, id).await;
-        if let Some(done) = tries.settle(transaction, outcome).await {
-            return done;
-        }
-    }
+    retried!(server, transaction => replay_once(&mut transaction, wanted, id))
 }
 
 async fn replay_once(
@@ -185,15 +179,16 @@ impl DeadLetterReplayRequest<'_> {
             return Ok(());
         }
         let rows = transaction.fly(Frame::default(), &[Query::new(DEAD_RANGES, all())]).await?;
-        for row in rows.iter().flatten() {
-            let mut cells = Cells::of(row);
-            let dead = Dead {
+        let ranges = each(rows.first().map_or(&[], Vec::as_slice), |cells| {
+            Ok(Dead {
                 id: cells.next()?,
                 after: cells.next()?,
                 last: cells.next()?,
-                filter: cells.next()?,
+                filter: cells.list_or_none()?,
                 since: cells.next()?,
-            };
+            })
+        })?;
+        for dead in ranges {
             let pieces = self.cut(transaction, of, &dead).await?;
             self.replace(transaction, of, &dead, pieces).await?;
         }

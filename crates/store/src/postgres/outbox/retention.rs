@@ -4,7 +4,7 @@ use super::super::arrays::limit as most;
 use super::super::cells::each;
 use super::super::flight::{Frame, Param, Query, Transaction};
 use super::super::portfolio_queries::forget_hours;
-use super::super::retry::{Tries, Try};
+use super::super::retry::{Try, retried};
 use super::super::server::Server;
 use super::stretch;
 use crate::Result;
@@ -57,14 +57,7 @@ pub(super) async fn expire_dead_letters(server: &Server, before: Time, limit: us
 }
 
 async fn expire_stretches(server: &Server, id: SubscriptionId, before: Time, limit: usize) -> Result<u64> {
-    let mut tries = Tries::none();
-    loop {
-        let mut transaction = Transaction::on(server.client().await?);
-        let outcome = expire_stretches_once(&mut transaction, id, before, limit).await;
-        if let Some(done) = tries.settle(transaction, outcome).await {
-            return done;
-        }
-    }
+    retried!(server, transaction => expire_stretches_once(&mut transaction, id, before, limit))
 }
 
 async fn expire_stretches_once(
@@ -187,14 +180,7 @@ const CANCELLED: &str = "
     RETURNING m.arrival";
 
 pub(super) async fn expire_messages(server: &Server, before: Time, limit: usize) -> Result<u64> {
-    let mut tries = Tries::none();
-    loop {
-        let mut transaction = Transaction::on(server.client().await?);
-        let outcome = expire_messages_once(&mut transaction, before, limit).await;
-        if let Some(done) = tries.settle(transaction, outcome).await {
-            return done;
-        }
-    }
+    retried!(server, transaction => expire_messages_once(&mut transaction, before, limit))
 }
 
 async fn expire_messages_once(transaction: &mut Transaction, before: Time, limit: usize) -> Try<u64> {

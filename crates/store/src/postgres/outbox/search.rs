@@ -1,14 +1,15 @@
 //! Search for messages, and the state of each URL.
 
 use super::super::arrays::{limit as most, micros};
-use super::super::cells::{self, Cells, each};
+use super::super::cells::{Cells, each, maybe};
 use super::super::server::Server;
 use super::stretch;
 use crate::Result;
 use crate::outbox::{CLOCK_SLACK_US, MOST_COUNTED, MessageFilter, MessageSearchResult, SEARCHED, UrlMetrics};
 use crate::records::{MessageRow, OrgId};
+use crate::rows;
 
-/// The columns that [`cells::message`] reads, without data and signature; position and times precede them.
+/// The columns that [`rows::message`] reads, without data and signature; position and times precede them.
 const COLUMNS: &str =
     "account, sequence, event, event_id, cause, subject, effective_at, recorded_at, ''::bytea, ''::text";
 
@@ -16,7 +17,7 @@ const ASKED_FOR: &str = "($4::text IS NULL OR event = $4) AND ($5::bigint IS NUL
     AND ($6::bigint IS NULL OR recorded_at < $6)";
 
 fn placed(cells: &mut Cells<'_>) -> Result<(i64, MessageRow)> {
-    Ok((cells.next()?, cells::message(cells)?))
+    Ok((cells.next()?, rows::message(cells)?))
 }
 
 pub(super) async fn log(
@@ -27,7 +28,7 @@ pub(super) async fn log(
     limit: usize,
 ) -> Result<MessageSearchResult> {
     let head = server.query_opt("SELECT head FROM log_heads WHERE org = $1", &[&org]).await?;
-    let head: i64 = cells::maybe(head, |cells| cells.next())?.unwrap_or(0);
+    let head: i64 = maybe(head, |cells| cells.next())?.unwrap_or(0);
     let before = before.min(head + 1);
     // An account has few messages, so all of them are read.
     let from = if filter.account.is_some() { 1 } else { (before - SEARCHED).max(1) };

@@ -1,15 +1,16 @@
 //! A node leases subscriptions and reads what to send for them.
 
 use super::super::arrays::limit as most;
-use super::super::cells::{Cells, each, maybe};
+use super::super::cells::{each, maybe};
 use super::super::flight::{Frame, Query, Transaction};
-use super::super::retry::{Tries, Try};
+use super::super::retry::{Try, retried};
 use super::super::server::Server;
-use super::{SUBSCRIPTION, status, subscription as read};
+use super::SUBSCRIPTION;
 use crate::Result;
+use crate::outbox::rows::{ahead, outgoing, status, subscription};
 use crate::outbox::{
-    Failure, Fate, Head, Leased, OutOfOrder, Outgoing, Overdue, Range, SubscriptionFilter, SubscriptionId,
-    TO_EVERYBODY, TO_THE_OTHERS,
+    Failure, Fate, Head, Leased, Outgoing, Overdue, Range, SubscriptionFilter, SubscriptionId, TO_EVERYBODY,
+    TO_THE_OTHERS,
 };
 use crate::records::OrgId;
 use daybook_engine::time::Time;
@@ -39,14 +40,7 @@ pub(super) async fn lease(server: &Server, token: &str, now: Time, until: Time, 
              RETURNING {SUBSCRIPTION})
          SELECT (SELECT (active + nodes - 1) / nodes FROM share), t.* FROM taken t ORDER BY t.id"
     );
-    let mut tries = Tries::none();
-    loop {
-        let mut transaction = Transaction::on(server.client().await?);
-        let outcome = lease_once(&mut transaction, &sql, token, (now, until), limit).await;
-        if let Some(done) = tries.settle(transaction, outcome).await {
-            return done;
-        }
-    }
+    retried!(server, transaction => lease_once(&mut transaction, &sql, token, (now, until), limit))
 }
 
 async fn lease_once(
@@ -59,7 +53,7 @@ async fn lease_once(
     let step =
         Query::new(sql, vec![Box::new(token), Box::new(now.micros()), Box::new(until.micros()), Box::new(most(limit))]);
     let rows = transaction.fly(Frame { begin: Some("BEGIN"), commit: true }, &[step]).await?;
-    let rows = each(rows.first().map_or(&[], Vec::as_slice), |cells| Ok((cells.next::<i64>()?, read(cells)?)))?;
+    let rows = each(rows.first().map_or(&[], Vec::as_slice), |cells| Ok((cells.next::<i64>()?, subscription(cells)?)))?;
     let share = rows.first().map_or(usize::MAX, |(share, _)| usize::try_from(*share).unwrap_or(usize::MAX));
     Ok(Leased { held: rows.into_iter().map(|(_, held)| held).collect(), share })
 }
@@ -100,17 +94,6 @@ pub(super) async fn heads(server: &Server) -> Result<Vec<Head>> {
 
 /// The columns that [`outgoing`] reads.
 const OUTGOING: &str = "m.position, m.account, m.event, m.event_id, m.data, m.signature";
-
-fn outgoing(cells: &mut Cells<'_>) -> Result<Outgoing> {
-    Ok(Outgoing {
-        position: cells.next()?,
-        account: cells.text_or_none()?,
-        event: cells.next()?,
-        event_id: cells.next()?,
-        data: cells.bytes()?,
-        signature: cells.next()?,
-    })
-}
 
 /// With a filter, each event contributes its first positions; the messages at the first of all these are read.
 pub(super) async fn feed(
@@ -189,8 +172,8 @@ pub(super) async fn replaying(server: &Server, org: OrgId, subscription: Subscri
             id: cells.next()?,
             after: cells.next()?,
             last: cells.next()?,
-            filter: cells.next()?,
-            ahead: OutOfOrder { reached: cells.next()?, holes: cells.next()? },
+            filter: cells.list_or_none()?,
+            ahead: ahead(cells)?,
         })
     })
 }

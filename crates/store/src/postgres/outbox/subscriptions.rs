@@ -7,12 +7,13 @@ use super::super::arrays::{limit, micros};
 use super::super::audit;
 use super::super::cells::{Cells, each};
 use super::super::flight::{Frame, Param, Query, Transaction};
-use super::super::retry::{Tries, Try};
+use super::super::retry::{Try, retried};
 use super::super::server::Server;
 use super::out_of_order::part;
 use super::ranges::take_out;
-use super::{SUBSCRIPTION, stretch, subscription as read};
+use super::{SUBSCRIPTION, stretch};
 use crate::error::StoreError;
+use crate::outbox::rows::subscription as read;
 use crate::outbox::{LATEST_ATTEMPTS, Pause, Subscription, SubscriptionId, SuppliedSettings, TO_EVERYBODY};
 use crate::records::OrgId;
 use crate::{Audited, Result};
@@ -113,14 +114,7 @@ pub(super) async fn subscribe(
     most: usize,
     audit: Audited<'_>,
 ) -> Result<Option<Subscription>> {
-    let mut tries = Tries::none();
-    loop {
-        let mut transaction = Transaction::on(server.client().await?);
-        let outcome = subscribe_once(&mut transaction, new, given, most, audit).await;
-        if let Some(done) = tries.settle(transaction, outcome).await {
-            return done;
-        }
-    }
+    retried!(server, transaction => subscribe_once(&mut transaction, new, given, most, audit))
 }
 
 async fn subscribe_once(
@@ -205,14 +199,7 @@ pub(super) async fn save_console_url(
     audit: Audited<'_>,
 ) -> Result<Option<Subscription>> {
     let new = new.map(|new| Subscription { org, filter: None, from_console: true, ..new.clone() });
-    let mut tries = Tries::none();
-    loop {
-        let mut transaction = Transaction::on(server.client().await?);
-        let outcome = save_console_url_once(&mut transaction, org, new.as_ref(), most, audit).await;
-        if let Some(done) = tries.settle(transaction, outcome).await {
-            return done;
-        }
-    }
+    retried!(server, transaction => save_console_url_once(&mut transaction, org, new.as_ref(), most, audit))
 }
 
 /// Removes the previously saved URL, unless it is the requested one.
@@ -278,14 +265,7 @@ pub(super) async fn pause(
     pause: &Pause,
     audit: Audited<'_>,
 ) -> Result<Option<Subscription>> {
-    let mut tries = Tries::none();
-    loop {
-        let mut transaction = Transaction::on(server.client().await?);
-        let outcome = pause_once(&mut transaction, org, uuid, pause, audit).await;
-        if let Some(done) = tries.settle(transaction, outcome).await {
-            return done;
-        }
-    }
+    retried!(server, transaction => pause_once(&mut transaction, org, uuid, pause, audit))
 }
 
 async fn pause_once(
@@ -335,14 +315,7 @@ pub(super) async fn resume(
     audit: Audited<'_>,
 ) -> Result<Option<Subscription>> {
     let keep_missed = stretch::keep_missed();
-    let mut tries = Tries::none();
-    loop {
-        let mut transaction = Transaction::on(server.client().await?);
-        let outcome = resume_once(&mut transaction, org, uuid, now, &keep_missed, audit).await;
-        if let Some(done) = tries.settle(transaction, outcome).await {
-            return done;
-        }
-    }
+    retried!(server, transaction => resume_once(&mut transaction, org, uuid, now, &keep_missed, audit))
 }
 
 async fn resume_once(
@@ -389,14 +362,7 @@ pub(super) async fn resume_locked(
 }
 
 pub(super) async fn unsubscribe(server: &Server, org: OrgId, uuid: &str, audit: Audited<'_>) -> Result<bool> {
-    let mut tries = Tries::none();
-    loop {
-        let mut transaction = Transaction::on(server.client().await?);
-        let outcome = unsubscribe_once(&mut transaction, org, uuid, audit).await;
-        if let Some(done) = tries.settle(transaction, outcome).await {
-            return done;
-        }
-    }
+    retried!(server, transaction => unsubscribe_once(&mut transaction, org, uuid, audit))
 }
 
 /// Its attempts are no longer shown, and are deleted when they expire: there may be millions.

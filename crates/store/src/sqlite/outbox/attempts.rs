@@ -2,15 +2,20 @@
 
 use super::subscriptions::chosen;
 use crate::Result;
-use crate::outbox::{Attempt, AttemptLine, DeliveryFilter, MessageSummary, Subscription};
+use crate::outbox::rows::attempt;
+use crate::outbox::{AttemptLine, DeliveryFilter, MessageSummary, Subscription};
 use crate::records::OrgId;
+use crate::rows::Cells;
 use crate::sqlite::read::{all, count};
-use crate::sqlite::rows::{optional_text, optional_time, position, time};
+use crate::sqlite::rows::{by_cells, position_in};
 use daybook_engine::time::Time;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, params};
 
-const COLUMNS: &str = "a.id, a.place, m.event, m.event_id, m.account, a.number, a.at, a.latency_us, a.status, a.error, \
-     a.response, a.next_at";
+const COLUMNS: &str = concat!(
+    "a.id, ",
+    position_in!("a.place"),
+    ", m.event, m.event_id, m.account, a.number, a.at, a.latency_us, a.status, a.error, a.response, a.next_at"
+);
 
 /// Each subscription's attempts from the latest on, as far as needed.
 const BY_SUBSCRIPTION: &str = "
@@ -45,35 +50,23 @@ pub(super) fn list(
     for of in chosen(connection, org, filter.subscription)? {
         let params =
             params![of.id, before, count(limit), filter.event, filter.delivered, since, until, org, filter.account];
-        lines.extend(all(connection, &sql, params, |row| line(row, &of))?);
+        lines.extend(all(connection, &sql, params, by_cells(|cells| line(cells, &of)))?);
     }
     lines.sort_unstable_by_key(|line| std::cmp::Reverse(line.id));
     lines.truncate(limit);
     Ok(lines)
 }
 
-fn line(row: &Row<'_>, of: &Subscription) -> rusqlite::Result<AttemptLine> {
-    let position = position(row.get(1)?);
-    Ok(AttemptLine {
-        id: row.get(0)?,
-        about: MessageSummary {
-            subscription: of.id,
-            uuid: of.uuid.clone(),
-            url: of.url.clone(),
-            position,
-            event: row.get(2)?,
-            event_id: row.get(3)?,
-            account: optional_text(row, 4)?,
-        },
-        attempt: Attempt {
-            position,
-            number: row.get(5)?,
-            at: time(row, 6)?,
-            latency_us: row.get(7)?,
-            status: row.get(8)?,
-            error: row.get(9)?,
-            response: row.get(10)?,
-            next_at: optional_time(row, 11)?,
-        },
-    })
+fn line(cells: &mut Cells<'_>, of: &Subscription) -> Result<AttemptLine> {
+    let (id, position) = (cells.next()?, cells.next()?);
+    let about = MessageSummary {
+        subscription: of.id,
+        uuid: of.uuid.clone(),
+        url: of.url.clone(),
+        position,
+        event: cells.next()?,
+        event_id: cells.next()?,
+        account: cells.text_or_none()?,
+    };
+    Ok(AttemptLine { id, about, attempt: attempt(cells, position)? })
 }

@@ -1,17 +1,19 @@
 //! Dead letters: failures, ranges, and what a paused subscription misses.
 
 use super::run;
-use super::selection::{self, Member, Selection, members};
-use super::subscriptions::{ahead, chosen, events, events_text, head, holes_text};
+use super::selection::{self, Member, Selection, member, members};
+use super::subscriptions::{chosen, events_text, head, holes_text};
 use crate::Result;
+use crate::outbox::rows::{ahead, status};
 use crate::outbox::{
     DeadLetter, DeliveryFilter, MessageSummary, OutOfOrder, Subscription, SubscriptionFilter, SubscriptionId, pieces,
 };
 use crate::records::OrgId;
+use crate::rows::Cells;
 use crate::sqlite::read::{all, count};
-use crate::sqlite::rows::{self, optional_text, place, time};
+use crate::sqlite::rows::{by_cells, place};
 use daybook_engine::time::Time;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, params};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many members of a stretch are read at a time.
@@ -50,17 +52,17 @@ impl Stretch {
 pub(super) fn ranges(connection: &Connection, of: SubscriptionId, replaying: bool) -> Result<Vec<Stretch>> {
     let sql = "SELECT id, after, last, events, since, reached, holes FROM ranges INDEXED BY ranges_by_subscription \
                WHERE subscription = ?1 AND replaying = ?2 ORDER BY id";
-    let stretch = |row: &Row<'_>| {
+    let stretch = |cells: &mut Cells<'_>| {
         Ok(Stretch {
-            range: row.get(0)?,
-            after: row.get(1)?,
-            last: row.get(2)?,
-            filter: events(row, 3)?,
-            since: time(row, 4)?,
-            ahead: ahead(row, 5)?,
+            range: cells.next()?,
+            after: cells.next()?,
+            last: cells.next()?,
+            filter: cells.list_or_none()?,
+            since: cells.time()?,
+            ahead: ahead(cells)?,
         })
     };
-    all(connection, sql, params![of, replaying], stretch)
+    all(connection, sql, params![of, replaying], by_cells(stretch))
 }
 
 /// All stretches of dead letters of a subscription.
@@ -202,18 +204,13 @@ fn failed(
 ) -> Result<Vec<DeadLetter>> {
     let (since, until) = (filter.since.map(Time::micros), filter.until.map(Time::micros));
     let params = params![place(of.org, 0), of.id, after, count(limit), filter.event, filter.account, since, until];
-    all(connection, FAILED, params, |row| {
-        let member = Member {
-            position: row.get(0)?,
-            account: optional_text(row, 1)?,
-            event: row.get(2)?,
-            event_id: row.get(3)?,
-            moment: rows::time(row, 4)?,
-        };
+    let read = |cells: &mut Cells<'_>| {
+        let member = member(cells)?;
         let dead_at = member.moment;
         let about = about(of, member);
-        Ok(DeadLetter { about, dead_at, attempts: row.get(5)?, reason: Some(row.get(6)?), status: row.get(7)? })
-    })
+        Ok(DeadLetter { about, dead_at, attempts: cells.next()?, reason: cells.next()?, status: status(cells)? })
+    };
+    all(connection, FAILED, params, by_cells(read))
 }
 
 fn about(of: &Subscription, member: Member) -> MessageSummary {

@@ -4,12 +4,14 @@ use super::dead::{self, take_out};
 use super::run;
 use super::subscriptions::{by_uuid, change, of_organization};
 use crate::Result;
-use crate::outbox::{Attempt, DeliveryRecords, DeliveryStatus, Failure, Fate, RangeStatus, ResendResult, Subscription};
+use crate::outbox::rows::{ATTEMPT, attempt, failure};
+use crate::outbox::{DeliveryRecords, DeliveryStatus, RangeStatus, ResendResult, Subscription};
 use crate::records::{MessageRow, OrgId};
+use crate::rows::{self, MESSAGE};
 use crate::sqlite::read::{all, one};
-use crate::sqlite::rows::{self, LAST_ORG, LAST_POSITION, MESSAGE_COLUMNS, optional_time, place, time};
+use crate::sqlite::rows::{LAST_ORG, LAST_POSITION, LOGGED, by_cells, place};
 use daybook_engine::time::Time;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, params};
 use std::collections::BTreeSet;
 
 pub(super) fn by_event_id(
@@ -20,24 +22,24 @@ pub(super) fn by_event_id(
 ) -> Result<Option<MessageRow>> {
     let Some((account, sequence)) = of else {
         let sql = format!(
-            "SELECT place, NULL, NULL, {MESSAGE_COLUMNS} FROM messages INDEXED BY messages_about_no_account \
+            "SELECT {LOGGED}, {MESSAGE} FROM messages INDEXED BY messages_about_no_account \
              WHERE account IS NULL AND event_id = ?2 AND org = ?1"
         );
-        return one(connection, &sql, params![org, event_id], rows::message);
+        return one(connection, &sql, params![org, event_id], by_cells(rows::message));
     };
     let params = params![org, account, sequence, event_id];
     let sql = format!(
-        "SELECT place, NULL, NULL, {MESSAGE_COLUMNS} FROM messages INDEXED BY messages_by_account \
+        "SELECT {LOGGED}, {MESSAGE} FROM messages INDEXED BY messages_by_account \
          WHERE org = ?1 AND account = ?2 AND sequence = ?3 AND event_id = ?4"
     );
-    if let Some(found) = one(connection, &sql, params, rows::message)? {
+    if let Some(found) = one(connection, &sql, params, by_cells(rows::message))? {
         return Ok(Some(found));
     }
     let sql = format!(
-        "SELECT NULL, due_at, cancelled_at, {MESSAGE_COLUMNS} FROM waiting_messages INDEXED BY waiting_messages_by_account \
+        "SELECT NULL, due_at, cancelled_at, {MESSAGE} FROM waiting_messages INDEXED BY waiting_messages_by_account \
          WHERE org = ?1 AND account = ?2 AND sequence = ?3 AND event_id = ?4"
     );
-    one(connection, &sql, params, rows::message)
+    one(connection, &sql, params, by_cells(rows::message))
 }
 
 pub(super) fn delivery_records(connection: &Connection, org: OrgId, position: i64) -> Result<Vec<DeliveryRecords>> {
@@ -48,7 +50,8 @@ pub(super) fn delivery_records(connection: &Connection, org: OrgId, position: i6
 fn records_of(connection: &Connection, of: Subscription, position: i64) -> Result<DeliveryRecords> {
     let failed = "SELECT attempts, first_failed_at, retry_at, dead_at, reason, status, streak \
                   FROM failures WHERE subscription = ?1 AND position = ?2";
-    let failure = one(connection, failed, params![of.id, position], |row| failure(row, position))?.flatten();
+    let failure =
+        one(connection, failed, params![of.id, position], by_cells(|cells| failure(cells, position)))?.flatten();
     let mut ranges = Vec::new();
     for replaying in [true, false] {
         for stretch in dead::ranges(connection, of.id, replaying)? {
@@ -57,37 +60,13 @@ fn records_of(connection: &Connection, of: Subscription, position: i64) -> Resul
             }
         }
     }
-    let tried = "SELECT number, at, latency_us, status, error, response, next_at \
-                 FROM attempts INDEXED BY attempts_by_message WHERE place = ?2 AND subscription = ?1 ORDER BY id";
-    let attempts = all(connection, tried, params![of.id, place(of.org, position)], |row| attempt(row, position))?;
+    let tried = format!(
+        "SELECT {ATTEMPT} FROM attempts INDEXED BY attempts_by_message \
+         WHERE place = ?2 AND subscription = ?1 ORDER BY id"
+    );
+    let attempts =
+        all(connection, &tried, params![of.id, place(of.org, position)], by_cells(|cells| attempt(cells, position)))?;
     Ok(DeliveryRecords { subscription: of, failure, ranges, attempts })
-}
-
-fn failure(row: &Row<'_>, position: i64) -> rusqlite::Result<Option<Failure>> {
-    let retry = optional_time(row, 2)?.map(Fate::Retry);
-    let Some(fate) = retry.or(optional_time(row, 3)?.map(Fate::Dead)) else { return Ok(None) };
-    Ok(Some(Failure {
-        position,
-        attempts: row.get(0)?,
-        first_failed_at: optional_time(row, 1)?,
-        fate,
-        reason: row.get(4)?,
-        status: row.get(5)?,
-        streak: row.get(6)?,
-    }))
-}
-
-fn attempt(row: &Row<'_>, position: i64) -> rusqlite::Result<Attempt> {
-    Ok(Attempt {
-        position,
-        number: row.get(0)?,
-        at: time(row, 1)?,
-        latency_us: row.get(2)?,
-        status: row.get(3)?,
-        error: row.get(4)?,
-        response: row.get(5)?,
-        next_at: optional_time(row, 6)?,
-    })
 }
 
 /// A failure that was counted keeps its series of failures; others were counted in none.
@@ -104,10 +83,10 @@ pub(super) fn send_again(
     now: Time,
 ) -> Result<ResendResult> {
     let Some(of) = by_uuid(connection, org, uuid)? else { return Ok(ResendResult::NoSubscription) };
-    let sql = format!("SELECT place, NULL, NULL, {MESSAGE_COLUMNS} FROM messages WHERE place = ?1");
+    let sql = format!("SELECT {LOGGED}, {MESSAGE} FROM messages WHERE place = ?1");
     let is_place = (0..=LAST_ORG).contains(&org) && (1..=LAST_POSITION).contains(&position);
     let message = match is_place {
-        true => one(connection, &sql, [place(org, position)], rows::message)?,
+        true => one(connection, &sql, [place(org, position)], by_cells(rows::message))?,
         false => None,
     };
     let Some(message) = message else { return Ok(ResendResult::NotForIt) };

@@ -8,8 +8,9 @@ use crate::outbox::{
     CLOCK_SLACK_US, MOST_COUNTED, MessageFilter, MessageSearchResult, SEARCHED, Subscription, UrlMetrics,
 };
 use crate::records::OrgId;
+use crate::rows;
 use crate::sqlite::read::{all, count, one};
-use crate::sqlite::rows::{self, LAST_ORG, LAST_POSITION, place, position};
+use crate::sqlite::rows::{LAST_ORG, LAST_POSITION, LOGGED, by_cells, place, position, time};
 use daybook_engine::time::Time;
 use rusqlite::{Connection, params};
 
@@ -38,15 +39,20 @@ pub(super) fn log(
     let of_account =
         if filter.account.is_some() { "org = ?7 AND account = ?8" } else { "?7 IS NOT NULL AND ?8 IS NULL" };
     let sql = format!(
-        "SELECT place, NULL, NULL, {COLUMNS} FROM messages {index} \
+        "SELECT {LOGGED}, {COLUMNS} FROM messages {index} \
          WHERE place >= ?1 AND place < ?2 AND {ASKED_FOR} AND {of_account} ORDER BY place DESC LIMIT ?6"
     );
     let (first, end) = (place(org, from), place(org, before.clamp(1, LAST_POSITION)));
     let params = params![first, end, filter.event, since, until, count(limit), org, filter.account];
-    let found = all(connection, &sql, params, |row| {
-        let message = rows::message(row)?;
-        Ok((message.position.unwrap_or_default(), message))
-    })?;
+    let found = all(
+        connection,
+        &sql,
+        params,
+        by_cells(|cells| {
+            let message = rows::message(cells)?;
+            Ok((message.position.unwrap_or_default(), message))
+        }),
+    )?;
     let next = match found.last() {
         Some((last, _)) if found.len() == limit => Some(*last),
         _ => Some(from),
@@ -89,12 +95,12 @@ pub(super) fn waiting(
     let index = if filter.account.is_some() { "waiting_messages_by_account" } else { "waiting_messages_by_org" };
     let of_account = if filter.account.is_some() { "account = ?7" } else { "?7 IS NULL" };
     let sql = format!(
-        "SELECT NULL, due_at, cancelled_at, {COLUMNS}, id FROM waiting_messages INDEXED BY {index} \
+        "SELECT id, NULL, due_at, cancelled_at, {COLUMNS} FROM waiting_messages INDEXED BY {index} \
          WHERE org = ?1 AND id < ?2 AND {ASKED_FOR} AND {of_account} \
          AND (?8 IS NULL OR (cancelled_at IS NOT NULL) = ?8) ORDER BY id DESC LIMIT ?6"
     );
     let params = params![org, before, filter.event, since, until, count(limit), filter.account, cancelled];
-    let messages = all(connection, &sql, params, |row| Ok((row.get(13)?, rows::message(row)?)))?;
+    let messages = all(connection, &sql, params, by_cells(|cells| Ok((cells.next()?, rows::message(cells)?))))?;
     let next = messages.last().map(|(id, _)| *id).filter(|_| messages.len() == limit);
     Ok(MessageSearchResult { messages, next })
 }
@@ -145,7 +151,7 @@ fn url(connection: &Connection, of: &Subscription, is_paused: bool) -> Result<Ur
     note(&Selection::of(reader), rest, is_paused)?;
     let moment = "SELECT max(effective_at, recorded_at) FROM messages WHERE place = ?1";
     let oldest_pending = match oldest {
-        Some(position) => one(connection, moment, [place(of.org, position)], |row| rows::time(row, 0))?,
+        Some(position) => one(connection, moment, [place(of.org, position)], |row| time(row, 0))?,
         None => None,
     };
     let pause_reason = of.paused.as_ref().map(|pause| pause.reason.clone());

@@ -7,9 +7,10 @@
 use crate::Result;
 use crate::outbox::{SubscriptionFilter, TO_EVERYBODY, TO_THE_OTHERS};
 use crate::records::OrgId;
+use crate::rows::Cells;
 use crate::sqlite::connection::broken;
 use crate::sqlite::read::{all, count as sql_count, one};
-use crate::sqlite::rows::{self, LAST_ORG, LAST_POSITION, optional_text, place};
+use crate::sqlite::rows::{LAST_ORG, LAST_POSITION, by_cells, place, position_in};
 use daybook_engine::time::Time;
 use rusqlite::{Connection, Row, params};
 use std::sync::Arc;
@@ -174,15 +175,16 @@ pub(super) struct Member {
     pub(super) moment: Time,
 }
 
-const MEMBER_COLUMNS: &str = "place, account, event, event_id, max(effective_at, recorded_at)";
+const MEMBER_COLUMNS: &str =
+    concat!(position_in!("place"), ", account, event, event_id, max(effective_at, recorded_at)");
 
-fn member(row: &Row<'_>) -> Sql<Member> {
+pub(super) fn member(cells: &mut Cells<'_>) -> Result<Member> {
     Ok(Member {
-        position: rows::position(row.get(0)?),
-        account: optional_text(row, 1)?,
-        event: row.get(2)?,
-        event_id: row.get(3)?,
-        moment: rows::time(row, 4)?,
+        position: cells.next()?,
+        account: cells.text_or_none()?,
+        event: cells.next()?,
+        event_id: cells.next()?,
+        moment: cells.time()?,
     })
 }
 
@@ -196,7 +198,7 @@ pub(super) fn members(
     limit: usize,
 ) -> Result<Vec<Member>> {
     let Some(account) = account else {
-        return scan(connection, selection, (after, through), limit, MEMBER_COLUMNS, member);
+        return scan(connection, selection, (after, through), limit, MEMBER_COLUMNS, by_cells(member));
     };
     let Some((first, last)) = selection.places(after, through) else { return Ok(Vec::new()) };
     let sql = format!(
@@ -204,7 +206,7 @@ pub(super) fn members(
          WHERE org = ?1 AND account = ?2 AND place > ?3 AND place <= ?4 ORDER BY place"
     );
     let params = params![selection.org, account, first, last];
-    let mut found = all(connection, &sql, params, |row| Ok((member(row)?, row.get::<_, String>(5)?)))?;
+    let mut found = all(connection, &sql, params, by_cells(|cells| Ok((member(cells)?, cells.next::<String>()?))))?;
     found.retain(|(member, subject)| selection.gets(&member.event, subject));
     found.truncate(limit);
     Ok(found.into_iter().map(|(member, _)| member).collect())

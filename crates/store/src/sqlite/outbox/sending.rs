@@ -5,15 +5,14 @@ use super::run;
 use super::selection::{Selection, scan};
 use super::subscriptions::{by_id, every};
 use crate::Result;
+use crate::outbox::rows::{outgoing, status};
 use crate::outbox::{Failure, Fate, Head, Outgoing, Overdue, Range, Subscription, SubscriptionFilter, SubscriptionId};
 use crate::records::OrgId;
+use crate::rows::Cells;
 use crate::sqlite::read::{all, count, one};
-use crate::sqlite::rows::{optional_text, optional_time, place, position, time};
-use bytes::Bytes;
+use crate::sqlite::rows::{by_cells, optional_time, place, position_in, time};
 use daybook_engine::time::Time;
-use rusqlite::{Connection, Row, params};
-
-type Sql<T> = rusqlite::Result<T>;
+use rusqlite::{Connection, params};
 
 /// The active subscriptions, if the token holds them all.
 pub(super) fn held(connection: &Connection, token: &str) -> Result<Option<Vec<Subscription>>> {
@@ -40,18 +39,7 @@ pub(super) fn heads(connection: &Connection) -> Result<Vec<Head>> {
     all(connection, sql, [], |row| Ok(Head { org: row.get(0)?, head: row.get(1)?, hurried: row.get(2)? }))
 }
 
-const OUTGOING_COLUMNS: &str = "place, account, event, event_id, data, signature";
-
-fn outgoing(row: &Row<'_>) -> Sql<Outgoing> {
-    Ok(Outgoing {
-        position: position(row.get(0)?),
-        account: optional_text(row, 1)?,
-        event: row.get(2)?,
-        event_id: row.get(3)?,
-        data: Bytes::from(row.get::<_, Vec<u8>>(4)?),
-        signature: row.get(5)?,
-    })
-}
+const OUTGOING_COLUMNS: &str = concat!(position_in!("place"), ", account, event, event_id, data, signature");
 
 pub(super) fn feed(
     connection: &Connection,
@@ -60,15 +48,18 @@ pub(super) fn feed(
     through: i64,
     limit: usize,
 ) -> Result<Vec<Outgoing>> {
-    scan(connection, &Selection::of(reader), (after, through), limit, OUTGOING_COLUMNS, outgoing)
+    scan(connection, &Selection::of(reader), (after, through), limit, OUTGOING_COLUMNS, by_cells(outgoing))
 }
 
-const DUE: &str = "
-    SELECT m.place, m.account, m.event, m.event_id, m.data, m.signature, f.attempts, f.first_failed_at, f.retry_at,
+const DUE: &str = concat!(
+    "SELECT ",
+    position_in!("m.place"),
+    ", m.account, m.event, m.event_id, m.data, m.signature, f.attempts, f.first_failed_at, f.retry_at,
         f.reason, f.status, f.streak
     FROM failures f INDEXED BY failures_due CROSS JOIN messages m ON m.place = ?1 + f.position
     WHERE f.subscription = ?2 AND f.retry_at <= ?3
-    ORDER BY f.retry_at, f.position LIMIT ?4";
+    ORDER BY f.retry_at, f.position LIMIT ?4"
+);
 
 pub(super) fn due_failures(
     connection: &Connection,
@@ -81,19 +72,20 @@ pub(super) fn due_failures(
         return Ok(Vec::new());
     }
     let params = params![place(org, 0), subscription, now.micros(), count(limit)];
-    all(connection, DUE, params, |row| {
-        let message = outgoing(row)?;
+    let read = |cells: &mut Cells<'_>| {
+        let message = outgoing(cells)?;
         let failure = Failure {
             position: message.position,
-            attempts: row.get(6)?,
-            first_failed_at: optional_time(row, 7)?,
-            fate: Fate::Retry(time(row, 8)?),
-            reason: row.get(9)?,
-            status: row.get(10)?,
-            streak: row.get(11)?,
+            attempts: cells.next()?,
+            first_failed_at: cells.time_or_none()?,
+            fate: Fate::Retry(cells.time()?),
+            reason: cells.next()?,
+            status: status(cells)?,
+            streak: cells.next()?,
         };
         Ok((failure, message))
-    })
+    };
+    all(connection, DUE, params, by_cells(read))
 }
 
 pub(super) fn next_retry(connection: &Connection, org: OrgId, subscription: SubscriptionId) -> Result<Option<Time>> {

@@ -6,71 +6,24 @@ use super::run;
 use super::selection::Selection;
 use crate::Result;
 use crate::error::StoreError;
+use crate::outbox::rows::subscription;
 use crate::outbox::{
     Backlog, LATEST_ATTEMPTS, OutOfOrder, Pause, Subscription, SubscriptionFilter, SubscriptionId, SuppliedSettings,
     TO_EVERYBODY,
 };
 use crate::records::OrgId;
 use crate::sqlite::read::{all, count, one};
-use crate::sqlite::rows::{optional_time, place, position, time};
+use crate::sqlite::rows::{by_cells, place, position};
 use daybook_engine::time::Time;
-use rusqlite::types::Type;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, params};
 use std::collections::BTreeSet;
-
-type Sql<T> = rusqlite::Result<T>;
 
 const COLUMNS: &str = "org, id, uuid, url, events, pause_reason, paused_at, consecutive_errors, streak, created_at, \
      last_success_at, cursor, version, from_console, max_per_second, max_in_flight, reached, holes, probe_at";
 
-fn subscription(row: &Row<'_>) -> Sql<Subscription> {
-    let reason: Option<String> = row.get(5)?;
-    // One column for both: the next probe of a paused subscription, the end of the hold of an active one.
-    let next = optional_time(row, 18)?;
-    Ok(Subscription {
-        org: row.get(0)?,
-        id: row.get(1)?,
-        uuid: row.get(2)?,
-        url: row.get(3)?,
-        filter: events(row, 4)?,
-        held_until: next.filter(|_| reason.is_none()),
-        paused: paused(reason, optional_time(row, 6)?, next),
-        consecutive_errors: row.get(7)?,
-        streak: row.get(8)?,
-        created_at: time(row, 9)?,
-        last_success_at: optional_time(row, 10)?,
-        cursor: row.get(11)?,
-        version: row.get(12)?,
-        from_console: row.get(13)?,
-        max_per_second: row.get(14)?,
-        max_in_flight: row.get(15)?,
-        ahead: ahead(row, 16)?,
-    })
-}
-
-fn paused(reason: Option<String>, at: Option<Time>, probe_at: Option<Time>) -> Option<Pause> {
-    Some(Pause { reason: reason?, at: at?, probe_at })
-}
-
-/// Reads the positions that are finished out of order, from two columns.
-pub(super) fn ahead(row: &Row<'_>, index: usize) -> Sql<OutOfOrder> {
-    let holes = serde_json::from_str(row.get_ref(index + 1)?.as_str()?)
-        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(index + 1, Type::Text, Box::new(error)))?;
-    Ok(OutOfOrder { reached: row.get(index)?, holes })
-}
-
 /// Holes as they are stored.
 pub(super) fn holes_text(ahead: &OutOfOrder) -> Result<String> {
     serde_json::to_string(&ahead.holes).map_err(|error| StoreError::Broken(error.to_string()))
-}
-
-/// Reads a stored list of events.
-pub(super) fn events(row: &Row<'_>, index: usize) -> Sql<Option<Vec<String>>> {
-    let parse = |text| {
-        serde_json::from_str(text)
-            .map_err(|error| rusqlite::Error::FromSqlConversionFailure(index, Type::Text, Box::new(error)))
-    };
-    row.get_ref(index)?.as_str_or_null()?.map(parse).transpose()
 }
 
 /// A list of events as it is stored.
@@ -80,29 +33,29 @@ pub(super) fn events_text(filter: Option<&[String]>) -> Result<Option<String>> {
 
 pub(super) fn of_organization(connection: &Connection, org: OrgId) -> Result<Vec<Subscription>> {
     let sql = format!("SELECT {COLUMNS} FROM subscriptions WHERE org = ?1 ORDER BY created_at, id");
-    all(connection, &sql, [org], subscription)
+    all(connection, &sql, [org], by_cells(subscription))
 }
 
 /// An organization's subscriptions, or only the requested one, by number.
 pub(super) fn chosen(connection: &Connection, org: OrgId, asked: Option<SubscriptionId>) -> Result<Vec<Subscription>> {
     let sql = format!("SELECT {COLUMNS} FROM subscriptions WHERE org = ?1 AND (?2 IS NULL OR id = ?2) ORDER BY id");
-    all(connection, &sql, params![org, asked], subscription)
+    all(connection, &sql, params![org, asked], by_cells(subscription))
 }
 
 /// All subscriptions of the database, active or paused, by number.
 pub(super) fn every(connection: &Connection, paused: bool) -> Result<Vec<Subscription>> {
     let sql = format!("SELECT {COLUMNS} FROM subscriptions WHERE (paused_at IS NOT NULL) = ?1 ORDER BY id");
-    all(connection, &sql, [paused], subscription)
+    all(connection, &sql, [paused], by_cells(subscription))
 }
 
 pub(super) fn by_id(connection: &Connection, org: OrgId, id: SubscriptionId) -> Result<Option<Subscription>> {
     let sql = format!("SELECT {COLUMNS} FROM subscriptions WHERE id = ?2 AND org = ?1");
-    one(connection, &sql, params![org, id], subscription)
+    one(connection, &sql, params![org, id], by_cells(subscription))
 }
 
 pub(super) fn by_uuid(connection: &Connection, org: OrgId, uuid: &str) -> Result<Option<Subscription>> {
     let sql = format!("SELECT {COLUMNS} FROM subscriptions WHERE org = ?1 AND uuid = ?2");
-    one(connection, &sql, params![org, uuid], subscription)
+    one(connection, &sql, params![org, uuid], by_cells(subscription))
 }
 
 /// The last position of an organization's log.
@@ -146,7 +99,7 @@ pub(super) fn save_console_url(
     most: usize,
 ) -> Result<Option<Subscription>> {
     let sql = format!("SELECT {COLUMNS} FROM subscriptions WHERE org = ?1 AND from_console = 1");
-    let before = one(connection, &sql, [org], subscription)?;
+    let before = one(connection, &sql, [org], by_cells(subscription))?;
     let replaced = before.filter(|before| asked.is_none_or(|asked| asked.url != before.url));
     let Some(asked) = asked else {
         replaced.map_or(Ok(()), |replaced| remove(connection, replaced.id))?;
@@ -163,7 +116,7 @@ pub(super) fn save_console_url(
 
 fn by_url(connection: &Connection, asked: &Subscription) -> Result<Option<Subscription>> {
     let sql = format!("SELECT {COLUMNS} FROM subscriptions WHERE org = ?1 AND url = ?2");
-    one(connection, &sql, params![asked.org, asked.url], subscription)
+    one(connection, &sql, params![asked.org, asked.url], by_cells(subscription))
 }
 
 fn keep(connection: &Connection, asked: &Subscription, given: SuppliedSettings) -> Result<Subscription> {

@@ -256,7 +256,8 @@ impl<D: Dialect> AuditChains for D {
         let text = "WITH RECURSIVE found (org) AS (
                         SELECT min(org) FROM audit
                         UNION ALL
-                        SELECT (SELECT min(a.org) FROM audit a WHERE a.org > f.org) FROM found f WHERE f.org IS NOT NULL)
+                        SELECT (SELECT min(a.org) FROM audit a WHERE a.org > f.org)
+                        FROM found f WHERE f.org IS NOT NULL)
                     SELECT org FROM found WHERE org IS NOT NULL";
         self.all(sql!(text), |cells| cells.next()).await
     }

@@ -22,7 +22,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
     Integer(Option<i64>),
-    Text(Option<String>),
+    Text(String),
     Bytes(Vec<u8>),
     Boolean(bool),
 }
@@ -43,10 +43,9 @@ values! {
     Time, value => Value::Integer(Some(value.micros()));
     Option<Time>, value => Value::Integer(value.map(Time::micros));
     usize, value => Value::Integer(Some(i64::try_from(value).unwrap_or(i64::MAX)));
-    &str, value => Value::Text(Some(value.to_owned()));
-    &String, value => Value::Text(Some(value.clone()));
-    &Arc<str>, value => Value::Text(Some(value.as_ref().to_owned()));
-    &Option<String>, value => Value::Text(value.clone());
+    &str, value => Value::Text(value.to_owned());
+    &String, value => Value::Text(value.clone());
+    &Arc<str>, value => Value::Text(value.as_ref().to_owned());
     &[u8], value => Value::Bytes(value.to_owned());
     &Vec<u8>, value => Value::Bytes(value.clone());
     bool, value => Value::Boolean(value);
@@ -111,9 +110,10 @@ pub(crate) trait Dialect: std::fmt::Debug + Send + Sync {
     const ITEM: &'static str;
     /// Follows a column to compare it with "true" such that a partial index serves.
     const IS_TRUE: &'static str;
-
     /// Follows a table that is read from beginning to end.
     const NOT_INDEXED: &'static str;
+    /// Follows a query for rows that the same statement deletes: leaves out those that another transaction has locked.
+    const SKIP_LOCKED: &'static str;
 
     /// Names the index that a table is read by, for a dialect whose planner would choose another one.
     fn indexed_by(index: &str) -> String;

@@ -10,9 +10,9 @@
 //! are written, and the caller loads and computes it again. Messages get their positions last, so that the order of
 //! positions is the order of commits.
 //!
-//! Committing, publishing, loading and sending have statements of their own in each dialect, tuned to its planner. Other
-//! subjects (people, keys, settings, most reads and lists) are one trait and one module each, with one statement for
-//! both dialects: see `dialect`. Rows of both dialects are read by the same functions: see `rows`.
+//! Committing, publishing, loading and sending have statements of their own in each dialect, tuned to its planner.
+//! Other subjects (people, keys, settings, most reads and lists) are one trait and one module each, with one statement
+//! for both dialects: see `dialect`. Rows of both dialects are read by the same functions: see `rows`.
 //!
 //! | table | a row is |
 //! |---|---|
@@ -204,7 +204,7 @@ pub trait Store:
     /// Checks the database's own structures; returns a sentence for each problem.
     async fn check(&self) -> Result<Vec<String>>;
 
-    // --- The database itself -----------------------------------------------------------------------------------------
+    // --- The database itself -------------------------------------------------------------------------------------
 
     /// Identifies where the tables are, to distinguish a restored dump from its original: restoring a dump creates
     /// other tables, in another database or on another server. `None` if a copy cannot be distinguished from its
@@ -214,7 +214,7 @@ pub trait Store:
     /// The time of the database's own clock; `None` if it uses this machine's.
     async fn database_time(&self) -> Result<Option<Time>>;
 
-    // --- Organizations -----------------------------------------------------------------------------------------------
+    // --- Organizations -------------------------------------------------------------------------------------------
 
     /// Creates an organization and returns its number. The number in the argument is ignored.
     async fn create_organization(&self, organization: &Organization, audit: Audited<'_>) -> Result<OrgId>;

@@ -150,8 +150,8 @@ pub trait People: std::fmt::Debug + Send + Sync {
     /// The person with an address, given in the form used for comparison.
     async fn person_by_email(&self, email_key: &str) -> Result<Option<PersonRow>>;
 
-    /// Changes a person, unless the rule does not allow it. Until the change is made, no other call changes people of the
-    /// organization.
+    /// Changes a person, unless the rule does not allow it. Until the change is made, no other call changes people of
+    /// the organization.
     async fn change_person(
         &self,
         org: OrgId,
@@ -440,11 +440,12 @@ impl<D: Dialect> People for D {
                      ON CONFLICT DO NOTHING";
         let next = "UPDATE guesses SET failures = $2, wait_until = $3, expires_at = $4
                     WHERE subject = $1 AND failures = $5 AND wait_until = $6 AND expires_at = $7";
-        let mut write = sql!(first, subject, *failures, *wait_until, *expires_at);
-        if let Some(before) = before {
-            let was = [before.failures.into(), before.wait_until.into(), before.expires_at.into()];
-            write = Statement::new(next, write.values.into_iter().chain(was).collect());
-        }
+        let write = match before {
+            None => sql!(first, subject, *failures, *wait_until, *expires_at),
+            Some(FailedSignIns { failures: was, wait_until: waited, expires_at: expired, .. }) => {
+                sql!(next, subject, *failures, *wait_until, *expires_at, *was, *waited, *expired)
+            }
+        };
         Ok(self.execute(write).await? == 1)
     }
 
@@ -452,13 +453,14 @@ impl<D: Dialect> People for D {
         self.execute(sql!("DELETE FROM guesses WHERE subject = $1", subject)).await.map(drop)
     }
 
-    /// A session that is used meanwhile has another expiry by then, and stays.
     async fn expire_people(&self, now: Time, limit: usize) -> Result<u64> {
         let mut removed = 0;
         for (table, key) in [("sessions", "token_hash"), ("invitations", "token_hash"), ("guesses", "subject")] {
             let text = format!(
-                "DELETE FROM {table} WHERE expires_at <= $1 AND {key} IN
-                 (SELECT {key} FROM {table} WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2)"
+                "WITH expired AS MATERIALIZED (
+                     SELECT {key} FROM {table} WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2{})
+                 DELETE FROM {table} WHERE {key} IN (SELECT {key} FROM expired)",
+                D::SKIP_LOCKED
             );
             removed += self.execute(sql!(text, now, limit)).await?;
         }

@@ -350,8 +350,8 @@ impl<D: Dialect> Figures for D {
     }
 }
 
-/// A figure of the accounts of each status and reason. Sorted here: PostgreSQL would sort all accounts, because its index
-/// does not have "no reason" first.
+/// A figure of the accounts of each status and reason. Sorted here: PostgreSQL would sort all accounts, because its
+/// index does not have "no reason" first.
 async fn by_status(database: &impl Dialect, figure: &str, index: &str, org: OrgId) -> Result<Vec<StatusFigure>> {
     let text =
         format!("SELECT status, substatus, {figure} FROM accounts {index} WHERE org = $1 GROUP BY status, substatus");

@@ -250,8 +250,8 @@ pub(crate) fn item(cells: &mut Cells<'_>) -> Result<ItemRow> {
     })
 }
 
-/// The columns that a message in the log and a waiting one have in common. Position, due moment and time of cancellation
-/// precede them.
+/// The columns that a message in the log and a waiting one have in common. Position, due moment and time of
+/// cancellation precede them.
 pub(crate) const MESSAGE: &str =
     "account, sequence, event, event_id, cause, subject, effective_at, recorded_at, data, signature";
 

@@ -170,8 +170,8 @@ impl Service {
     }
 }
 
-/// The last active administrator of an organization stays one. If an organization has none, its other users can still be
-/// changed.
+/// The last active administrator of an organization stays one. If an organization has none, its users can be changed
+/// nevertheless.
 fn an_administrator_remains(before: &[PersonRow], after: &[PersonRow]) -> bool {
     let has_one = |people: &[PersonRow]| {
         people.iter().any(|person| person.role == Role::Admin.name() && person.disabled_at.is_none())
@@ -208,7 +208,7 @@ mod tests {
         let admin = || person(Role::Admin, None);
         let disabled = || person(Role::Admin, Some(Time::from_micros(2)));
         let reader = || person(Role::ReadOnly, None);
-        let allowed = |before: &[PersonRow], after: &[PersonRow]| an_administrator_remains(before, after);
+        let allowed = an_administrator_remains;
         assert!(!allowed(&[admin(), reader()], &[reader(), reader()]));
         assert!(!allowed(&[admin(), disabled()], &[disabled(), disabled()]), "a deactivated one does not count");
         assert!(allowed(&[admin(), admin()], &[reader(), admin()]));

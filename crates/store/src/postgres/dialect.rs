@@ -101,6 +101,7 @@ impl Dialect for Postgres {
     const ITEM: &'static str = cells::ITEM;
     const IS_TRUE: &'static str = "";
     const NOT_INDEXED: &'static str = "";
+    const SKIP_LOCKED: &'static str = " FOR UPDATE SKIP LOCKED";
 
     fn indexed_by(_: &str) -> String {
         String::new()

@@ -102,7 +102,7 @@ pub(super) struct WaitingMessage {
 
 impl WaitingMessage {
     fn read(rows: &[Row]) -> Result<Vec<WaitingMessage>> {
-        let read = |row| {
+        let read = |row: &Row| {
             let mut cells = Cells::of(row);
             let arrival = cells.next()?;
             let (org, message) = rows::message_of(&mut cells)?;

@@ -61,6 +61,7 @@ impl Dialect for Sqlite {
     const ITEM: &'static str = rows::ITEM;
     const IS_TRUE: &'static str = " = 1";
     const NOT_INDEXED: &'static str = "NOT INDEXED";
+    const SKIP_LOCKED: &'static str = "";
 
     fn indexed_by(index: &str) -> String {
         format!("INDEXED BY {index}")

@@ -14,7 +14,7 @@
 //! | [`migrations`] | migrates the tables |
 //! | [`rows`] | reads rows |
 //! | [`organizations`] | organizations |
-//! | [`read`] | products, customers, accounts, items, messages, kept responses |
+//! | [`read`] | loads accounts; items, messages |
 //! | [`due`] | due work |
 //! | [`commit`], [`mod@unit`], [`log`] | a batch, a unit of it, its messages |
 //! | [`portfolio_queries`], [`search_index`] | counts for charts; search by words and past-due accounts |

@@ -27,7 +27,8 @@ pub(super) async fn by_event_id(
 ) -> Result<Option<MessageRow>> {
     let Some((account, sequence)) = of else {
         let sql = format!(
-            "SELECT position, NULL::bigint, NULL::bigint, {MESSAGE} FROM messages WHERE org = $1 AND account IS NULL AND event_id = $2"
+            "SELECT position, NULL::bigint, NULL::bigint, {MESSAGE} FROM messages
+             WHERE org = $1 AND account IS NULL AND event_id = $2"
         );
         return maybe(server.query_opt(&sql, &[&org, &event_id]).await?, rows::message);
     };

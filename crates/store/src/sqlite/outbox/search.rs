@@ -14,7 +14,7 @@ use crate::sqlite::rows::{LAST_ORG, LAST_POSITION, LOGGED, by_cells, place, posi
 use daybook_engine::time::Time;
 use rusqlite::{Connection, params};
 
-/// The columns that [`rows::message`] reads, without data and signature; place and times precede them.
+/// The columns that [`rows::message`] reads, without data and signature; position and times precede them.
 const COLUMNS: &str =
     "account, sequence, event, event_id, cause, subject, effective_at, recorded_at, x'' AS data, '' AS signature";
 

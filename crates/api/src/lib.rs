@@ -11,8 +11,8 @@
 //! ```
 //!
 //! [`routes`] has every route on one screen; a handler's name is its operation id. Handlers parse a request
-//! ([`extract`], [`parameters`]), make one call to the service, and return its bytes: the service renders responses and
-//! knows nothing of HTTP. Errors become an [`error::Refusal`]. [`limits`] wraps every call.
+//! ([`extract`], [`parameters`]), make one call to the service, and render the view that it returns; the service knows
+//! nothing of HTTP. Errors become an [`error::Refusal`]. [`limits`] wraps every call.
 
 mod docs;
 mod error;
@@ -36,6 +36,9 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use daybook_service::Service;
+use daybook_service::problem::Problem;
+use daybook_service::view::render;
+use serde::Serialize;
 use std::sync::Arc;
 
 /// The state that every handler gets.
@@ -63,9 +66,22 @@ pub fn router(service: Service, settings: ApiSettings) -> Router {
 /// The response of most handlers.
 type Answer = Result<Json, error::Refusal>;
 
-/// JSON that the service rendered.
+/// JSON: a view that is rendered here, or a response that the service keeps for a repeated request.
 #[derive(Debug)]
 struct Json(Bytes);
+
+impl Json {
+    /// Renders a view.
+    fn of<T: Serialize>(view: &T) -> Json {
+        Json(render(view))
+    }
+
+    /// Renders a view that may be long, outside the threads that serve requests.
+    async fn of_long<T: Serialize + Send + 'static>(view: T) -> Answer {
+        let rendering = tokio::task::spawn_blocking(move || Json::of(&view));
+        Ok(rendering.await.map_err(|error| Problem::internal(format!("rendering was stopped: {error}")))?)
+    }
+}
 
 impl IntoResponse for Json {
     fn into_response(self) -> Response {

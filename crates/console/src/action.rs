@@ -10,6 +10,7 @@ use daybook_service::Service;
 use daybook_service::access::Caller;
 use daybook_service::form::parse;
 use daybook_service::processor::job::Repeat;
+use daybook_service::view::render;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -180,7 +181,8 @@ impl Action {
         line
     }
 
-    /// Performs the action. `once` is a token unique to the form: submitting the form twice performs the action once.
+    /// Performs the action and returns the response of the API. `once` is a token unique to the form: submitting the
+    /// form twice performs the action once.
     pub async fn perform(self, service: &Service, who: &Caller, once: Option<&str>) -> Result<Bytes, PageError> {
         let once = once.filter(|once| !once.is_empty());
         let repeat = once.map(|once| self.repeat(once));
@@ -216,13 +218,13 @@ impl Action {
             Action::Resubscribe(uuid) => service.resubscribe(who, repeat, uuid).await?,
             Action::DeleteSubscription(uuid) => service.delete_subscription(who, repeat, uuid).await?,
             Action::Replay(_) => service.replay_failed_events(who, repeat, parse(json)?).await?,
-            Action::SendTestEvent => service.send_test_event(who).await?,
+            Action::SendTestEvent => render(&service.send_test_event(who).await?),
             Action::CreateKey(_) => match once {
-                Some(once) => service.create_key_once(who, once, parse(json)?).await?,
-                None => service.create_key(who, parse(json)?).await?,
+                Some(once) => render(&service.create_key_once(who, once, parse(json)?).await?),
+                None => render(&service.create_key(who, parse(json)?).await?),
             },
-            Action::RevokeKey(client_id) => service.revoke_key(who, client_id).await?,
-            Action::RotateHmacKey(mark) => service.rotate_hmac_key_shown(who, mark).await?,
+            Action::RevokeKey(client_id) => render(&service.revoke_key(who, client_id).await?),
+            Action::RotateHmacKey(mark) => render(&service.rotate_hmac_key_shown(who, mark).await?),
         })
     }
 

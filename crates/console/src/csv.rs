@@ -18,6 +18,8 @@ pub struct Csv {
 pub enum Cell<'a> {
     /// Text from any source.
     Text(&'a str),
+    /// The same, made for this cell.
+    Owned(String),
     /// A number formatted by the console: digits, a sign, a decimal point.
     Number(String),
     /// An empty cell.
@@ -40,6 +42,7 @@ impl Csv {
             }
             match cell {
                 Cell::Text(text) => self.text.push_str(&guarded(text)),
+                Cell::Owned(text) => self.text.push_str(&guarded(text)),
                 Cell::Number(number) => self.text.push_str(number),
                 Cell::Empty => {}
             }

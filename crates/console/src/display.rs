@@ -1,18 +1,30 @@
 //! Formatting of money, times and words.
 //!
-//! These types deserialize from the service's JSON and implement `Display`, so templates can write
-//! `{{ account.balance }}`. There is no arithmetic with money here.
+//! Pages show the fields of the service's views. A view has amounts in cents and times in a zone; templates turn them
+//! into text with [`AsMoney`] and [`AsMoment`]: `{{ account.summary.principal_cents.money() }}`. There is no arithmetic
+//! with money here.
 
 use daybook_engine::calendar::{Day, TimeOfDay};
 use daybook_engine::time::Time;
 use daybook_engine::zone::Zone;
-use serde::{Deserialize, Serialize};
+use daybook_service::view::time::{Local, Utc};
 use std::fmt;
 
 /// An amount in cents.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
-#[serde(transparent)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Money(pub i64);
+
+/// An amount of a view, which is in cents.
+pub trait AsMoney {
+    /// The amount, for a page.
+    fn money(&self) -> Money;
+}
+
+impl AsMoney for i64 {
+    fn money(&self) -> Money {
+        Money(*self)
+    }
+}
 
 impl Money {
     /// Whether it is zero.
@@ -81,9 +93,27 @@ pub fn short_money(cents: i64) -> String {
 }
 
 /// A number with thousands separators.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
-#[serde(transparent)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Count(pub u64);
+
+/// A number of a view.
+pub trait AsCount {
+    /// The number, for a page.
+    fn count(&self) -> Count;
+}
+
+impl AsCount for u64 {
+    fn count(&self) -> Count {
+        Count(*self)
+    }
+}
+
+/// For numbers that are never negative.
+impl AsCount for i64 {
+    fn count(&self) -> Count {
+        Count(u64::try_from(*self).unwrap_or(0))
+    }
+}
 
 impl Count {
     /// Whether it is zero.
@@ -111,16 +141,33 @@ impl fmt::Display for Count {
 }
 
 /// A time as the service writes it: RFC 3339 with the offset of the product's zone, or UTC.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Moment(pub String);
+
+/// A time of a view.
+pub trait AsMoment {
+    /// The time, for a page.
+    fn moment(&self) -> Moment;
+}
+
+impl AsMoment for Local {
+    fn moment(&self) -> Moment {
+        Moment(self.to_string())
+    }
+}
+
+impl AsMoment for Utc {
+    fn moment(&self) -> Moment {
+        Moment(self.to_string())
+    }
+}
 
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 impl Moment {
     /// A time in a zone.
     pub fn new(time: Time, zone: &Zone) -> Moment {
-        Moment(daybook_service::view::time::Local::new(time, zone).to_string())
+        Local::new(time, zone).moment()
     }
 
     /// The time itself.

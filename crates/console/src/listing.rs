@@ -1,13 +1,13 @@
 //! Lists: paging, complete lists for CSV downloads, and links that keep the filter.
 
 use crate::form::FormValues;
-use crate::page::{PageError, read};
-use bytes::Bytes;
+use crate::page::PageError;
+use daybook_service::form::fields;
 use daybook_service::paging::{LONGEST_PAGE, Paging};
 use daybook_service::problem::Problem;
+use daybook_service::view;
 use futures_util::future::BoxFuture;
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// The most rows of a CSV download.
 pub const MOST_ROWS: usize = 10_000;
@@ -32,30 +32,6 @@ pub fn paging(asked: &FormValues) -> Result<Paging, Problem> {
     Paging::read(Some(ROWS), mark(AFTER), mark(BEFORE))
 }
 
-/// A page of a list.
-#[derive(Debug, Deserialize)]
-pub struct Listed<T> {
-    /// Its entries.
-    pub results: Vec<T>,
-    /// Its position in the list.
-    pub paging: Marks,
-}
-
-/// The position of a page in its list.
-#[derive(Clone, Debug, Default, Deserialize)]
-pub struct Marks {
-    starting_after: Option<String>,
-    ending_before: Option<String>,
-    has_more: bool,
-}
-
-impl Marks {
-    /// The cursor of the next page, for a list that is read in one direction; `None` after the last page.
-    pub fn next(self) -> Option<String> {
-        self.starting_after.filter(|_| self.has_more)
-    }
-}
-
 /// Links to the previous and the next page; empty where there is none.
 #[derive(Debug, Default)]
 pub struct Pager {
@@ -67,7 +43,7 @@ pub struct Pager {
 
 impl Pager {
     /// The links of a page.
-    pub fn new(path: &str, kept: &[(&str, &str)], asked: &FormValues, marks: &Marks) -> Pager {
+    pub fn new(path: &str, kept: &[(&str, &str)], asked: &FormValues, marks: &view::Paging) -> Pager {
         let backwards = asked.has(BEFORE);
         let to = |exists: bool, name: &str, mark: &Option<String>| match mark {
             Some(mark) if exists => link(path, &[kept, &[(name, mark.as_str())]].concat()),
@@ -81,15 +57,14 @@ impl Pager {
 }
 
 /// Fetches all entries of a list, up to [`MOST_ROWS`].
-pub async fn all<'a, T: DeserializeOwned>(
-    ask: impl Fn(Paging) -> BoxFuture<'a, Result<Bytes, Problem>>,
+pub async fn all<'a, T>(
+    ask: impl Fn(Paging) -> BoxFuture<'a, Result<view::Page<T>, Problem>>,
 ) -> Result<Vec<T>, PageError> {
     let longest = LONGEST_PAGE.to_string();
     let mut rows: Vec<T> = Vec::new();
     let mut after: Option<String> = None;
     loop {
-        let answer = ask(Paging::read(Some(&longest), after.as_deref(), None)?).await?;
-        let Listed { results, paging } = read::<Listed<T>>(&answer)?;
+        let view::Page { results, paging } = ask(Paging::read(Some(&longest), after.as_deref(), None)?).await?;
         rows.extend(results);
         after = paging.next().filter(|_| rows.len() < MOST_ROWS);
         if after.is_none() {
@@ -126,13 +101,19 @@ fn quoted_name(line: &str) -> Option<(String, &str)> {
     Some((name, rest))
 }
 
-/// An external field: a name and a value stored by the lender.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+/// An external field as it is typed: a name and a value stored by the lender. The service checks both.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ExternalField {
     /// The name.
     pub key: String,
     /// The value.
     pub value: String,
+}
+
+impl From<&fields::ExternalField> for ExternalField {
+    fn from(field: &fields::ExternalField) -> ExternalField {
+        ExternalField { key: field.key.as_str().to_owned(), value: field.value.as_str().to_owned() }
+    }
 }
 
 /// Writes external fields in the format that [`external_fields`] parses.
@@ -173,7 +154,7 @@ mod tests {
     fn links_keep_what_was_asked_for_and_lead_both_ways() {
         assert_eq!(link("/a", &[("q", ""), ("status", "")]), "/a");
         assert_eq!(link("/a", &[("q", "O'Hara & Co"), ("status", "")]), "/a?q=O%27Hara+%26+Co");
-        let marks = Marks { starting_after: Some("z".into()), ending_before: Some("a".into()), has_more: true };
+        let marks = view::Paging { starting_after: Some("z".into()), ending_before: Some("a".into()), has_more: true };
         let pager = |asked: &[u8]| {
             let pager = Pager::new("/a", &[("q", "x")], &FormValues::read(asked), &marks);
             (pager.earlier, pager.later)

@@ -152,7 +152,7 @@ pub fn show_refused(template: &impl Template, problem: &Problem) -> Answer {
     Ok(response)
 }
 
-/// Reads the part of a service response that a page shows.
+/// Reads the part that a page shows of a response that the service keeps for a repeated request.
 pub fn read<T: DeserializeOwned>(answer: &Bytes) -> Result<T, PageError> {
     serde_json::from_slice(answer).map_err(|error| {
         PageError::new(Problem::internal(format!("a response of the service could not be read: {error}")))

@@ -19,7 +19,6 @@ use crate::processor::job::{Opening, Repeat, Work};
 use crate::refold;
 use crate::secrets::hash;
 use crate::view;
-use crate::view::render;
 use bytes::Bytes;
 use daybook_engine::outcome::EventKind;
 use daybook_engine::replay::replay;
@@ -127,7 +126,12 @@ impl Service {
     }
 
     /// An account in its current state or as of a moment.
-    pub async fn get_account(&self, who: &Caller, account: &str, as_of: Option<Time>) -> Result<Bytes, Problem> {
+    pub async fn get_account(
+        &self,
+        who: &Caller,
+        account: &str,
+        as_of: Option<Time>,
+    ) -> Result<view::Account<'static>, Problem> {
         who.may(Right::Read)?;
         let now = self.clock.now();
         if as_of.is_some() {
@@ -137,7 +141,12 @@ impl Service {
     }
 
     /// A page of accounts.
-    pub async fn list_accounts(&self, who: &Caller, paging: Paging, query: AccountQuery) -> Result<Bytes, Problem> {
+    pub async fn list_accounts(
+        &self,
+        who: &Caller,
+        paging: Paging,
+        query: AccountQuery,
+    ) -> Result<view::Page<view::Account<'static>>, Problem> {
         who.may(Right::Read)?;
         let standings = [AccountStanding::Active, AccountStanding::Suspended, AccountStanding::Closed];
         if query.account_status.as_ref().is_some_and(|status| standings.iter().all(|known| known.name() != status)) {
@@ -191,7 +200,7 @@ impl Service {
         loaded: LoadedAccount,
         as_of: Option<Time>,
         now: Time,
-    ) -> Result<Option<Bytes>, Problem> {
+    ) -> Result<Option<view::Account<'static>>, Problem> {
         let id = loaded.row.key.account.clone();
         // An account that cannot be folded again does not prevent the others from being shown.
         let did_not_exist = as_of.is_some_and(|at| at < loaded.row.effective_at);
@@ -228,7 +237,7 @@ impl Service {
         who: &Caller,
         account: &str,
         as_of: Option<Time>,
-    ) -> Result<Bytes, Problem> {
+    ) -> Result<view::Schedule, Problem> {
         who.may(Right::Read)?;
         let now = self.clock.now();
         self.with_whole_book(who, account, move |book| {
@@ -241,7 +250,7 @@ impl Service {
                 _ => book.schedule(as_of.unwrap_or_else(|| book.clock(now)), now),
             };
             let rows = rows.map_err(problem)?;
-            Ok(render(&view::Schedule::new(&book.terms, &rows)))
+            Ok(view::Schedule::new(&book.terms, &rows))
         })
         .await
     }
@@ -252,7 +261,7 @@ impl Service {
         who: &Caller,
         account: &str,
         paging: Paging,
-    ) -> Result<Bytes, Problem> {
+    ) -> Result<view::Page<view::StatusChange>, Problem> {
         who.may(Right::Read)?;
         let now = self.clock.now();
         self.with_whole_book(who, account, move |mut book| {
@@ -339,25 +348,22 @@ pub(crate) fn problem(halt: Halt) -> Problem {
 }
 
 /// An account in its current state or as of a moment.
-fn show_account(book: &Book, as_of: Option<Time>, now: Time) -> Result<Bytes, Problem> {
+fn show_account(book: &Book, as_of: Option<Time>, now: Time) -> Result<view::Account<'static>, Problem> {
     let Some(at) = as_of else {
-        return crate::processor::work::account(book, now, &[]).map_err(problem);
+        return Ok(crate::processor::work::account(book, now, &[]).map_err(problem)?.into_owned());
     };
     let then = book.as_of(at, now).map_err(problem)?;
     let reading = book.reading(&then.state, at)?;
     let mut shown = book.about().account(&then.state, &reading, at, book.now.updated_at);
     shown.held_events = book.now.held_events as u64;
     shown.warnings = metro2_warning(shown.metro2_config.is_some()).into_iter().collect();
-    Ok(render(&shown))
+    Ok(shown.into_owned())
 }
 
 /// A page of the history of an account's status.
-fn status_changes(book: &Book, paging: &Paging) -> Result<Bytes, Problem> {
+fn status_changes(book: &Book, paging: &Paging) -> Result<view::Page<view::StatusChange>, Problem> {
     let Some(through) = book.now.processed_through else {
-        return Ok(render(&view::Page::<view::StatusChange<'_>> {
-            results: Vec::new(),
-            paging: view::Paging::default(),
-        }));
+        return Ok(view::Page { results: Vec::new(), paging: view::Paging::default() });
     };
     let entries = book.settled_entries(through);
     let (_, out) =
@@ -373,5 +379,5 @@ fn status_changes(book: &Book, paging: &Paging) -> Result<Bytes, Problem> {
         changed_at: view::time::Local::new(at, &book.terms.zone),
         account_overview: status.into(),
     });
-    Ok(render(&view::Page { results: results.collect(), paging: mark }))
+    Ok(view::Page { results: results.collect(), paging: mark })
 }

@@ -17,7 +17,7 @@ pub(crate) struct News<'a, O> {
     /// The id of the object it is about.
     pub subject: &'a str,
     /// When it happened, in the object's time zone. It is recorded at the same moment.
-    pub at: Stamp<'a>,
+    pub at: Stamp,
     /// The same moment as a plain time.
     pub now: Time,
     /// The object.
@@ -30,9 +30,9 @@ pub(crate) struct Data<'a, O> {
     /// The id of the event, unique.
     event_id: &'a str,
     /// When it was recorded.
-    changed_at: Stamp<'a>,
+    changed_at: Stamp,
     /// When it happened.
-    effective_at: Stamp<'a>,
+    effective_at: Stamp,
     /// 0: this is about no account.
     account_sequence: i64,
     /// The thing as it was then.

@@ -19,8 +19,7 @@ use crate::paging::{Paging, no_mark, onward, write_mark};
 use crate::problem::{Detail, Problem};
 use crate::secrets::{Secrets, hash, hex};
 use crate::verify::Verified;
-use crate::view::{self, render};
-use bytes::Bytes;
+use crate::view;
 use daybook_clock::Stopwatch;
 use daybook_engine::time::Time;
 use daybook_store::audit::{AuditFilter, AuditHead, AuditPage, AuditRecord, AuditRow, NewAuditRecord, Origin, chained};
@@ -190,7 +189,12 @@ impl Service {
     /// A page of the records of the caller's organization, newest first. A search without an index examines a limited
     /// number of records for each page. If few match, the page may be short or empty and still state that there are
     /// more.
-    pub async fn list_audit_records(&self, who: &Caller, paging: Paging, query: AuditQuery) -> Result<Bytes, Problem> {
+    pub async fn list_audit_records(
+        &self,
+        who: &Caller,
+        paging: Paging,
+        query: AuditQuery,
+    ) -> Result<view::Page<view::AuditRecord>, Problem> {
         who.may(Right::Administer)?;
         onward(&paging)?;
         let before = paging.after.as_deref().map(|mark| mark.parse::<i64>().map_err(|_| no_mark())).transpose()?;
@@ -208,7 +212,7 @@ impl Service {
         let mark = next.or(records.last().map(|last| last.seq));
         let starting_after = mark.map(|number| write_mark(&number.to_string()));
         let paging = view::Paging { starting_after, ending_before: None, has_more: next.is_some() };
-        Ok(render(&view::Page { results: records.iter().map(view::AuditRecord::new).collect(), paging }))
+        Ok(view::Page { results: records.into_iter().map(view::AuditRecord::new).collect(), paging })
     }
 
     /// The hash of a record in the caller's organization, in hexadecimal.

@@ -15,6 +15,7 @@ use crate::ids::mint_id;
 use crate::problem::Problem;
 use crate::processor::job::{Repeat, Show, Work};
 use crate::processor::work::{self, JobResult};
+use crate::view;
 use crate::withdrawals::WITHDRAWAL;
 use bytes::Bytes;
 use daybook_engine::item::{ItemId, ItemKind, Name};
@@ -24,6 +25,8 @@ use daybook_store::records::{AccountKey, ItemRow};
 use daybook_store::{AccountToLoad, Inputs};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+pub use crate::processor::work::Answer;
 
 /// A change to an account.
 #[derive(Clone, Debug)]
@@ -56,16 +59,16 @@ pub enum Change {
 #[derive(Clone, Debug)]
 pub struct Rehearsal {
     /// The response the request would get.
-    pub answer: Bytes,
+    pub answer: Answer<'static>,
     /// The account after it.
-    pub account: Bytes,
+    pub account: view::Account<'static>,
 }
 
 /// The result that creating an account would have.
 #[derive(Clone, Debug)]
 pub struct OpeningRehearsal {
     /// The account after it.
-    pub account: Bytes,
+    pub account: view::Account<'static>,
     /// Whether an account with that id and the same content already exists; then nothing happens.
     pub is_there: bool,
     /// Whether it begins in the past.
@@ -214,10 +217,10 @@ impl Service {
         let mut asked = change.work()?;
         let worked = self.readers.run(who.org, move || {
             loop {
-                let came = work::work(&mut book, &asked, now)
+                let came = work::work(&mut book, &asked, now, |answer| answer.into_owned())
                     .map_err(|_| Problem::internal("the whole journal was loaded, but the fold requested it again"))?;
                 let (JobResult::ToMore(more), Work::Roll { done, .. }) = (&came, &mut asked) else {
-                    return Ok::<(Book, JobResult), Problem>((book, came));
+                    return Ok::<(Book, JobResult<_>), Problem>((book, came));
                 };
                 *done = *more;
                 book.writes.messages.clear();
@@ -226,11 +229,11 @@ impl Service {
         let (book, came) = worked.await?;
         let answer = match came {
             JobResult::To(answer) => answer,
-            JobResult::ToItem(item) => self.get_line_item(who, account, &item, None).await?,
+            JobResult::ToItem(item) => Answer::LineItem(Box::new(self.get_line_item(who, account, &item, None).await?)),
             JobResult::ToItemIf(_, _, problem) | JobResult::ToProblem(problem) => return Err(problem),
             JobResult::ToMore(_) => return Err(Problem::internal("a roll did not finish")),
         };
-        let account = work::account(&book, now, &[]).map_err(problem)?;
+        let account = work::account(&book, now, &[]).map_err(problem)?.into_owned();
         Ok(Rehearsal { answer, account })
     }
 }
@@ -248,7 +251,7 @@ impl Service {
             if book.content_hash != opening.content_hash {
                 return Err(Problem::id_taken("account_id", "account", &key.account));
             }
-            let account = work::account(&book, now, &[]).map_err(problem)?;
+            let account = work::account(&book, now, &[]).map_err(problem)?.into_owned();
             let (late_fees, late_fee_cents, webhooks) = Default::default();
             return Ok(OpeningRehearsal { account, is_there: true, is_backdated, late_fees, late_fee_cents, webhooks });
         }
@@ -257,15 +260,15 @@ impl Service {
         let (terms, profile) = (opening.terms.clone(), opening.profile.clone());
         let mut book = Book::open(key, product, terms, profile, opening.content_hash.clone(), now)?;
         let worked = self.readers.run(who.org, move || {
-            let came = work::work(&mut book, &Work::Open(Box::new(opening)), now)
+            let came = work::work(&mut book, &Work::Open(Box::new(opening)), now, |answer| answer.into_owned())
                 .map_err(|_| Problem::internal("a new account requested earlier inputs"))?;
-            Ok::<(Book, JobResult), Problem>((book, came))
+            Ok::<(Book, JobResult<_>), Problem>((book, came))
         });
-        let (book, came): (Book, JobResult) = worked.await?;
+        let (book, came): (Book, JobResult<_>) = worked.await?;
         let account = match came {
-            JobResult::To(account) => account,
+            JobResult::To(Answer::Account(account)) => *account,
             JobResult::ToProblem(problem) | JobResult::ToItemIf(_, _, problem) => return Err(problem),
-            JobResult::ToItem(_) | JobResult::ToMore(_) => {
+            JobResult::To(_) | JobResult::ToItem(_) | JobResult::ToMore(_) => {
                 return Err(Problem::internal("opening an account returned no account"));
             }
         };

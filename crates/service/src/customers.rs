@@ -65,8 +65,8 @@ impl Service {
                 if before.content_hash != content_hash {
                     return Err(Problem::id_taken("customer_id", "customer", &customer_id));
                 }
-                let answer = self.show_customer(who, &before).await?;
-                return self.keep_answer(who, repeat, answer).await;
+                let customer = self.show_customer(who, &before).await?;
+                return self.keep_answer(who, repeat, render(&customer)).await;
             }
             let row = CustomerRow {
                 org: who.org,
@@ -168,7 +168,7 @@ impl Service {
             accounts.retain(|known| known.account_id != account_id);
             accounts.push(view::CustomerAccount { account_id: account_id.to_owned(), customer_account_role: role });
         }
-        let shown = show(&form, ssn.as_ref(), row, &accounts);
+        let shown = show(form, ssn.as_ref(), row, accounts);
         let organization = self.catalog.fresh_organization(who.org).await?;
         let event_id = organization.event_ids.of_customer(&row.customer_id, row.version);
         let message = message(event, event_id, &shown, now, &organization.signing);
@@ -203,7 +203,7 @@ impl Service {
     }
 
     /// A customer.
-    pub async fn get_customer(&self, who: &Caller, customer: &str) -> Result<Bytes, Problem> {
+    pub async fn get_customer(&self, who: &Caller, customer: &str) -> Result<view::Customer, Problem> {
         who.may(Right::Read)?;
         let row = self.customer_row(who, customer).await?;
         self.show_customer(who, &row).await
@@ -221,7 +221,12 @@ impl Service {
     }
 
     /// A page of customers.
-    pub async fn list_customers(&self, who: &Caller, paging: Paging, query: CustomerQuery) -> Result<Bytes, Problem> {
+    pub async fn list_customers(
+        &self,
+        who: &Caller,
+        paging: Paging,
+        query: CustomerQuery,
+    ) -> Result<view::Page<view::Customer>, Problem> {
         who.may(Right::Read)?;
         let text = query.text.filter(|text| !text.trim().is_empty()).map(|text| searched(&text));
         let mut page = LargePage::of(&paging);
@@ -250,11 +255,11 @@ impl Service {
         row.ok_or_else(|| Problem::not_found("customer", customer))
     }
 
-    async fn show_customer(&self, who: &Caller, row: &CustomerRow) -> Result<Bytes, Problem> {
+    async fn show_customer(&self, who: &Caller, row: &CustomerRow) -> Result<view::Customer, Problem> {
         let accounts = self.accounts_of(who, &row.customer_id).await?;
         let form: NewCustomer = read_body(row)?;
         let ssn = self.open_ssn(row)?;
-        Ok(render(&show(&form, ssn.as_ref(), row, &accounts)))
+        Ok(show(form, ssn.as_ref(), row, accounts))
     }
 
     async fn accounts_of(&self, who: &Caller, customer: &str) -> Result<Vec<view::CustomerAccount>, Problem> {
@@ -311,19 +316,19 @@ pub(crate) fn name_of(form: &NewCustomer) -> String {
     }
 }
 
-fn show<'a>(
-    form: &'a NewCustomer,
-    ssn: Option<&'a Ssn>,
-    row: &'a CustomerRow,
-    accounts: &'a [view::CustomerAccount],
-) -> view::Customer<'a> {
+fn show(
+    form: NewCustomer,
+    ssn: Option<&Ssn>,
+    row: &CustomerRow,
+    accounts: Vec<view::CustomerAccount>,
+) -> view::Customer {
     view::Customer::new(
         form,
-        &view::CustomerFacts {
-            customer_id: &row.customer_id,
+        view::CustomerFacts {
+            customer_id: row.customer_id.to_string(),
             created_at: row.created_at,
             updated_at: row.updated_at,
-            ssn_last_four: ssn.map(Ssn::last_four),
+            ssn_last_four: ssn.map(|ssn| ssn.last_four().to_owned()),
             accounts,
         },
     )
@@ -333,14 +338,14 @@ fn show<'a>(
 pub(crate) fn message(
     event: OwnEvent,
     event_id: String,
-    customer: &view::Customer<'_>,
+    customer: &view::Customer,
     now: Time,
     signing: &Key,
 ) -> MessageRow {
     News {
         event,
         event_id,
-        subject: customer.customer_id,
+        subject: &customer.customer_id,
         at: view::time::Stamp::Utc(view::time::Utc(now)),
         now,
         object: customer,

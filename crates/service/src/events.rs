@@ -15,8 +15,6 @@ use crate::accounts::{account_key, problem};
 use crate::paging::Paging;
 use crate::problem::Problem;
 use crate::view;
-use crate::view::render;
-use bytes::Bytes;
 use daybook_engine::time::Time;
 use daybook_engine::timeline::Backdating;
 use daybook_store::Inputs;
@@ -30,7 +28,12 @@ type Shown = (Book, Vec<TimelineEntry>, view::Paging);
 
 impl Service {
     /// Lists the events of an account, which explain its balance.
-    pub async fn list_account_events(&self, who: &Caller, account: &str, paging: Paging) -> Result<Bytes, Problem> {
+    pub async fn list_account_events(
+        &self,
+        who: &Caller,
+        account: &str,
+        paging: Paging,
+    ) -> Result<view::Page<view::TimelineEvent>, Problem> {
         who.may(Right::Read)?;
         let now = self.clock.now();
         let is_first = paging.after.is_none() && paging.before.is_none();
@@ -55,8 +58,8 @@ impl Service {
             let webhook = view::EventWebhook { event: message.event, event_id: message.event_id, state };
             webhooks.entry(cause_mark(message.cause, message.effective_at)).or_default().push(webhook);
         }
-        let results = page.iter().map(|happening| show_happening(&book, happening, &webhooks)).collect();
-        Ok(render(&view::Page { results, paging: mark }))
+        let results = page.into_iter().map(|happening| show_happening(&book, happening, &webhooks)).collect();
+        Ok(view::Page { results, paging: mark })
     }
 
     /// The first page, from the first records of the timeline only; `None` if they do not suffice.
@@ -109,11 +112,11 @@ fn cause_mark(cause: String, at: Time) -> String {
     if cause.starts_with(NOTICE) { format!("{cause}/{}", at.micros()) } else { cause }
 }
 
-fn show_happening<'a>(
-    book: &'a Book,
-    happening: &'a TimelineEntry,
+fn show_happening(
+    book: &Book,
+    happening: TimelineEntry,
     webhooks: &HashMap<String, Vec<view::EventWebhook>>,
-) -> view::TimelineEvent<'a> {
+) -> view::TimelineEvent {
     let local = |time: Time| view::time::Local::new(time, &book.terms.zone);
     let done = happening.progress == Progress::Processed;
     view::TimelineEvent {
@@ -128,12 +131,12 @@ fn show_happening<'a>(
             Progress::Processed => view::ProcessingState::Processed,
             Progress::Failed => view::ProcessingState::Failed,
         },
-        reason: happening.reason.as_deref(),
+        reason: happening.reason,
         effect: done.then(|| view::Amounts::change(&happening.before, &happening.after)),
         balance_after: done.then(|| view::Amounts::from(happening.after)),
-        postings: happening.postings.iter().map(Into::into).collect(),
-        line_items: happening.items.clone(),
-        webhooks: webhooks.get(&cause_mark(happening.cause.clone(), happening.applies_at)).cloned().unwrap_or_default(),
-        description: happening.description.clone(),
+        postings: happening.postings.into_iter().map(Into::into).collect(),
+        line_items: happening.items,
+        webhooks: webhooks.get(&cause_mark(happening.cause, happening.applies_at)).cloned().unwrap_or_default(),
+        description: happening.description,
     }
 }

@@ -6,8 +6,6 @@ use crate::form::NewKey;
 use crate::ids::{id_of, secret_of};
 use crate::problem::Problem;
 use crate::view;
-use crate::view::render;
-use bytes::Bytes;
 use daybook_store::records::KeyRow;
 
 /// The minimum length of a lent key's secret.
@@ -15,23 +13,23 @@ const SHORTEST_LENT: usize = 32;
 
 impl Service {
     /// The keys of the caller's organization.
-    pub async fn list_keys(&self, who: &Caller) -> Result<Bytes, Problem> {
+    pub async fn list_keys(&self, who: &Caller) -> Result<view::Results<view::Key>, Problem> {
         who.may(Right::Administer)?;
         let keys = self.store.keys(who.org).await?;
-        Ok(render(&view::Results { results: keys.iter().map(show).collect() }))
+        Ok(view::Results { results: keys.into_iter().map(show).collect() })
     }
 
     /// Creates a key. Its secret is returned once, here.
-    pub async fn create_key(&self, who: &Caller, form: NewKey) -> Result<Bytes, Problem> {
+    pub async fn create_key(&self, who: &Caller, form: NewKey) -> Result<view::NewKey, Problem> {
         who.may(Right::Administer)?;
         let role = Role::parse(form.role.name()).ok_or_else(|| Problem::internal("a role has no name"))?;
         let (key, secret) = self.access.create_key(who, form.name.as_str(), role).await?;
-        Ok(show_new(&key, &secret))
+        Ok(show_new(key, secret))
     }
 
     /// Creates a key for a form with a one-time word (`once`): if the form is sent twice, it creates one key and
     /// returns the same response. The id and the secret are derived from the word, so the secret is not stored.
-    pub async fn create_key_once(&self, who: &Caller, once: &str, form: NewKey) -> Result<Bytes, Problem> {
+    pub async fn create_key_once(&self, who: &Caller, once: &str, form: NewKey) -> Result<view::NewKey, Problem> {
         who.may(Right::Administer)?;
         let role = Role::parse(form.role.name()).ok_or_else(|| Problem::internal("a role has no name"))?;
         let name = form.name.as_str();
@@ -40,7 +38,7 @@ impl Service {
         let secret = secret_of(&self.secrets.console_hash("secret of a key by a form", &words));
         if let Some(made) = self.store.key(&client_id).await? {
             return match made.revoked_at {
-                None => Ok(show_new(&made, &secret)),
+                None => Ok(show_new(made, secret)),
                 Some(_) => {
                     let message = "the key that this form created is revoked; submit the form again to create another";
                     Err(Problem::new("conflict", message))
@@ -48,11 +46,11 @@ impl Service {
             };
         }
         match self.access.keep_key(who, client_id.clone(), &secret, name, role).await {
-            Ok(key) => Ok(show_new(&key, &secret)),
+            Ok(key) => Ok(show_new(key, secret)),
             // A concurrent request with the same form created the key first.
             Err(problem) if problem.code == "id_taken" => {
                 let made = self.store.key(&client_id).await?.ok_or(problem)?;
-                Ok(show_new(&made, &secret))
+                Ok(show_new(made, secret))
             }
             Err(problem) => Err(problem),
         }
@@ -88,29 +86,29 @@ impl Service {
     }
 
     /// Revokes a key.
-    pub async fn revoke_key(&self, who: &Caller, client_id: &str) -> Result<Bytes, Problem> {
+    pub async fn revoke_key(&self, who: &Caller, client_id: &str) -> Result<view::Key, Problem> {
         who.may(Right::Administer)?;
         self.access.revoke_key(who, client_id).await?;
         let key = self.store.key(client_id).await?.ok_or_else(|| Problem::not_found("key", client_id))?;
-        Ok(render(&show(&key)))
+        Ok(show(key))
     }
 }
 
-fn show_new(key: &KeyRow, secret: &str) -> Bytes {
-    render(&view::NewKey {
-        client_id: &key.client_id,
+fn show_new(key: KeyRow, secret: String) -> view::NewKey {
+    view::NewKey {
+        client_id: key.client_id,
         client_secret: secret,
-        name: &key.name,
-        role: &key.role,
+        name: key.name,
+        role: key.role,
         created_at: view::time::Utc(key.created_at),
-    })
+    }
 }
 
-fn show(key: &KeyRow) -> view::Key<'_> {
+fn show(key: KeyRow) -> view::Key {
     view::Key {
-        client_id: &key.client_id,
-        name: &key.name,
-        role: &key.role,
+        client_id: key.client_id,
+        name: key.name,
+        role: key.role,
         created_at: view::time::Utc(key.created_at),
         last_used_at: key.last_used_at.map(view::time::Utc),
         revoked_at: key.revoked_at.map(view::time::Utc),

@@ -70,7 +70,6 @@ pub use webhooks::deliveries::DeliveryQuery;
 pub use webhooks::searching::MessageQuery;
 
 use access::{Access, Caller};
-use bytes::Bytes;
 use catalog::Catalog;
 use daybook_clock::Clock;
 use daybook_store::Store;
@@ -233,8 +232,8 @@ impl Service {
     }
 
     /// Issues an access token for a client id and secret.
-    pub async fn issue_token(&self, form: &form::TokenRequest) -> Result<Bytes, Problem> {
-        Ok(view::render(&self.access.issue_token(form).await?))
+    pub async fn issue_token(&self, form: &form::TokenRequest) -> Result<view::Token, Problem> {
+        self.access.issue_token(form).await
     }
 
     /// Returns an error unless the tables match this build, the time can be trusted, and the database accepts a write.

@@ -8,11 +8,10 @@ use crate::accounts::{account_key, problem};
 use crate::changes::Change;
 use crate::form;
 use crate::items::{Stored, item_of_row, kind_names, status_names};
-use crate::paging::{Paging, page_of};
+use crate::paging::Paging;
 use crate::problem::Problem;
 use crate::processor::job::Repeat;
 use crate::view;
-use crate::view::render;
 use bytes::Bytes;
 use daybook_engine::item::{ItemId, ItemStatus};
 use daybook_engine::time::Time;
@@ -172,7 +171,7 @@ impl Service {
         account: &str,
         paging: Paging,
         query: ItemQuery,
-    ) -> Result<Bytes, Problem> {
+    ) -> Result<view::Page<view::LineItem<'static>>, Problem> {
         who.may(Right::Read)?;
         query.check()?;
         let (book, rows) = match query.as_of {
@@ -197,7 +196,7 @@ impl Service {
         account: &str,
         item: &str,
         as_of: Option<Time>,
-    ) -> Result<Bytes, Problem> {
+    ) -> Result<view::LineItem<'static>, Problem> {
         who.may(Right::Read)?;
         let missing = Problem::not_found("line item", item);
         let item = item.to_owned();
@@ -257,15 +256,20 @@ fn items_as_of(book: &Book, at: Time, now: Time) -> Result<Vec<Stored>, Problem>
 }
 
 /// A page of these line items, ordered by time.
-fn item_page(book: &Book, mut items: Vec<Stored>, paging: &Paging, query: &ItemQuery) -> Result<Bytes, Problem> {
+fn item_page(
+    book: &Book,
+    mut items: Vec<Stored>,
+    paging: &Paging,
+    query: &ItemQuery,
+) -> Result<view::Page<view::LineItem<'static>>, Problem> {
     items.retain(|item| query.takes(item));
     items.sort_by_cached_key(|item| (item.row.effective_at, item.row.applied_at, item.row.item_id.clone()));
-    let (page, mark) = paging.of_list(items, |item| item.row.item_id.to_string())?;
-    let shown = page.iter().map(|item| show_item(book, item)).collect::<Result<Vec<_>, _>>()?;
-    Ok(page_of(&shown, &mark))
+    let (page, paging) = paging.of_list(items, |item| item.row.item_id.to_string())?;
+    let results = page.iter().map(|item| show_item(book, item)).collect::<Result<Vec<_>, _>>()?;
+    Ok(view::Page { results, paging })
 }
 
-fn show_item(book: &Book, stored: &Stored) -> Result<Bytes, Problem> {
+fn show_item(book: &Book, stored: &Stored) -> Result<view::LineItem<'static>, Problem> {
     let item = item_of_row(&stored.row)?;
-    Ok(render(&view::LineItem::new(&item, &stored.facts(&book.key, &book.product.facts))))
+    Ok(view::LineItem::new(&item, &stored.facts(&book.key, &book.product.facts)).into_owned())
 }

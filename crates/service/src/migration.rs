@@ -50,8 +50,8 @@ pub(crate) struct Counted {
 /// The progress of a release, for a page.
 #[derive(Clone, Debug)]
 pub struct Glance {
-    /// The rendered response.
-    pub progress: Bytes,
+    /// The progress.
+    pub progress: view::MigrationProgress,
     /// Whether it was counted now; otherwise it is a few seconds old.
     pub is_of_now: bool,
 }
@@ -136,7 +136,7 @@ impl Service {
     }
 
     /// The progress of a release.
-    pub async fn get_migration_mode(&self, who: &Caller, product: &str) -> Result<Bytes, Problem> {
+    pub async fn get_migration_mode(&self, who: &Caller, product: &str) -> Result<view::MigrationProgress, Problem> {
         who.may(Right::Read)?;
         let row = self.product_row(who, product).await?;
         let held = self.count_held(&row.key).await?;
@@ -176,7 +176,7 @@ impl Service {
         Ok(Held { counts, failed: self.store.failed_accounts(key, MOST_FAILED).await? })
     }
 
-    async fn show_progress(&self, row: ProductRow, held: Held) -> Result<Bytes, Problem> {
+    async fn show_progress(&self, row: ProductRow, held: Held) -> Result<view::MigrationProgress, Problem> {
         let Held { counts, failed } = held;
         let info = self.catalog.keep(row.clone()).await?;
         let mode = &row.mode;
@@ -188,7 +188,7 @@ impl Service {
         let done = if holding { 0 } else { (total - left).max(0) };
         let events_done = if holding { 0 } else { (mode.events_total - held_events as i64).max(0) };
         let local = |time| view::time::Local::new(time, &info.facts.zone);
-        Ok(render(&view::MigrationProgress {
+        Ok(view::MigrationProgress {
             migration_mode: mode.holding,
             state,
             held_events,
@@ -202,7 +202,7 @@ impl Service {
             started_at: mode.started_at.filter(|_| !holding).map(local),
             finished_at: mode.finished_at.filter(|_| !holding).map(local),
             eta_seconds: self.eta(state, mode, events_done),
-        }))
+        })
     }
 
     /// The estimated seconds until a release is done, based on its pace so far.

@@ -7,7 +7,7 @@ use crate::changes::Change;
 use crate::form::NotificationConfig;
 use crate::problem::Problem;
 use crate::processor::job::Repeat;
-use crate::view::render;
+use crate::view;
 use bytes::Bytes;
 
 impl Service {
@@ -23,9 +23,13 @@ impl Service {
     }
 
     /// The configured notices.
-    pub async fn get_notification_config(&self, who: &Caller, account: &str) -> Result<Bytes, Problem> {
+    pub async fn get_notification_config(
+        &self,
+        who: &Caller,
+        account: &str,
+    ) -> Result<view::Results<view::NotificationSetting>, Problem> {
         who.may(Right::Read)?;
         let book = self.book_as_it_stands(who, account, self.clock.now()).await?;
-        Ok(render(&notices(&book)))
+        Ok(notices(&book))
     }
 }

@@ -2,10 +2,10 @@
 
 use crate::problem::Problem;
 use crate::view;
-use crate::view::render;
+use crate::view::rendered_bytes;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use bytes::Bytes;
+use serde::Serialize;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub const USUAL_LIMIT: usize = 50;
 /// The maximum page length.
 pub const LONGEST_PAGE: usize = 200;
-/// The number of bytes after which a page ends, even if it has fewer entries than requested.
+/// The number of rendered bytes after which a page ends, even if it has fewer entries than requested.
 const LARGEST_PAGE: usize = 4 << 20;
 /// The most entries that are loaded at once for a page whose entries can be large.
 pub(crate) const LOADED_AT_ONCE: usize = 25;
@@ -101,21 +101,22 @@ impl Paging {
 }
 
 /// A page whose entries can be large. It is filled entry by entry, from its end if it is read backwards, and ends early
-/// once it has [`LARGEST_PAGE`] bytes.
+/// once it has [`LARGEST_PAGE`] bytes as JSON.
 #[derive(Debug)]
-pub(crate) struct LargePage {
+pub(crate) struct LargePage<T> {
     limit: usize,
     largest: usize,
     is_backwards: bool,
     /// The entries by id; `None` if an entry is left out.
-    entries: VecDeque<(Arc<str>, Option<Bytes>)>,
+    entries: VecDeque<(Arc<str>, Option<T>)>,
+    /// How many bytes the entries are as JSON.
     bytes: usize,
     has_more: bool,
 }
 
-impl LargePage {
+impl<T: Serialize> LargePage<T> {
     /// An empty page.
-    pub(crate) fn of(paging: &Paging) -> LargePage {
+    pub(crate) fn of(paging: &Paging) -> LargePage<T> {
         LargePage {
             limit: paging.limit,
             largest: LARGEST_PAGE,
@@ -139,7 +140,7 @@ impl LargePage {
     }
 
     /// Puts entries into the order in which they are added.
-    pub(crate) fn in_order<T>(&self, mut entries: Vec<T>) -> Vec<T> {
+    pub(crate) fn in_order<E>(&self, mut entries: Vec<E>) -> Vec<E> {
         if self.is_backwards {
             entries.reverse();
         }
@@ -153,8 +154,8 @@ impl LargePage {
     }
 
     /// Adds an entry, or leaves one out.
-    pub(crate) fn add(&mut self, id: Arc<str>, shown: Option<Bytes>) {
-        self.bytes += shown.as_ref().map_or(0, Bytes::len);
+    pub(crate) fn add(&mut self, id: Arc<str>, shown: Option<T>) {
+        self.bytes += shown.as_ref().map_or(0, rendered_bytes);
         if self.is_backwards {
             self.entries.push_front((id, shown));
         } else {
@@ -162,33 +163,16 @@ impl LargePage {
         }
     }
 
-    /// The page as JSON.
-    pub(crate) fn finish(self) -> Bytes {
-        let mark = |entry: Option<&(Arc<str>, Option<Bytes>)>| entry.map(|(id, _)| write_mark(id));
+    /// The page.
+    pub(crate) fn finish(self) -> view::Page<T> {
+        let mark = |entry: Option<&(Arc<str>, Option<T>)>| entry.map(|(id, _)| write_mark(id));
         let paging = view::Paging {
             starting_after: mark(self.entries.back()),
             ending_before: mark(self.entries.front()),
             has_more: self.has_more,
         };
-        let shown: Vec<Bytes> = self.entries.into_iter().filter_map(|(_, shown)| shown).collect();
-        page_of(&shown, &paging)
+        view::Page { results: self.entries.into_iter().filter_map(|(_, shown)| shown).collect(), paging }
     }
-}
-
-/// A page of rendered entries as JSON.
-pub(crate) fn page_of(results: &[Bytes], paging: &view::Paging) -> Bytes {
-    let mut page = Vec::with_capacity(results.iter().map(|result| result.len() + 1).sum::<usize>() + 200);
-    page.extend_from_slice(b"{\"results\":[");
-    for (index, result) in results.iter().enumerate() {
-        if index > 0 {
-            page.push(b',');
-        }
-        page.extend_from_slice(result);
-    }
-    page.extend_from_slice(b"],\"paging\":");
-    page.extend_from_slice(&render(paging));
-    page.push(b'}');
-    Bytes::from(page)
 }
 
 /// Refuses to page backwards, for lists that change at both ends while they are read: their pages lead in one direction
@@ -253,8 +237,8 @@ mod tests {
         }
     }
 
-    /// The pages of a list of the numbers 1 to 9, whose entries have as many bytes as in their number, as a reader sees
-    /// them who goes through the list.
+    /// The pages of a list of the numbers 1 to 9, whose entries have as many bytes as JSON as in their number, as a reader
+    /// sees them who goes through the list.
     fn pages_by_bytes(largest: usize, is_backwards: bool) -> Vec<Vec<usize>> {
         let mut pages = Vec::new();
         let mut mark: Option<String> = None;
@@ -274,16 +258,15 @@ mod tests {
                 if page.is_full() {
                     break;
                 }
-                page.add(Arc::from(&*id), Some(Bytes::from("1".repeat(id.parse().expect("a number")))));
+                let ones: u64 = "1".repeat(id.parse().expect("a number")).parse().expect("a number");
+                page.add(Arc::from(&*id), Some(ones));
             }
-            let page: serde_json::Value = serde_json::from_slice(&page.finish()).expect("JSON");
-            let lengths = page["results"].as_array().expect("a list").iter().map(|ones| ones.to_string().len());
-            pages.push(lengths.collect());
-            let next = if is_backwards { "ending_before" } else { "starting_after" };
-            if page["paging"]["has_more"] != true {
+            let page = page.finish();
+            pages.push(page.results.iter().map(|ones| ones.to_string().len()).collect());
+            if !page.paging.has_more {
                 return pages;
             }
-            mark = page["paging"][next].as_str().map(str::to_owned);
+            mark = if is_backwards { page.paging.ending_before } else { page.paging.starting_after };
         }
     }
 

@@ -8,8 +8,7 @@ use crate::access::{Caller, Right};
 use crate::form::{NewAccount, NewProduct};
 use crate::policy;
 use crate::problem::Problem;
-use crate::view::{self, render};
-use bytes::Bytes;
+use crate::view;
 use daybook_engine::installment::schedule::schedule;
 use daybook_engine::replay::replay;
 use daybook_engine::terms::Terms;
@@ -25,7 +24,7 @@ impl Service {
         who: &Caller,
         product: NewProduct,
         account: NewAccount,
-    ) -> Result<Bytes, Problem> {
+    ) -> Result<view::Schedule, Problem> {
         who.may(Right::Read)?;
         let now = self.clock.now();
         Problem::not_supported(product.unsupported())?;
@@ -34,7 +33,7 @@ impl Service {
     }
 
     /// The schedule of an account that does not exist yet.
-    pub async fn preview_account(&self, who: &Caller, account: NewAccount) -> Result<Bytes, Problem> {
+    pub async fn preview_account(&self, who: &Caller, account: NewAccount) -> Result<view::Schedule, Problem> {
         who.may(Right::Read)?;
         let key = ProductKey { org: who.org, product: Arc::from(account.product_id.as_str()) };
         let info = self.catalog.product(&key).await?;
@@ -44,13 +43,13 @@ impl Service {
     }
 }
 
-fn preview(product: &NewProduct, account: &NewAccount, now: Time) -> Result<Bytes, Problem> {
+fn preview(product: &NewProduct, account: &NewAccount, now: Time) -> Result<view::Schedule, Problem> {
     let at = account.effective_at.as_ref().map_or(now, |moment| *moment.get());
     let terms = policy::terms(product, account, at)?;
     let too_much = |_| Problem::invalid("summary.initial_principal_cents", "would make amounts too large to calculate");
     let (state, _) = replay(&terms, &[opening(&terms)], at).map_err(too_much)?;
     let rows = schedule(&terms, &state, at).map_err(too_much)?;
-    Ok(render(&view::Schedule::new(&terms, &rows)))
+    Ok(view::Schedule::new(&terms, &rows))
 }
 
 fn opening(terms: &Terms) -> Entry {

@@ -7,7 +7,7 @@ use crate::audit::Act;
 use crate::catalog::ProductInfo;
 use crate::form::NewProduct;
 use crate::ids::mint_id;
-use crate::paging::{Paging, page_of};
+use crate::paging::Paging;
 use crate::policy;
 use crate::problem::Problem;
 use crate::processor::job::Repeat;
@@ -56,7 +56,7 @@ impl Service {
             created_at: now,
             mode: Mode { version: 1, holding, ..Mode::default() },
         };
-        let answer = show(&*self.catalog.ready(row.clone()).await?, &row);
+        let answer = render(&show(&*self.catalog.ready(row.clone()).await?, &row));
         let words = vec![of_product(who.org, &key.product, &form)];
         let act = Act::on("create_product", "product", &key.product).with("migration_mode", holding);
         let audit = self.recorded(who, act).into_iter().collect();
@@ -82,11 +82,11 @@ impl Service {
             return Err(Problem::id_taken("product_id", "product", &before.key.product));
         }
         let info = self.catalog.keep(before.clone()).await?;
-        Ok(show(&info, &before))
+        Ok(render(&show(&info, &before)))
     }
 
     /// A product.
-    pub async fn get_product(&self, who: &Caller, product: &str) -> Result<Bytes, Problem> {
+    pub async fn get_product(&self, who: &Caller, product: &str) -> Result<view::Product, Problem> {
         who.may(Right::Read)?;
         let row = self.product_row(who, product).await?;
         let info = self.catalog.keep(row.clone()).await?;
@@ -94,16 +94,16 @@ impl Service {
     }
 
     /// A page of products.
-    pub async fn list_products(&self, who: &Caller, paging: Paging) -> Result<Bytes, Problem> {
+    pub async fn list_products(&self, who: &Caller, paging: Paging) -> Result<view::Page<view::Product>, Problem> {
         who.may(Right::Read)?;
         let mut rows = self.store.products(who.org, &paging.of_store()).await?;
-        let mark = paging.cut(&mut rows, |row| row.key.product.to_string());
-        let mut shown = Vec::with_capacity(rows.len());
+        let paging = paging.cut(&mut rows, |row| row.key.product.to_string());
+        let mut results = Vec::with_capacity(rows.len());
         for row in rows {
             let info = self.catalog.ready(row.clone()).await?;
-            shown.push(show(&info, &row));
+            results.push(show(&info, &row));
         }
-        Ok(page_of(&shown, &mark))
+        Ok(view::Page { results, paging })
     }
 
     pub(crate) async fn product_row(&self, who: &Caller, product: &str) -> Result<ProductRow, Problem> {
@@ -121,6 +121,6 @@ pub(crate) fn migration_state(mode: &Mode) -> MigrationState {
     }
 }
 
-fn show(info: &ProductInfo, row: &ProductRow) -> Bytes {
-    render(&view::Product::new(&info.facts, &info.form, row.created_at, migration_state(&row.mode)))
+fn show(info: &ProductInfo, row: &ProductRow) -> view::Product {
+    view::Product::new(&info.facts, &info.form, row.created_at, migration_state(&row.mode))
 }

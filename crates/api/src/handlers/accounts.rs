@@ -30,7 +30,7 @@ pub async fn create_account(
     responses((status = 200, description = "A page of accounts", body = view::Page<view::Account>)))]
 pub async fn list_accounts(State(api): State<Api>, Reader(who): Reader, parameters: AccountParameters) -> Answer {
     let paging = parameters.paging()?;
-    Ok(Json(api.service.list_accounts(&who, paging, parameters.query()?).await?))
+    Ok(Json::of(&api.service.list_accounts(&who, paging, parameters.query()?).await?))
 }
 
 /// Gets an account
@@ -45,7 +45,7 @@ pub async fn get_account(
     path: AccountPath,
     parameters: AsOfParameters,
 ) -> Answer {
-    Ok(Json(api.service.get_account(&who, path.account_id.as_str(), parameters.as_of()?).await?))
+    Ok(Json::of(&api.service.get_account(&who, path.account_id.as_str(), parameters.as_of()?).await?))
 }
 
 /// Sets the status of an account
@@ -75,7 +75,7 @@ pub async fn get_amortization_schedule(
     parameters: AsOfParameters,
 ) -> Answer {
     let account = path.account_id.as_str();
-    Ok(Json(api.service.get_amortization_schedule(&who, account, parameters.as_of()?).await?))
+    Json::of_long(api.service.get_amortization_schedule(&who, account, parameters.as_of()?).await?).await
 }
 
 /// Lists the events of an account
@@ -90,7 +90,7 @@ pub async fn list_account_events(
     path: AccountPath,
     parameters: PageParameters,
 ) -> Answer {
-    Ok(Json(api.service.list_account_events(&who, path.account_id.as_str(), parameters.paging()?).await?))
+    Ok(Json::of(&api.service.list_account_events(&who, path.account_id.as_str(), parameters.paging()?).await?))
 }
 
 /// Lists the status changes of an account
@@ -104,5 +104,5 @@ pub async fn list_account_status_changes(
     parameters: PageParameters,
 ) -> Answer {
     let account = path.account_id.as_str();
-    Ok(Json(api.service.list_account_status_changes(&who, account, parameters.paging()?).await?))
+    Ok(Json::of(&api.service.list_account_status_changes(&who, account, parameters.paging()?).await?))
 }

@@ -22,5 +22,5 @@ pub async fn list_audit_records(
     parameters: AuditParameters,
 ) -> Answer {
     let paging = parameters.paging()?;
-    Ok(Json(api.service.list_audit_records(&who, paging, parameters.query()?).await?))
+    Ok(Json::of(&api.service.list_audit_records(&who, paging, parameters.query()?).await?))
 }

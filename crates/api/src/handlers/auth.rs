@@ -14,5 +14,5 @@ use daybook_service::{form, view};
     request_body(content = form::TokenRequest, example = json!({"client_id": "my-client", "client_secret": "dbk_sk_…"})),
     responses((status = 200, description = "The token", body = view::Token)))]
 pub async fn create_token(State(api): State<Api>, _: NoParameters, call: Form<form::TokenRequest>) -> Answer {
-    Ok(Json(api.service.issue_token(&call.form).await?))
+    Ok(Json::of(&api.service.issue_token(&call.form).await?))
 }

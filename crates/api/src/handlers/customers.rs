@@ -29,14 +29,14 @@ pub async fn create_customer(
     responses((status = 200, description = "A page of customers", body = view::Page<view::Customer>)))]
 pub async fn list_customers(State(api): State<Api>, Reader(who): Reader, parameters: CustomerParameters) -> Answer {
     let paging = parameters.paging()?;
-    Ok(Json(api.service.list_customers(&who, paging, parameters.query()?).await?))
+    Ok(Json::of(&api.service.list_customers(&who, paging, parameters.query()?).await?))
 }
 
 /// Gets a customer
 #[utoipa::path(get, path = "/customers/{customer_id}", tag = "Customers", params(CustomerPath),
     responses((status = 200, description = "The customer", body = view::Customer)))]
 pub async fn get_customer(State(api): State<Api>, Reader(who): Reader, path: CustomerPath, _: NoParameters) -> Answer {
-    Ok(Json(api.service.get_customer(&who, path.customer_id.as_str()).await?))
+    Ok(Json::of(&api.service.get_customer(&who, path.customer_id.as_str()).await?))
 }
 
 /// Changes a customer

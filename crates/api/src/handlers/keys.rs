@@ -10,7 +10,7 @@ use daybook_service::{form, view};
 #[utoipa::path(get, path = "/organization/keys", tag = "Access",
     responses((status = 200, description = "All keys", body = view::Results<view::Key>)))]
 pub async fn list_keys(State(api): State<Api>, Administrator(who): Administrator, _: NoParameters) -> Answer {
-    Ok(Json(api.service.list_keys(&who).await?))
+    Ok(Json::of(&api.service.list_keys(&who).await?))
 }
 
 /// Creates an API key
@@ -25,7 +25,7 @@ pub async fn create_key(
     _: NoParameters,
     call: Form<form::NewKey>,
 ) -> Answer {
-    Ok(Json(api.service.create_key(&who, call.form).await?))
+    Ok(Json::of(&api.service.create_key(&who, call.form).await?))
 }
 
 /// Revokes an API key
@@ -37,5 +37,5 @@ pub async fn revoke_key(
     path: KeyPath,
     _: NoParameters,
 ) -> Answer {
-    Ok(Json(api.service.revoke_key(&who, path.client_id.as_str()).await?))
+    Ok(Json::of(&api.service.revoke_key(&who, path.client_id.as_str()).await?))
 }

@@ -16,7 +16,7 @@ pub async fn list_line_items(
     parameters: ItemParameters,
 ) -> Answer {
     let paging = parameters.paging()?;
-    Ok(Json(api.service.list_line_items(&who, path.account_id.as_str(), paging, parameters.query()?).await?))
+    Ok(Json::of(&api.service.list_line_items(&who, path.account_id.as_str(), paging, parameters.query()?).await?))
 }
 
 /// Gets a line item
@@ -30,7 +30,7 @@ pub async fn get_line_item(
     parameters: AsOfParameters,
 ) -> Answer {
     let (account, item) = (path.account_id.as_str(), path.line_item_id.as_str());
-    Ok(Json(api.service.get_line_item(&who, account, item, parameters.as_of()?).await?))
+    Ok(Json::of(&api.service.get_line_item(&who, account, item, parameters.as_of()?).await?))
 }
 
 /// Settles a payment that was pending or authorized

@@ -4,6 +4,7 @@ use crate::extract::{Form, MessagePath, Reader, Writer};
 use crate::parameters::{MessageParameters, NoParameters};
 use crate::{Answer, Api, Json};
 use axum::extract::State;
+use daybook_service::problem::Problem;
 use daybook_service::{form, view};
 
 /// Searches for messages
@@ -14,7 +15,11 @@ use daybook_service::{form, view};
     responses((status = 200, description = "A page of messages", body = view::Page<view::Message>)))]
 pub async fn list_messages(State(api): State<Api>, Reader(who): Reader, parameters: MessageParameters) -> Answer {
     let paging = parameters.paging()?;
-    Ok(Json(api.service.list_messages(&who, paging, parameters.query()?).await?))
+    let view::Page { results, paging } = api.service.list_messages(&who, paging, parameters.query()?).await?;
+    // This list has always had its fields in alphabetical order, as a JSON tree has them.
+    let results = results.iter().map(serde_json::to_value).collect::<Result<Vec<_>, _>>();
+    let results = results.map_err(|error| Problem::internal(format!("a message cannot be written: {error}")))?;
+    Ok(Json::of(&view::Page { results, paging }))
 }
 
 /// Gets a message
@@ -23,7 +28,7 @@ pub async fn list_messages(State(api): State<Api>, Reader(who): Reader, paramete
 #[utoipa::path(get, path = "/organization/messages/{event_id}", tag = "Webhooks", params(MessagePath),
     responses((status = 200, description = "The message", body = view::WholeMessage)))]
 pub async fn get_message(State(api): State<Api>, Reader(who): Reader, path: MessagePath, _: NoParameters) -> Answer {
-    Ok(Json(api.service.get_message(&who, &path.event_id).await?))
+    Ok(Json::of(&api.service.get_message(&who, &path.event_id).await?))
 }
 
 /// Sends a message again

@@ -34,5 +34,5 @@ pub async fn get_notification_config(
     path: AccountPath,
     _: NoParameters,
 ) -> Answer {
-    Ok(Json(api.service.get_notification_config(&who, path.account_id.as_str()).await?))
+    Ok(Json::of(&api.service.get_notification_config(&who, path.account_id.as_str()).await?))
 }

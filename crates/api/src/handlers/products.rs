@@ -29,14 +29,14 @@ pub async fn create_product(
 #[utoipa::path(get, path = "/products", tag = "Products", params(PageParameters),
     responses((status = 200, description = "A page of products", body = view::Page<view::Product>)))]
 pub async fn list_products(State(api): State<Api>, Reader(who): Reader, parameters: PageParameters) -> Answer {
-    Ok(Json(api.service.list_products(&who, parameters.paging()?).await?))
+    Ok(Json::of(&api.service.list_products(&who, parameters.paging()?).await?))
 }
 
 /// Gets a product
 #[utoipa::path(get, path = "/products/{product_id}", tag = "Products", params(ProductPath),
     responses((status = 200, description = "The product", body = view::Product)))]
 pub async fn get_product(State(api): State<Api>, Reader(who): Reader, path: ProductPath, _: NoParameters) -> Answer {
-    Ok(Json(api.service.get_product(&who, path.product_id.as_str()).await?))
+    Ok(Json::of(&api.service.get_product(&who, path.product_id.as_str()).await?))
 }
 
 /// Turns migration mode on or off
@@ -65,5 +65,5 @@ pub async fn get_migration_mode(
     path: ProductPath,
     _: NoParameters,
 ) -> Answer {
-    Ok(Json(api.service.get_migration_mode(&who, path.product_id.as_str()).await?))
+    Ok(Json::of(&api.service.get_migration_mode(&who, path.product_id.as_str()).await?))
 }

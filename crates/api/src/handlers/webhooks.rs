@@ -56,7 +56,7 @@ async fn create(api: &Api, who: &Caller, call: Form<form::Subscribe>) -> Created
 #[utoipa::path(get, path = "/organization/subscriptions", tag = "Webhooks",
     responses((status = 200, description = "All subscriptions", body = view::Results<view::Subscription>)))]
 pub async fn list_subscriptions(State(api): State<Api>, Reader(who): Reader, _: NoParameters) -> Answer {
-    Ok(Json(api.service.list_subscriptions(&who).await?))
+    Ok(Json::of(&api.service.list_subscriptions(&who).await?))
 }
 
 /// Pauses a subscription
@@ -164,7 +164,7 @@ pub async fn replay_failed_events(
 #[utoipa::path(get, path = "/organization/subscribe/test", tag = "Webhooks",
     responses((status = 200, description = "The event, and the number of URLs it is sent to", body = view::TestSent)))]
 pub async fn send_test_event(State(api): State<Api>, Writer(who): Writer, _: NoParameters) -> Answer {
-    Ok(Json(api.service.send_test_event(&who).await?))
+    Ok(Json::of(&api.service.send_test_event(&who).await?))
 }
 
 /// Gets the key that signs messages
@@ -175,7 +175,7 @@ pub async fn send_test_event(State(api): State<Api>, Writer(who): Writer, _: NoP
 #[utoipa::path(get, path = "/organization/hmac_key", tag = "Webhooks",
     responses((status = 200, description = "The key", body = view::HmacKey)))]
 pub async fn get_hmac_key(State(api): State<Api>, Administrator(who): Administrator, _: NoParameters) -> Answer {
-    Ok(Json(api.service.hmac_key(&who).await?))
+    Ok(Json::of(&api.service.hmac_key(&who).await?))
 }
 
 /// Rotates the key that signs messages
@@ -185,7 +185,7 @@ pub async fn get_hmac_key(State(api): State<Api>, Administrator(who): Administra
 #[utoipa::path(post, path = "/organization/hmac_key/rotate", tag = "Webhooks",
     responses((status = 200, description = "The new key", body = view::RotatedKey)))]
 pub async fn rotate_hmac_key(State(api): State<Api>, Administrator(who): Administrator, _: NoParameters) -> Answer {
-    Ok(Json(api.service.rotate_hmac_key(&who).await?))
+    Ok(Json::of(&api.service.rotate_hmac_key(&who).await?))
 }
 
 /// Lists event types
@@ -194,7 +194,7 @@ pub async fn rotate_hmac_key(State(api): State<Api>, Administrator(who): Adminis
 #[utoipa::path(get, path = "/organization/event_types", tag = "Webhooks",
     responses((status = 200, description = "All event types", body = view::Results<view::EventType>)))]
 pub async fn list_event_types(State(api): State<Api>, Reader(who): Reader, _: NoParameters) -> Answer {
-    Ok(Json(api.service.event_types(&who).await?))
+    Ok(Json::of(api.service.event_types(&who).await?))
 }
 
 /// Lists attempts to deliver messages
@@ -204,7 +204,7 @@ pub async fn list_event_types(State(api): State<Api>, Reader(who): Reader, _: No
     responses((status = 200, description = "A page of attempts", body = view::Page<view::Delivery>)))]
 pub async fn list_deliveries(State(api): State<Api>, Reader(who): Reader, parameters: DeliveryParameters) -> Answer {
     let paging = parameters.paging()?;
-    Ok(Json(api.service.list_deliveries(&who, paging, parameters.query()?).await?))
+    Ok(Json::of(&api.service.list_deliveries(&who, paging, parameters.query()?).await?))
 }
 
 /// Lists dead letters
@@ -219,5 +219,5 @@ pub async fn list_dead_letters(
     parameters: DeadLetterParameters,
 ) -> Answer {
     let paging = parameters.paging()?;
-    Ok(Json(api.service.list_dead_letters(&who, paging, parameters.query()?).await?))
+    Ok(Json::of(&api.service.list_dead_letters(&who, paging, parameters.query()?).await?))
 }

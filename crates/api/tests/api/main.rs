@@ -20,5 +20,6 @@ mod organization;
 mod paging;
 mod products;
 mod shapes;
+mod same_bytes;
 mod sharing;
 mod support;

@@ -11,7 +11,7 @@ mod toml;
 pub use expectations::{Recording, record};
 
 use crate::judge::local_date;
-use crate::run::{json_of, line_items, text_of};
+use crate::run::{json_of_view, line_items, text_of};
 use daybook_service::Service;
 use daybook_service::access::Caller;
 use daybook_service::history::{History, PastCall};
@@ -53,9 +53,9 @@ const ROW: &[&str] = &[
 pub async fn from_account(service: &Service, who: &Caller, account_id: &str) -> Result<String, Problem> {
     let history = service.account_history(who, account_id).await?;
     let at = history.clock;
-    let account = json_of(&service.get_account(who, account_id, Some(at)).await?)?;
+    let account = json_of_view(&service.get_account(who, account_id, Some(at)).await?)?;
     let items = line_items(service, who, account_id, Some(at)).await?;
-    let schedule = json_of(&service.get_amortization_schedule(who, account_id, Some(at)).await?)?;
+    let schedule = json_of_view(&service.get_amortization_schedule(who, account_id, Some(at)).await?)?;
 
     let mut text = Text::default();
     text.comment(&format!("Written from account {account_id} as of {}.", history.clock_text));

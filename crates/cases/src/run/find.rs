@@ -1,6 +1,6 @@
 //! Fetches the results of a case from the service that played it.
 
-use super::in_memory_server::{InMemoryServer, json_of};
+use super::in_memory_server::{InMemoryServer, json_of_view};
 use crate::describe;
 use crate::findings::{Findings, ResultsToFetch};
 use crate::scenario::Scenario;
@@ -24,11 +24,11 @@ impl InMemoryServer {
         let mut findings = Findings { received: Some(self.inbox.counts()), ..Findings::default() };
         findings.unsigned = self.inbox.unsigned();
         if wanted.account {
-            findings.account = json_of(&service.get_account(who, account, None).await?)?;
+            findings.account = json_of_view(&service.get_account(who, account, None).await?)?;
         }
         for then in &case.expect.account_at {
             findings.account_at.push(match service.get_account(who, account, Some(then.at.time)).await {
-                Ok(shown) => Ok(json_of(&shown)?),
+                Ok(shown) => Ok(json_of_view(&shown)?),
                 Err(problem) => Err(describe::problem(&problem)),
             });
         }
@@ -36,7 +36,7 @@ impl InMemoryServer {
             findings.line_items = line_items(service, who, account, None).await?;
         }
         if wanted.schedule {
-            let schedule = json_of(&service.get_amortization_schedule(who, account, None).await?)?;
+            let schedule = json_of_view(&service.get_amortization_schedule(who, account, None).await?)?;
             findings.schedule = results(schedule);
         }
         Ok(findings)
@@ -47,7 +47,7 @@ impl InMemoryServer {
         let mut events = Vec::new();
         let mut paging = first_page();
         loop {
-            let page = json_of(&self.service.list_account_events(who, account, paging).await?)?;
+            let page = json_of_view(&self.service.list_account_events(who, account, paging).await?)?;
             match turn(page, &mut events)? {
                 Some(next) => paging = next,
                 None => return Ok(events),
@@ -67,7 +67,7 @@ pub(crate) async fn line_items(
     let mut paging = first_page();
     loop {
         let query = ItemQuery { as_of, ..ItemQuery::default() };
-        let page = json_of(&service.list_line_items(who, account, paging, query).await?)?;
+        let page = json_of_view(&service.list_line_items(who, account, paging, query).await?)?;
         match turn(page, &mut items)? {
             Some(next) => paging = next,
             None => return Ok(items),

@@ -13,6 +13,7 @@ use daybook_service::problem::Problem;
 use daybook_webhooks::dispatcher::{Dispatcher, Settings};
 use daybook_webhooks::sender::Sender;
 use daybook_webhooks::signature::Key;
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,8 +66,8 @@ impl InMemoryServer {
         let name = format!("case {}", self.played);
         self.service.create_organization(&name, "TEST").await?;
         let who = self.service.operator(Some(&name)).await?;
-        let key = json_of(&self.service.hmac_key(&who).await?)?;
-        self.inbox.begin(Key::from_text(text_of(&key, "hmac_secret_key")));
+        let key = self.service.hmac_key(&who).await?;
+        self.inbox.begin(Key::from_text(key.hmac_secret_key));
         // The URL is only a name here: the sender passes everything to the receiver.
         let url = json!({ "webhook_url": format!("http://127.0.0.1:1/{}", self.played) });
         let subscription = self.service.subscribe(&who, None, crate::submit::read(&url)?).await?;
@@ -113,6 +114,11 @@ impl InMemoryServer {
 /// Parses a response of the service.
 pub(crate) fn json_of(bytes: &[u8]) -> Result<Value, Problem> {
     serde_json::from_slice(bytes).map_err(|error| Problem::internal(format!("a response is not JSON: {error}")))
+}
+
+/// A view as the JSON that a client of the API gets.
+pub(crate) fn json_of_view(view: &impl Serialize) -> Result<Value, Problem> {
+    serde_json::to_value(view).map_err(|error| Problem::internal(format!("a view cannot be written: {error}")))
 }
 
 /// The value of a text field; empty if it is absent.

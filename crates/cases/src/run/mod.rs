@@ -13,7 +13,7 @@ pub(crate) mod inbox;
 pub(crate) mod play;
 
 pub(crate) use find::line_items;
-pub(crate) use in_memory_server::{json_of, text_of};
+pub(crate) use in_memory_server::{json_of_view, text_of};
 
 use crate::describe;
 use crate::findings::{Findings, ResultsToFetch};

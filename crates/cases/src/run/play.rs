@@ -5,7 +5,7 @@
 //! moves its clock from event to event, and each event is processed when it is recorded. In both modes the case ends
 //! with the clock at its last event or roll, and every message sent.
 
-use super::in_memory_server::{CaseOrganization, InMemoryServer, json_of, text_of};
+use super::in_memory_server::{CaseOrganization, InMemoryServer, json_of, json_of_view, text_of};
 use crate::describe;
 use crate::findings::{Findings, ResultsToFetch};
 use crate::judge::judge;
@@ -180,7 +180,7 @@ impl Performance<'_> {
         let line = self.case.lines.account.whole;
         let what = || "releasing the loaded events".to_owned();
         let progress = self.server.service.get_migration_mode(&self.organization.who, product).await;
-        let progress = progress.and_then(|progress| json_of(&progress));
+        let progress = progress.and_then(|progress| json_of_view(&progress));
         let progress = progress.map_err(|problem| refused(line, what(), &problem))?;
         not_released(self.case, &progress).map_or(Ok(()), Err)
     }

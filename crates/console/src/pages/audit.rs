@@ -2,11 +2,11 @@
 
 use crate::Console;
 use crate::csv::{Cell, Csv};
-use crate::display::Moment;
+use crate::display::AsMoment;
 use crate::form::{Asked, FormValues};
 use crate::guard::Visitor;
-use crate::listing::{Listed, all};
-use crate::page::{Answer, Page, PageError, Section, read, show_again};
+use crate::listing::all;
+use crate::page::{Answer, Page, PageError, Section, show_again};
 use crate::pages::webhooks::filter::moment;
 use askama::Template;
 use axum::extract::State;
@@ -14,7 +14,7 @@ use daybook_engine::time::Time;
 use daybook_service::AuditQuery;
 use daybook_service::paging::Paging;
 use daybook_service::problem::{Detail, Problem};
-use serde::Deserialize;
+use daybook_service::view::{self, AuditRecord};
 use serde_json::Value;
 use std::collections::HashMap;
 
@@ -25,22 +25,11 @@ const FIELDS: [&str; 5] = ["actor", "action", "subject_id", "since", "until"];
 /// How often a page searches on while no record matches.
 const MOST_SEARCHES: usize = 10;
 
-/// A record of the audit trail.
-#[derive(Debug, Deserialize)]
-struct Record {
-    number: i64,
-    recorded_at: Moment,
-    actor: String,
-    session: Option<String>,
-    address: Option<String>,
-    request_id: Option<String>,
-    action: String,
-    subject_type: String,
-    subject_id: Option<String>,
-    details: Value,
-    hash: String,
+/// A record of the audit trail, with the name of its actor.
+#[derive(Debug)]
+struct Row {
+    of: AuditRecord,
     /// The name of the user or the key.
-    #[serde(skip)]
     actor_name: Option<String>,
 }
 
@@ -54,11 +43,11 @@ async fn names(console: &Console, visitor: &Visitor) -> Result<Names, PageError>
     Ok(people.chain(keys).collect())
 }
 
-impl Record {
+impl Row {
     /// The path of the subject's page; empty if it has none.
     fn subject_page(&self) -> String {
-        let id = self.subject_id.as_deref().unwrap_or_default();
-        let room = match self.subject_type.as_str() {
+        let id = self.of.subject_id.as_deref().unwrap_or_default();
+        let room = match self.of.subject_type.as_str() {
             "account" => "accounts",
             "customer" => "customers",
             "product" => "products",
@@ -69,32 +58,37 @@ impl Record {
 
     /// The type of the subject, in plain text.
     fn subject_words(&self) -> String {
-        self.subject_type.replace('_', " ")
+        self.of.subject_type.replace('_', " ")
     }
 
     /// The action, in plain text.
     fn action_words(&self) -> String {
-        let words = self.action.replace('_', " ");
+        let words = self.of.action.replace('_', " ");
         let mut letters = words.chars();
         letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
     }
 
     /// Whether the record is about a failure.
     fn is_bad(&self) -> bool {
-        self.action.ends_with("_failed")
+        self.of.action.ends_with("_failed")
     }
 
     /// The details, as names and values.
     fn detail_lines(&self) -> Vec<(String, String)> {
         let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        match &self.details {
+        match details(&self.of) {
             Value::Object(details) => {
                 details.iter().map(|(name, value)| (name.replace('_', " "), plain(value))).collect()
             }
             // Only a record edited in the database has this form.
-            other => vec![("details".to_owned(), plain(other))],
+            other => vec![("details".to_owned(), plain(&other))],
         }
     }
+}
+
+/// The details of a record, as a JSON tree.
+fn details(record: &AuditRecord) -> Value {
+    serde_json::from_str(record.details.get()).unwrap_or_default()
 }
 
 #[derive(Template)]
@@ -102,7 +96,7 @@ impl Record {
 struct AuditPage {
     page: Page,
     typed: FormValues,
-    records: Vec<Record>,
+    records: Vec<Row>,
     /// Errors in the filter.
     wrong: Vec<String>,
     /// Whether this is a later page than the first.
@@ -155,9 +149,9 @@ pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked)
         Err(problem) => Err(problem.into()),
     };
     match found {
-        Ok(Listed { results, paging }) => {
+        Ok(view::Page { results, paging }) => {
             let names = names(&console, &visitor).await?;
-            let named = |record: Record| Record { actor_name: names.get(&record.actor).cloned(), ..record };
+            let named = |of: AuditRecord| Row { actor_name: names.get(&of.actor).cloned(), of };
             page.records = results.into_iter().map(named).collect();
             page.next = paging.next().as_ref().map_or_else(String::new, |mark| page.at(&[("starting_after", mark)]));
             crate::page::show(&page)
@@ -196,13 +190,12 @@ async fn fetch(
     visitor: &Visitor,
     mark: Option<&str>,
     query: AuditQuery,
-) -> Result<Listed<Record>, PageError> {
+) -> Result<view::Page<AuditRecord>, PageError> {
     let mut mark = mark.map(str::to_owned);
     let mut searches = 0;
     loop {
         let paging = Paging::read(None, mark.as_deref(), None)?;
-        let found = console.service.list_audit_records(visitor.caller(), paging, query.clone()).await?;
-        let page: Listed<Record> = read(&found)?;
+        let page = console.service.list_audit_records(visitor.caller(), paging, query.clone()).await?;
         searches += 1;
         let next = page.paging.clone().next();
         if !page.results.is_empty() || next.is_none() || searches == MOST_SEARCHES {
@@ -227,12 +220,12 @@ async fn csv(console: &Console, visitor: &Visitor, query: AuditQuery) -> Answer 
         "hash",
     ]);
     let (service, who) = (&console.service, visitor.caller());
-    let rows: Vec<Record> = all(|paging| Box::pin(service.list_audit_records(who, paging, query.clone()))).await?;
+    let rows = all(|paging| Box::pin(service.list_audit_records(who, paging, query.clone()))).await?;
     for row in &rows {
-        let details = row.details.to_string();
+        let details = details(row).to_string();
         csv.row(&[
             Cell::Number(row.number.to_string()),
-            Cell::Text(&row.recorded_at.0),
+            Cell::Text(&row.recorded_at.to_string()),
             Cell::Text(&row.actor),
             Cell::Text(row.session.as_deref().unwrap_or_default()),
             Cell::Text(row.address.as_deref().unwrap_or_default()),

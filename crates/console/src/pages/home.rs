@@ -8,15 +8,13 @@ use crate::chart::{Bar, Part, bars};
 use crate::display::{Count, Moment, Money, plain_words, short_money};
 use crate::guard::Visitor;
 use crate::listing::link;
-use crate::page::{Answer, Page, PageError, Section, read, refreshed};
+use crate::page::{Answer, Page, PageError, Section, refreshed};
 use askama::Template;
 use axum::extract::State;
 use daybook_service::AccountQuery;
 use daybook_service::CustomerQuery;
 use daybook_service::paging::Paging;
 use daybook_service::portfolio::{Attention, DayFigure, DeliveryFigure, Portfolio};
-use serde::Deserialize;
-use serde::de::IgnoredAny;
 
 /// A table row with a bar: a share of the portfolio.
 #[derive(Debug)]
@@ -260,42 +258,36 @@ fn concerns(attention: &Attention) -> Vec<Concern> {
     there.map(|(_, class, words, path, mend)| Concern { class, words, path, mend }).collect()
 }
 
-#[derive(Deserialize)]
-struct AnyOf {
-    results: Vec<IgnoredAny>,
-}
-
 /// The first steps, and which of them are done.
 async fn steps(console: &Console, visitor: &Visitor) -> Result<Vec<Step>, PageError> {
     let (service, who) = (&console.service, visitor.caller());
     let first = || Paging { limit: 1, ..Paging::default() };
-    let any = |answer| Ok::<bool, PageError>(!read::<AnyOf>(&answer)?.results.is_empty());
-    let products = any(service.list_products(who, first()).await?)?;
-    let customers = any(service.list_customers(who, first(), CustomerQuery::default()).await?)?;
-    let accounts = any(service.list_accounts(who, first(), AccountQuery::default()).await?)?;
-    let subscriptions = any(service.list_subscriptions(who).await?)?;
+    let products = service.list_products(who, first()).await?.results;
+    let customers = service.list_customers(who, first(), CustomerQuery::default()).await?.results;
+    let accounts = service.list_accounts(who, first(), AccountQuery::default()).await?.results;
+    let subscriptions = service.list_subscriptions(who).await?.results;
     Ok(vec![
         Step {
-            done: products,
+            done: !products.is_empty(),
             name: "Create a product",
             words: "The terms that its accounts share: the number of instalments, the rate, the due dates and the late \
                     fees. A name and a number of instalments are enough; all other fields have defaults.",
             path: "/console/products/new",
         },
         Step {
-            done: customers,
+            done: !customers.is_empty(),
             name: "Add a customer",
             words: "A borrower: a person or a business. Only a name is required.",
             path: "/console/customers/new",
         },
         Step {
-            done: accounts,
+            done: !accounts.is_empty(),
             name: "Open an account",
             words: "A loan to a customer under a product. Enter the amount and the date to see the schedule.",
             path: "/console/accounts/new",
         },
         Step {
-            done: subscriptions,
+            done: !subscriptions.is_empty(),
             name: "Subscribe a URL",
             words: "Your system gets a signed webhook for each event, in order. Failed deliveries are retried.",
             path: "/console/webhooks",

@@ -2,7 +2,7 @@
 //! so a new form without a record fails this test. Also tests the page that shows the trail.
 
 use crate::account::{confirmation, hidden};
-use crate::setup::{Answer, ConsoleSetup, PASSWORD, SCRIPT, assert_harmless, encoded, form_of, json_of};
+use crate::setup::{Answer, ConsoleSetup, PASSWORD, SCRIPT, assert_harmless, encoded, form_of, json_of, view_of};
 use axum::body::Body;
 use axum::http::Request;
 use daybook_console::routes;
@@ -35,7 +35,7 @@ impl Tried {
     async fn records(&self) -> Vec<Value> {
         let longest = Paging { limit: 200, ..Paging::default() };
         let page =
-            json_of(self.setup.service.list_audit_records(&self.setup.who, longest, AuditQuery::default()).await);
+            view_of(self.setup.service.list_audit_records(&self.setup.who, longest, AuditQuery::default()).await);
         page["results"].as_array().expect("a list").clone()
     }
 

@@ -1,7 +1,7 @@
 //! Keys: each secret is shown once and in one place; the console's webhook URL follows its rules.
 
 use crate::account::{hidden, send, words};
-use crate::setup::{Answer, ConsoleSetup, json_of};
+use crate::setup::{Answer, ConsoleSetup, json_of, view_of};
 use daybook_service::access::Role;
 use serde_json::json;
 
@@ -50,14 +50,14 @@ async fn a_key_needs_a_name_and_a_role() {
         assert_eq!(answer.status, 422, "{name} {role}");
         assert!(answer.body.contains("class=\"wrong\""), "{}", answer.body);
     }
-    let keys = json_of(setup.service.list_keys(&setup.who).await);
+    let keys = view_of(setup.service.list_keys(&setup.who).await);
     assert!(!keys.to_string().contains("till"), "{keys}");
 }
 
 #[tokio::test]
 async fn the_hmac_key_is_shown_to_whoever_asks_and_rotated() {
     let setup = ConsoleSetup::new().await;
-    let key = json_of(setup.service.hmac_key(&setup.who).await)["hmac_secret_key"].as_str().expect("a key").to_owned();
+    let key = view_of(setup.service.hmac_key(&setup.who).await)["hmac_secret_key"].as_str().expect("a key").to_owned();
     let shown = |page: &str| copied(page, 0).replace("&#43;", "+").replace("&#x2b;", "+");
     assert!(!setup.get("/console/keys").await.page().contains(&key), "not without being asked");
     assert_eq!(shown(&setup.post("/console/keys/hmac", &[]).await.page()), key);
@@ -68,14 +68,14 @@ async fn the_hmac_key_is_shown_to_whoever_asks_and_rotated() {
     let page = rotated.page();
     assert!(page.contains("2 Mar 2025, 17:00 UTC"), "until when the key before counts: {page}");
     assert_ne!(shown(&page), key);
-    let now = json_of(setup.service.hmac_key(&setup.who).await);
+    let now = view_of(setup.service.hmac_key(&setup.who).await);
     assert_eq!(json!(shown(&page)), now["hmac_secret_key"]);
 }
 
 #[tokio::test]
 async fn a_form_that_rotates_is_good_for_the_key_it_was_shown_for() {
     let setup = ConsoleSetup::new().await;
-    let key = async || json_of(setup.service.hmac_key(&setup.who).await)["hmac_secret_key"].clone();
+    let key = async || view_of(setup.service.hmac_key(&setup.who).await)["hmac_secret_key"].clone();
     let path = "/console/keys/hmac/rotate";
     let first = key().await;
     let ask = setup.get(path).await.page();
@@ -100,7 +100,7 @@ async fn a_form_that_rotates_is_good_for_the_key_it_was_shown_for() {
 async fn a_form_that_is_sent_twice_makes_one_key() {
     let setup = ConsoleSetup::new().await;
     let named = async |name: &str| {
-        let keys = json_of(setup.service.list_keys(&setup.who).await);
+        let keys = view_of(setup.service.list_keys(&setup.who).await);
         keys["results"].as_array().expect("a list").iter().filter(|key| key["name"] == name).count()
     };
     let page = setup.get("/console/keys").await.page();

@@ -1,7 +1,7 @@
 //! Lists of accounts and customers, CSV downloads, and the forms that create and change them.
 
 use crate::account::{hidden, words};
-use crate::setup::{ConsoleSetup, FORMULA, SCRIPT, assert_harmless, form_of, json_of};
+use crate::setup::{ConsoleSetup, FORMULA, SCRIPT, assert_harmless, form_of, json_of, view_of};
 use daybook_service::access::Role;
 use serde_json::json;
 
@@ -114,7 +114,7 @@ async fn an_account_is_opened_by_its_form() {
     let typed = [typed.as_slice(), &[("confirmed", "1")]].concat();
     assert_eq!(setup.post("/console/accounts/new", &typed).await.leads_to(), "/console/accounts/mine");
     assert_eq!(setup.post("/console/accounts/new", &typed).await.leads_to(), "/console/accounts/mine", "sent twice");
-    let account = json_of(setup.service.get_account(&setup.who, "mine", None).await);
+    let account = view_of(setup.service.get_account(&setup.who, "mine", None).await);
     assert_eq!(account["effective_at"], "2025-02-28T09:00:00-05:00");
     assert_eq!(account["customers"][1], json!({"customer_id": "shop", "customer_account_role": "SECONDARY"}));
     assert_eq!(account["external_fields"][1], json!({"key": "note", "value": "a:b"}));
@@ -189,7 +189,7 @@ async fn a_backdated_account_is_shown_before_it_is_opened() {
     let hidden = hidden_fields(&page);
     let hidden: Vec<(&str, &str)> = hidden.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     assert_eq!(setup.post("/console/accounts/new", &hidden).await.leads_to(), "/console/accounts/old");
-    let account = json_of(setup.service.get_account(&setup.who, "old", None).await);
+    let account = view_of(setup.service.get_account(&setup.who, "old", None).await);
     assert_eq!(account["summary"]["fees_balance_cents"], 12_000);
     let announced = setup.log().await - before;
     assert!(page.contains(&format!("{announced} webhooks are sent")), "{announced}: {page}");
@@ -264,10 +264,10 @@ async fn a_number_that_was_typed_is_not_lost_unnoticed() {
     // Typed again, the number is saved. Left out explicitly, the customer is added without it.
     let typed_again = [corrected.as_slice(), &[("ssn", "987-65-4321")]].concat();
     assert_eq!(setup.post("/console/customers/new", &typed_again).await.leads_to(), "/console/customers/bo");
-    assert_eq!(json_of(setup.service.get_customer(&setup.who, "bo").await)["ssn_last_four"], "4321");
+    assert_eq!(view_of(setup.service.get_customer(&setup.who, "bo").await)["ssn_last_four"], "4321");
     let without = [("customer_id", "cy"), ("name_first", "Cy"), ("ssn_typed", "1"), ("ssn_left_out", "1")];
     assert_eq!(setup.post("/console/customers/new", &without).await.leads_to(), "/console/customers/cy");
-    assert!(json_of(setup.service.get_customer(&setup.who, "cy").await)["ssn_last_four"].is_null());
+    assert!(view_of(setup.service.get_customer(&setup.who, "cy").await)["ssn_last_four"].is_null());
     // The same for a change.
     let form = setup.get("/console/customers/bo/edit").await.page();
     let shown = form.split("name=\"shown\" value=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("a mark");
@@ -285,7 +285,7 @@ async fn a_number_that_was_typed_is_not_lost_unnoticed() {
     assert_eq!(post(change(&[("email", "b@example.com"), ("ssn_typed", "1")])).await.status, 422);
     let saved = post(change(&[("email", "b@example.com"), ("ssn_typed", "1"), ("ssn_left_out", "1")])).await;
     assert_eq!(saved.leads_to(), "/console/customers/bo");
-    assert_eq!(json_of(setup.service.get_customer(&setup.who, "bo").await)["ssn_last_four"], "4321");
+    assert_eq!(view_of(setup.service.get_customer(&setup.who, "bo").await)["ssn_last_four"], "4321");
 }
 
 #[tokio::test]
@@ -311,7 +311,7 @@ async fn a_customer_is_added_and_changed() {
         ("customer_account_role", "SECONDARY"),
     ];
     assert_eq!(setup.post("/console/customers/bo/edit", &changed).await.leads_to(), "/console/customers/bo");
-    let bo = json_of(setup.service.get_customer(&setup.who, "bo").await);
+    let bo = view_of(setup.service.get_customer(&setup.who, "bo").await);
     assert_eq!((&bo["name_last"], &bo["email"], &bo["ssn_last_four"]), (&json!("Day"), &json!(null), &json!("4321")));
     assert_eq!(bo["accounts"], json!([{"account_id": "a1", "customer_account_role": "SECONDARY"}]));
     let page = setup.get("/console/customers/bo").await.page();
@@ -319,7 +319,7 @@ async fn a_customer_is_added_and_changed() {
     let mark = shown(&setup.get("/console/customers/bo/edit").await.page());
     let emptied = [("shown", mark.as_str()), ("name_first", "Bo"), ("name_last", "Day"), ("customer_type", "person")];
     setup.post("/console/customers/bo/edit", &emptied).await.leads_to();
-    let bo = json_of(setup.service.get_customer(&setup.who, "bo").await);
+    let bo = view_of(setup.service.get_customer(&setup.who, "bo").await);
     assert_eq!(bo["external_fields"], json!([]));
 }
 
@@ -350,13 +350,13 @@ async fn what_somebody_else_changed_is_not_wiped_by_an_old_form() {
     assert!(text.contains("Email is now \u{201c}new@example.com\u{201d}"), "{text}");
     assert!(text.contains("External fields are now: crm: 1"), "{text}");
     assert!(refused.body.contains("value=\"Day\""), "what was typed stays");
-    let bo = json_of(setup.service.get_customer(&setup.who, "bo").await);
+    let bo = view_of(setup.service.get_customer(&setup.who, "bo").await);
     assert_eq!((&bo["email"], &bo["name_last"]), (&json!("new@example.com"), &json!(null)));
     // After seeing the conflict, the user may submit again: the values typed now count.
     let typed = [("name_last", "Day"), ("email", "new@example.com"), ("external_fields", "crm: 1")];
     assert_eq!(sent(&refused.body, &typed).await.leads_to(), "/console/customers/bo");
     assert_eq!(sent(&refused.body, &typed).await.leads_to(), "/console/customers/bo", "sent twice");
-    let bo = json_of(setup.service.get_customer(&setup.who, "bo").await);
+    let bo = view_of(setup.service.get_customer(&setup.who, "bo").await);
     assert_eq!((&bo["email"], &bo["name_last"]), (&json!("new@example.com"), &json!("Day")));
     assert_eq!(bo["external_fields"], json!([{"key": "crm", "value": "1"}]));
 }
@@ -380,7 +380,7 @@ async fn external_fields_that_are_left_alone_stay_as_they_are() {
     let typed =
         [("shown", shown.as_str()), ("name_first", "Bo"), ("customer_type", "person"), ("external_fields", &typed)];
     setup.post("/console/customers/bo/edit", &typed).await.leads_to();
-    let bo = json_of(setup.service.get_customer(&setup.who, "bo").await);
+    let bo = view_of(setup.service.get_customer(&setup.who, "bo").await);
     let mut expected = fields.as_array().expect("a list").clone();
     expected.push(json!({"key": "crm", "value": "4711"}));
     assert_eq!(bo["external_fields"], json!(expected));

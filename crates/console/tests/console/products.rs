@@ -1,6 +1,6 @@
 //! Products: their terms in words, the form with every policy, and a complete migration.
 
-use crate::setup::{ConsoleSetup, KeptFromAll, assert_harmless, form_of, json_of};
+use crate::setup::{ConsoleSetup, KeptFromAll, assert_harmless, form_of, json_of, view_of};
 use daybook_testkit::postgres::Server;
 use serde_json::json;
 
@@ -53,10 +53,10 @@ async fn a_product_is_made_by_its_form() {
     let piece = setup.post("/console/products/preview", &typed).await.page();
     assert!(piece.contains("Schedule: 36 instalments") && !piece.contains("<html"), "{piece}");
     assert!(piece.contains("20 Apr 2025"), "the first instalment is due five days after its cycle: {piece}");
-    assert!(json_of(setup.service.list_products(&setup.who, Default::default()).await)["results"] == json!([]));
+    assert!(view_of(setup.service.list_products(&setup.who, Default::default()).await)["results"] == json!([]));
     assert_eq!(setup.post("/console/products/new", &typed).await.leads_to(), "/console/products/auto-36");
     assert_eq!(setup.post("/console/products/new", &typed).await.leads_to(), "/console/products/auto-36", "sent twice");
-    let made = json_of(setup.service.get_product(&setup.who, "auto-36").await);
+    let made = view_of(setup.service.get_product(&setup.who, "auto-36").await);
     let policies = &made["product_lifecycle_policies"];
     assert_eq!(policies["payment_pouring_policies"]["order"], json!(["DUE_PRINCIPAL", "DUE_INTEREST"]));
     assert_eq!(policies["default_attributes"]["default_late_fee_cents"], 2_500);
@@ -121,7 +121,7 @@ async fn history_is_held_and_released() {
     assert!(stream.contains("event: done") && stream.contains("1 of 1 account done"), "{stream}");
     let page = setup.get("/console/products/old").await.page();
     assert!(page.contains("The last release ended") && !page.contains("data-progress"), "{page}");
-    let account = json_of(setup.service.get_account(&setup.who, "a1", None).await);
+    let account = view_of(setup.service.get_account(&setup.who, "a1", None).await);
     assert_eq!(account["held_events"], 0);
     assert_eq!(setup.get("/console/products/nothing/progress").await.status, 404);
 }
@@ -139,7 +139,7 @@ async fn the_switch_is_turned_by_on_and_off_alone() {
         assert_eq!(refused.status, 422, "{fields:?}");
         assert!(refused.body.contains("must be on, to hold events, or off, to release them"), "{}", refused.body);
     }
-    let product = json_of(setup.service.get_product(&setup.who, "old").await);
+    let product = view_of(setup.service.get_product(&setup.who, "old").await);
     assert_eq!(product["migration_state"], "HOLDING");
 }
 
@@ -156,7 +156,7 @@ async fn a_flag_that_says_no_means_no() {
             (counts, word),
         ];
         setup.post("/console/products/new", &typed).await.leads_to();
-        let made = json_of(setup.service.get_product(&setup.who, id).await);
+        let made = view_of(setup.service.get_product(&setup.who, id).await);
         assert_eq!(made["migration_state"] == "HOLDING", holds, "{word}: {made}");
         let policies = &made["product_lifecycle_policies"]["fee_policies"];
         assert_eq!(policies["late_fee_grace_counts_due_date"], holds, "{word}");
@@ -196,7 +196,7 @@ async fn a_comma_is_for_thousands() {
         assert!(refused.body.contains(&format!("value=\"{wrong}\"")), "what was typed stays");
     }
     make("p", "12,345.67").await.leads_to();
-    let made = json_of(setup.service.get_product(&setup.who, "p").await);
+    let made = view_of(setup.service.get_product(&setup.who, "p").await);
     assert_eq!(made["product_lifecycle_policies"]["default_attributes"]["default_late_fee_cents"], 1_234_567);
     let refused = make("q", "-1").await;
     assert!(refused.body.contains("must be at least $0.00 and at most $100,000,000,000.00"), "{}", refused.body);

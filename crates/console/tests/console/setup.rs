@@ -13,6 +13,8 @@ use daybook_service::form;
 use daybook_service::organizations::Bootstrap;
 use daybook_service::people::{NewPerson, Session};
 use daybook_service::problem::Problem;
+use daybook_service::view::render;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -106,6 +108,13 @@ pub fn form_of<T: DeserializeOwned>(value: &Value) -> T {
 pub fn json_of(answer: Result<Bytes, Problem>) -> Value {
     let bytes = answer.unwrap_or_else(|problem| panic!("{problem} {:?}", problem.details));
     serde_json::from_slice(&bytes).expect("the answer is JSON")
+}
+
+/// A view as JSON.
+#[track_caller]
+pub fn view_of(answer: Result<impl Serialize, Problem>) -> Value {
+    let view = answer.unwrap_or_else(|problem| panic!("{problem} {:?}", problem.details));
+    serde_json::from_slice(&render(&view)).expect("the view is JSON")
 }
 
 impl ConsoleSetup {
@@ -213,13 +222,13 @@ impl ConsoleSetup {
     pub async fn log(&self) -> usize {
         let longest = daybook_service::paging::Paging { limit: 200, ..Default::default() };
         let mut count = 0;
-        for account in json_of(self.service.list_accounts(&self.who, longest, Default::default()).await)["results"]
+        for account in view_of(self.service.list_accounts(&self.who, longest, Default::default()).await)["results"]
             .as_array()
             .expect("a list")
         {
             let id = account["account_id"].as_str().expect("an id");
             let longest = daybook_service::paging::Paging { limit: 200, ..Default::default() };
-            let events = json_of(self.service.list_account_events(&self.who, id, longest).await);
+            let events = view_of(self.service.list_account_events(&self.who, id, longest).await);
             let webhooks = |event: &Value| event["webhooks"].as_array().map_or(0, Vec::len);
             count += events["results"].as_array().expect("a list").iter().map(webhooks).sum::<usize>();
         }

@@ -1,6 +1,6 @@
 //! Webhooks: subscriptions, deliveries, messages, dead letters and the catalogue.
 
-use crate::setup::{ConsoleSetup, SCRIPT, assert_harmless, form_of, json_of};
+use crate::setup::{ConsoleSetup, SCRIPT, assert_harmless, form_of, json_of, view_of};
 use daybook_service::access::Role;
 use daybook_service::webhooks::dispatcher;
 use daybook_service::webhooks::guard::{Guard, System};
@@ -41,7 +41,7 @@ impl ConsoleSetup {
 
     /// All subscriptions.
     pub async fn subscriptions(&self) -> Vec<Value> {
-        let all = json_of(self.service.list_subscriptions(&self.who).await);
+        let all = view_of(self.service.list_subscriptions(&self.who).await);
         all["results"].as_array().expect("a list").clone()
     }
 

@@ -11,6 +11,7 @@ use daybook_engine::time::Time;
 use daybook_service::access::Caller;
 use daybook_service::paging::{LONGEST_PAGE, Paging};
 use daybook_service::secrets::hex;
+use daybook_service::view::AuditRecord;
 use daybook_service::{AuditQuery, Service};
 use serde_json::{Value, json};
 
@@ -51,12 +52,14 @@ async fn list(service: &Service, args: &AuditArgs) -> Result<String, Failure> {
     while results.len() < args.limit {
         let limit = (args.limit - results.len()).min(LONGEST_PAGE).to_string();
         let paging = Paging::read(Some(&limit), mark.as_deref(), None)?;
-        let page: Value = read(&service.list_audit_records(&who, paging, query.clone()).await?)?;
-        results.extend(page["results"].as_array().into_iter().flatten().cloned());
-        if page["paging"]["has_more"] != true {
+        let page = service.list_audit_records(&who, paging, query.clone()).await?;
+        for record in &page.results {
+            results.push(tree(record)?);
+        }
+        if !page.paging.has_more {
             break;
         }
-        mark = page["paging"]["starting_after"].as_str().map(str::to_owned);
+        mark = page.paging.starting_after;
     }
     let found = json!({ "results": results });
     let fields = ["number", "recorded_at", "actor", "address", "action", "subject_id", "details"];
@@ -95,8 +98,8 @@ fn moment(flag: &str, given: Option<&str>) -> Result<Option<Time>, Failure> {
     given.map(|given| Time::parse(given).ok_or_else(wrong)).transpose()
 }
 
-fn read(body: &[u8]) -> Result<Value, Failure> {
-    serde_json::from_slice(body).map_err(|error| Failure::Failed(format!("the records cannot be read: {error}")))
+fn tree(record: &AuditRecord) -> Result<Value, Failure> {
+    serde_json::to_value(record).map_err(|error| Failure::Failed(format!("a record cannot be written: {error}")))
 }
 
 #[cfg(test)]

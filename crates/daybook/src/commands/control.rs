@@ -175,15 +175,15 @@ impl Order {
             Order::ListOrganizations => list_organizations(service).await,
             Order::CreateKey { organization, name, role } => {
                 let who = service.operator(organization.as_deref()).await?;
-                read(&service.create_key(&who, parse(&json!({ "name": name, "role": role }))?).await?)
+                tree(&service.create_key(&who, parse(&json!({ "name": name, "role": role }))?).await?)
             }
             Order::ListKeys { organization } => {
                 let who = service.operator(organization.as_deref()).await?;
-                read(&service.list_keys(&who).await?)
+                tree(&service.list_keys(&who).await?)
             }
             Order::RevokeKey { organization, client_id } => {
                 let who = service.operator(organization.as_deref()).await?;
-                read(&service.revoke_key(&who, client_id).await?)
+                tree(&service.revoke_key(&who, client_id).await?)
             }
             Order::LendKey { organization, client_id, client_secret } => {
                 let who = service.operator(organization.as_deref()).await?;
@@ -277,6 +277,10 @@ fn parse<T: serde::de::DeserializeOwned>(body: &Value) -> Result<T, Problem> {
 
 fn read(answer: &[u8]) -> Result<Value, Problem> {
     serde_json::from_slice(answer).map_err(|error| Problem::internal(format!("a response is not JSON: {error}")))
+}
+
+fn tree(view: &impl Serialize) -> Result<Value, Problem> {
+    serde_json::to_value(view).map_err(|error| Problem::internal(format!("a view cannot be written: {error}")))
 }
 
 enum Holder {

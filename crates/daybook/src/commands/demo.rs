@@ -45,8 +45,7 @@ async fn is_empty(service: &Service) -> Result<bool, Failure> {
         return Ok(false);
     }
     let who = service.operator(None).await?;
-    let products: Option<Value> = serde_json::from_slice(&service.list_products(&who, Paging::default()).await?).ok();
-    Ok(products.is_some_and(|page| page["results"].as_array().is_some_and(Vec::is_empty)))
+    Ok(service.list_products(&who, Paging::default()).await?.results.is_empty())
 }
 
 /// Shifts times by whole months, in the local time of a zone.
@@ -123,10 +122,9 @@ impl Demo<'_> {
         self.service.settle_due().await?;
         for product in &self.products {
             let progress = self.service.get_migration_mode(&self.who, product).await?;
-            let progress: Value = serde_json::from_slice(&progress).unwrap_or_default();
-            if progress["held_events"] != 0 || progress["failed_accounts"] != json!([]) {
+            if progress.held_events != 0 || !progress.failed_accounts.is_empty() {
                 return Err(Failure::Failed(format!(
-                    "demo data, product {product}: the release is incomplete: {progress}"
+                    "demo data, product {product}: the release is incomplete: {progress:?}"
                 )));
             }
         }

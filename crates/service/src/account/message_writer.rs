@@ -82,9 +82,9 @@ pub(crate) struct Data<'a, O> {
     /// The id of the event, unique.
     event_id: &'a str,
     /// When it was recorded.
-    changed_at: view::time::Local<'a>,
+    changed_at: view::time::Local,
     /// When it happened.
-    effective_at: view::time::Local<'a>,
+    effective_at: view::time::Local,
     /// The account.
     account_id: &'a str,
     /// Counts the messages about the account: 1, 2, 3 and so on.
@@ -349,8 +349,8 @@ impl<'a> MessageWriter<'a> {
         let zone = &self.about.terms.zone;
         let data = Data {
             event_id: &event_id,
-            changed_at: view::time::Local { time: self.timing.now, zone },
-            effective_at: view::time::Local { time: at, zone },
+            changed_at: view::time::Local::new(self.timing.now, zone),
+            effective_at: view::time::Local::new(at, zone),
             account_id: self.about.account_id,
             account_sequence: sequence,
             instalment: further.instalment,
@@ -453,7 +453,7 @@ impl<'a> About<'a> {
     }
 
     /// The account as the API shows it.
-    pub fn account(&self, state: &'a State, reading: &'a Reading, at: Time, updated_at: Time) -> view::Account<'a> {
+    pub fn account(&self, state: &State, reading: &Reading, at: Time, updated_at: Time) -> view::Account<'a> {
         view::Account::new(&view::AccountFacts {
             account_id: self.account_id,
             created_at: self.created_at,

@@ -5,7 +5,7 @@ use crate::view;
 use daybook_engine::status::AccountStanding;
 
 /// The notices of an account.
-pub(crate) fn notices(book: &Book) -> view::Results<view::NotificationSetting<'_>> {
+pub(crate) fn notices(book: &Book) -> view::Results<view::NotificationSetting> {
     let is_closed = book.state.status.standing() == AccountStanding::Closed;
     let shown = book.state.notices.iter().map(|pending| {
         let setting = view::NotificationSetting::new(pending, &book.terms.zone);

@@ -168,7 +168,7 @@ fn jobs_done(
             }
         }
         let before = asked_so_far(book);
-        let done = work(book, &job.work, now)?;
+        let done = work(book, &job.work, now, |answer| answer.render())?;
         let changed = match &job.work {
             // A roll is recorded with its first slice; later slices have no record.
             Work::Roll { .. } => true,

@@ -186,7 +186,7 @@ fn cost(held: i64) -> u64 {
 
 /// The message that announces the end of a release. `mode` is the new mode.
 pub(crate) fn released_message(product: &ProductInfo, mode: &Mode, failed_accounts: i64, now: Time) -> MessageRow {
-    let local = |time| view::time::Local { time, zone: &product.facts.zone };
+    let local = |time| view::time::Local::new(time, &product.facts.zone);
     let released = view::MigrationReleased {
         product_id: &product.key.product,
         accounts_total: mode.accounts_total,

@@ -1,8 +1,11 @@
 //! Applies jobs to a book: pure.
+//!
+//! The response to a job is a view of the book. The processor renders it at once; a rehearsal keeps a copy of it.
 
 use super::job::{Job, Show, Work};
 use crate::account::book::{Applied, Asked, Book, Halt, Rolled};
 use crate::account::message_writer::{NOTICE, external_fields};
+use crate::account::notices::notices;
 use crate::account::slice::Slice;
 use crate::answers;
 use crate::form::fields::metro2_warning;
@@ -22,11 +25,53 @@ use std::sync::Arc;
 /// How much of a roll is done in one transaction.
 const SLICE: Slice = Slice { steps: 500, bytes: 4 << 20 };
 
+/// The response to a job, before it is rendered.
+#[derive(Clone, Debug)]
+pub enum Answer<'a> {
+    /// The account.
+    Account(Box<view::Account<'a>>),
+    /// A line item.
+    LineItem(Box<view::LineItem<'a>>),
+    /// The configured notices.
+    Notices(view::Results<view::NotificationSetting>),
+    /// The result of a roll.
+    Rolled(view::Rolled),
+    /// No caller waits for a response.
+    None,
+}
+
+impl Answer<'_> {
+    /// Renders the response.
+    pub fn render(self) -> Bytes {
+        match self {
+            Answer::Account(account) => render(&account),
+            Answer::LineItem(item) => render(&item),
+            Answer::Notices(notices) => render(&notices),
+            Answer::Rolled(rolled) => render(&rolled),
+            Answer::None => Bytes::new(),
+        }
+    }
+
+    /// The same response, with its own copy of everything it borrows.
+    pub fn into_owned(self) -> Answer<'static> {
+        match self {
+            Answer::Account(account) => Answer::Account(Box::new(account.into_owned())),
+            Answer::LineItem(item) => Answer::LineItem(Box::new(item.into_owned())),
+            Answer::Notices(notices) => Answer::Notices(notices),
+            Answer::Rolled(rolled) => Answer::Rolled(rolled),
+            Answer::None => Answer::None,
+        }
+    }
+}
+
+/// What to make of a response while the book is there that it borrows from.
+pub type ShowAnswer<A> = fn(Answer<'_>) -> A;
+
 /// The result of a job, before it is written.
 #[derive(Clone, Debug)]
-pub enum JobResult {
+pub enum JobResult<A = Bytes> {
     /// The response, once everything is written.
-    To(Bytes),
+    To(A),
     /// The response is a line item in the store.
     ToItem(Name),
     /// The response is a line item in the store if it has that status; otherwise the problem.
@@ -38,17 +83,19 @@ pub enum JobResult {
 }
 
 /// Applies a job. After `NeedsAll` the book's state is undefined, and the account must be loaded again.
-pub fn work(book: &mut Book, work: &Work, now: Time) -> Result<JobResult, NeedsAll> {
+pub fn work<A>(book: &mut Book, work: &Work, now: Time, show: ShowAnswer<A>) -> Result<JobResult<A>, NeedsAll> {
     // Another node's clock may be ahead of this one's.
     let now = book.time(now);
     let came = match work {
-        Work::Open(opening) => open(book, opening, now),
-        Work::Submit(asked, show) => submit(book, asked, *show, now),
-        Work::PaymentStatus { payment, valid, asked } => payment_status(book, payment, *valid, asked, now),
-        Work::Withdraw(name) => withdraw(book, name, now),
-        Work::AddCustomers(customers) => add_customers(book, customers, now),
-        Work::Roll { to, webhooks, done } => roll(book, *to, *webhooks, *done, now),
-        Work::Settle { .. } => return settle(book, now),
+        Work::Open(opening) => open(book, opening, now, show),
+        Work::Submit(asked, what) => submit(book, asked, *what, now, show),
+        Work::PaymentStatus { payment, valid, asked } => payment_status(book, payment, *valid, asked, now, show),
+        Work::Withdraw(name) => withdraw(book, name, now, show),
+        Work::AddCustomers(customers) => {
+            add_customers(book, customers, now).and_then(|()| to_account(book, now, &[], show))
+        }
+        Work::Roll { to, webhooks, done } => roll(book, *to, *webhooks, *done, now, show),
+        Work::Settle { .. } => settle(book, now).map(|()| Ok(JobResult::To(show(Answer::None))))?,
     };
     match came {
         Ok(came) => Ok(came),
@@ -61,7 +108,12 @@ pub fn work(book: &mut Book, work: &Work, now: Time) -> Result<JobResult, NeedsA
 #[derive(Debug)]
 pub struct NeedsAll;
 
-fn open(book: &mut Book, opening: &super::job::Opening, now: Time) -> Result<JobResult, Halt> {
+fn open<A>(
+    book: &mut Book,
+    opening: &super::job::Opening,
+    now: Time,
+    show: ShowAnswer<A>,
+) -> Result<JobResult<A>, Halt> {
     if book.content_hash != opening.content_hash {
         return Err(Problem::id_taken("account_id", "account", &book.key.account).into());
     }
@@ -69,24 +121,31 @@ fn open(book: &mut Book, opening: &super::job::Opening, now: Time) -> Result<Job
         return Err(problem.clone().into());
     }
     settled(book, now)?;
-    Ok(JobResult::To(account(book, now, &opening.warnings)?))
+    to_account(book, now, &opening.warnings, show)
 }
 
-fn submit(book: &mut Book, asked: &Asked, show: Show, now: Time) -> Result<JobResult, Halt> {
+fn submit<A>(book: &mut Book, asked: &Asked, what: Show, now: Time, show: ShowAnswer<A>) -> Result<JobResult<A>, Halt> {
     settled(book, now)?;
     let applied = book.submit(asked.clone(), now)?;
-    match show {
+    match what {
         Show::Item if applied == Applied::Already => Ok(JobResult::ToItem(asked.name.clone())),
-        Show::Item => Ok(JobResult::To(item(book, &asked.name)?)),
-        Show::Account => Ok(JobResult::To(account(book, now, &[])?)),
-        Show::Notices => Ok(JobResult::To(notices(book))),
+        Show::Item => Ok(JobResult::To(item(book, &asked.name, show)?)),
+        Show::Account => to_account(book, now, &[], show),
+        Show::Notices => Ok(JobResult::To(show(Answer::Notices(notices(book))))),
     }
 }
 
-fn payment_status(book: &mut Book, payment: &Name, valid: bool, asked: &Asked, now: Time) -> Result<JobResult, Halt> {
+fn payment_status<A>(
+    book: &mut Book,
+    payment: &Name,
+    valid: bool,
+    asked: &Asked,
+    now: Time,
+    show: ShowAnswer<A>,
+) -> Result<JobResult<A>, Halt> {
     settled(book, now)?;
     match book.submit(asked.clone(), now) {
-        Ok(_) if book.writes.items.contains_key(payment) => Ok(JobResult::To(item(book, payment)?)),
+        Ok(_) if book.writes.items.contains_key(payment) => Ok(JobResult::To(item(book, payment, show)?)),
         Ok(_) => Ok(JobResult::ToItem(payment.clone())),
         Err(Halt::Problem(problem)) if problem.code == "status_is_final" => {
             Ok(JobResult::ToItemIf(payment.clone(), if valid { "VALID" } else { "INVALID" }, problem))
@@ -95,7 +154,7 @@ fn payment_status(book: &mut Book, payment: &Name, valid: bool, asked: &Asked, n
     }
 }
 
-fn withdraw(book: &mut Book, name: &str, now: Time) -> Result<JobResult, Halt> {
+fn withdraw<A>(book: &mut Book, name: &str, now: Time, show: ShowAnswer<A>) -> Result<JobResult<A>, Halt> {
     if book.now.failure.is_none() {
         settled(book, now)?;
     }
@@ -103,7 +162,7 @@ fn withdraw(book: &mut Book, name: &str, now: Time) -> Result<JobResult, Halt> {
         return Err(Problem::not_found("line item", name).into());
     }
     let shown = match book.named(name) {
-        Some(_) => item(book, name)?,
+        Some(_) => item(book, name, show)?,
         None => return Err(Problem::not_found("line item", name).into()),
     };
     book.withdraw(name, now)?;
@@ -111,7 +170,7 @@ fn withdraw(book: &mut Book, name: &str, now: Time) -> Result<JobResult, Halt> {
 }
 
 /// Assigns customers to an account, or changes their roles.
-pub fn add_customers(book: &mut Book, customers: &[view::AccountCustomer], now: Time) -> Result<JobResult, Halt> {
+pub fn add_customers(book: &mut Book, customers: &[view::AccountCustomer], now: Time) -> Result<(), Halt> {
     settled(book, now)?;
     let mut profile = book.profile.clone();
     for customer in customers {
@@ -121,10 +180,17 @@ pub fn add_customers(book: &mut Book, customers: &[view::AccountCustomer], now: 
         }
     }
     book.change_profile(profile, now)?;
-    Ok(JobResult::To(account(book, now, &[])?))
+    Ok(())
 }
 
-fn roll(book: &mut Book, to: Time, webhooks: bool, mut done: Rolled, now: Time) -> Result<JobResult, Halt> {
+fn roll<A>(
+    book: &mut Book,
+    to: Time,
+    webhooks: bool,
+    mut done: Rolled,
+    now: Time,
+    show: ShowAnswer<A>,
+) -> Result<JobResult<A>, Halt> {
     let mode = &book.product.mode;
     if mode.holding || mode.releasing {
         let what = if mode.holding { "is in migration mode" } else { "is releasing its held events" };
@@ -140,28 +206,27 @@ fn roll(book: &mut Book, to: Time, webhooks: bool, mut done: Rolled, now: Time) 
     }
     let Rolled { steps, refused, messages } = done;
     let answer = view::Rolled {
-        account_id: &book.key.account,
-        rolled_to: view::time::Local { time: book.clock(now), zone: &book.terms.zone },
+        account_id: book.key.account.to_string(),
+        rolled_to: view::time::Local::new(book.clock(now), &book.terms.zone),
         successful_events: steps - refused.min(steps),
         failed_events: refused,
         total_attempted: steps,
         webhooks_sent: messages,
     };
-    Ok(JobResult::To(render(&answer)))
+    Ok(JobResult::To(show(Answer::Rolled(answer))))
 }
 
 /// Processes an account up to its clock for a timer or a release. If that fails, the account is marked as failed.
-fn settle(book: &mut Book, now: Time) -> Result<JobResult, NeedsAll> {
-    let done = Ok(JobResult::To(Bytes::new()));
+fn settle(book: &mut Book, now: Time) -> Result<(), NeedsAll> {
     if book.now.failure.is_some() {
-        return done;
+        return Ok(());
     }
     match book.settle(now) {
-        Ok(_) => done,
+        Ok(_) => Ok(()),
         Err(Halt::NeedsAll) => Err(NeedsAll),
         Err(Halt::Problem(problem)) => {
             book.fail(problem.message, now);
-            done
+            Ok(())
         }
     }
 }
@@ -179,8 +244,12 @@ fn settled(book: &mut Book, now: Time) -> Result<(), Halt> {
     }
 }
 
+fn to_account<A>(book: &Book, now: Time, warnings: &[String], show: ShowAnswer<A>) -> Result<JobResult<A>, Halt> {
+    Ok(JobResult::To(show(Answer::Account(Box::new(account(book, now, warnings)?)))))
+}
+
 /// The account as the caller sees it.
-pub fn account(book: &Book, now: Time, warnings: &[String]) -> Result<Bytes, Halt> {
+pub fn account<'a>(book: &'a Book, now: Time, warnings: &[String]) -> Result<view::Account<'a>, Halt> {
     let at = book.reading_at(now);
     let reading = book.reading(&book.state, at)?;
     let mut shown = book.about().account(&book.state, &reading, at, book.now.updated_at);
@@ -190,18 +259,19 @@ pub fn account(book: &Book, now: Time, warnings: &[String]) -> Result<Bytes, Hal
         [] => metro2_warning(shown.metro2_config.is_some()).into_iter().collect(),
         given => given.to_vec(),
     };
-    Ok(render(&shown))
+    Ok(shown)
 }
 
 /// A line item as the caller sees it.
-fn item(book: &Book, name: &str) -> Result<Bytes, Halt> {
+fn item<A>(book: &Book, name: &str, show: ShowAnswer<A>) -> Result<A, Halt> {
     let about = book.about();
+    let show = |item: view::LineItem<'_>| show(Answer::LineItem(Box::new(item)));
     let record = book.named(name);
     if let Some(row) = book.writes.items.get(name) {
         let item = item_of_row(row)?;
         let state = view::ProcessingState::Processed;
         let extra = external_fields(row.extra.as_deref());
-        return Ok(render(&about.item(&item, (row.created_at, row.updated_at), state, &extra)));
+        return Ok(show(about.item(&item, (row.created_at, row.updated_at), state, &extra)));
     }
     let Some(record) = record else { return Err(Problem::not_found("line item", name).into()) };
     let state = if book.is_held(record) {
@@ -215,15 +285,10 @@ fn item(book: &Book, name: &str) -> Result<Bytes, Halt> {
     match record.waiting_item() {
         Some(item) => {
             let extra = external_fields(record.extra.as_deref());
-            Ok(render(&about.item(&item, (record.recorded_at, record.recorded_at), state, &extra)))
+            Ok(show(about.item(&item, (record.recorded_at, record.recorded_at), state, &extra)))
         }
         None => Err(Problem::internal("a line item was requested for an input that creates none").into()),
     }
-}
-
-/// The configured notices.
-fn notices(book: &Book) -> Bytes {
-    render(&crate::account::notices::notices(book))
 }
 
 /// The rows to write for a book after its jobs; `None` if nothing changed.

@@ -3,7 +3,7 @@
 use super::min_pay::MinPay;
 use super::product::percent;
 use super::time::Local;
-use super::{ProductFacts, ProductOverview};
+use super::{ProductFacts, ProductOverview, owned};
 use crate::form::fields::{CustomerRole, ExternalField, IntervalText, Kept, PercentText, TimeOfDayText};
 use crate::policy::first_cycle;
 use daybook_engine::installment::InstallmentPolicy;
@@ -14,11 +14,12 @@ use daybook_engine::status::Status;
 use daybook_engine::terms::Terms;
 use daybook_engine::time::Time;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use utoipa::ToSchema;
 
-/// The data of an account to show.
+/// The data of an account to show. The view borrows what has the lifetime `'a`, and copies values from the rest.
 #[derive(Clone, Copy, Debug)]
-pub struct AccountFacts<'a> {
+pub struct AccountFacts<'a, 's> {
     /// Its id.
     pub account_id: &'a str,
     /// When it was recorded.
@@ -34,11 +35,11 @@ pub struct AccountFacts<'a> {
     /// Its product.
     pub product: &'a ProductFacts,
     /// Its terms.
-    pub terms: &'a Terms,
+    pub terms: &'s Terms,
     /// Its state.
-    pub state: &'a State,
+    pub state: &'s State,
     /// Its balances and other values at the moment of reading.
-    pub reading: &'a Reading,
+    pub reading: &'s Reading,
     /// Its customers.
     pub customers: &'a [AccountCustomer],
     /// The caller's external fields.
@@ -50,18 +51,18 @@ pub struct AccountFacts<'a> {
 }
 
 /// An account.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Account<'a> {
     /// Its id.
-    pub account_id: &'a str,
+    pub account_id: Cow<'a, str>,
     /// When it was recorded.
-    pub created_at: Local<'a>,
+    pub created_at: Local,
     /// When it last changed.
-    pub updated_at: Local<'a>,
+    pub updated_at: Local,
     /// When it takes effect.
-    pub effective_at: Local<'a>,
+    pub effective_at: Local,
     /// The moment up to which it is processed; null while its creation is held.
-    pub processed_through: Option<Local<'a>>,
+    pub processed_through: Option<Local>,
     /// The number of held events.
     pub held_events: u64,
     /// Its status.
@@ -71,7 +72,7 @@ pub struct Account<'a> {
     /// Its cycles.
     pub cycle_type: AccountCycle,
     /// The amount due and its due date.
-    pub min_pay_due_cents: MinPayDue<'a>,
+    pub min_pay_due_cents: MinPayDue,
     /// The parts of `min_pay_due_cents.min_pay_cents`.
     pub additional_min_pay_details: MinPayDetails,
     /// How far it is past due.
@@ -79,13 +80,15 @@ pub struct Account<'a> {
     /// The balances, the payments to date and the payoff.
     pub summary: Summary,
     /// Its customers.
-    pub customers: &'a [AccountCustomer],
+    #[schema(value_type = Vec<AccountCustomer>)]
+    pub customers: Cow<'a, [AccountCustomer]>,
     /// The caller's own fields, stored with it.
-    pub external_fields: &'a [ExternalField],
+    #[schema(value_type = Vec<ExternalField>)]
+    pub external_fields: Cow<'a, [ExternalField]>,
     /// For reports to credit bureaus: returned as it was given, without effect. Absent if it was not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Kept>)]
-    pub metro2_config: Option<&'a serde_json::Value>,
+    pub metro2_config: Option<Cow<'a, serde_json::Value>>,
     /// Warnings about given fields that have no effect; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -100,6 +103,13 @@ pub struct AccountOverview {
     pub account_status_subtype: Option<&'static str>,
 }
 
+impl AccountOverview {
+    /// The reason of the status; empty in normal service.
+    pub fn reason(&self) -> &'static str {
+        self.account_status_subtype.unwrap_or_default()
+    }
+}
+
 impl From<Status> for AccountOverview {
     fn from(status: Status) -> AccountOverview {
         AccountOverview {
@@ -110,12 +120,13 @@ impl From<Status> for AccountOverview {
 }
 
 /// The product of an account, with the account's own values where it overrides the product's.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct AccountProduct<'a> {
     /// Its id.
-    pub product_id: &'a str,
+    pub product_id: Cow<'a, str>,
     /// Its name, type and descriptions.
-    pub product_overview: &'a ProductOverview,
+    #[schema(value_type = ProductOverview)]
+    pub product_overview: Cow<'a, ProductOverview>,
     /// How this account is serviced.
     pub product_lifecycle: ProductLifecycle<'a>,
     /// The number of instalments and the rate.
@@ -123,7 +134,7 @@ pub struct AccountProduct<'a> {
 }
 
 /// How an account is serviced.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ProductLifecycle<'a> {
     /// The late fee, for the type `FLAT`.
     pub late_fee_impl_cents: i64,
@@ -134,13 +145,13 @@ pub struct ProductLifecycle<'a> {
     /// The fee for a payment that bounces.
     pub payment_reversal_fee_impl_cents: i64,
     /// The due date of the last instalment.
-    pub loan_end_date: Local<'a>,
+    pub loan_end_date: Local,
     /// The time zone that determines dates and times.
-    pub product_time_zone: &'a str,
+    pub product_time_zone: Cow<'a, str>,
 }
 
 /// The number of instalments and the rate.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct AccountPostPromo {
     /// The number of instalments.
     pub post_promo_len: u32,
@@ -149,7 +160,7 @@ pub struct AccountPostPromo {
 }
 
 /// The cycles of an account.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct AccountCycle {
     /// The length of a cycle.
     pub cycle_interval: IntervalText,
@@ -164,18 +175,18 @@ pub struct AccountCycle {
 }
 
 /// The amount due and its due date. A closed account has no amount due.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct MinPayDue<'a> {
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct MinPayDue {
     /// The full amount of the open instalment, including the part that is already paid.
     pub statement_min_pay_cents: i64,
     /// The amount due: what has to be paid for the account to be current at the next due date.
     pub min_pay_cents: i64,
     /// The due date of the open instalment; null if there is none.
-    pub min_pay_due_at: Option<Local<'a>>,
+    pub min_pay_due_at: Option<Local>,
 }
 
 /// The three parts of `min_pay_cents`.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct MinPayDetails {
     /// Unpaid fees.
     pub min_pay_fees_cents: i64,
@@ -186,7 +197,7 @@ pub struct MinPayDetails {
 }
 
 /// How far an account is past due.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Delinquency {
     /// Days since the oldest unpaid due date, in the product's time zone.
     pub days_past_due: i32,
@@ -198,8 +209,15 @@ pub struct Delinquency {
     pub consecutive_late_fees: u32,
 }
 
+impl Delinquency {
+    /// Whether an instalment is past due.
+    pub fn is_past_due(&self) -> bool {
+        self.days_past_due > 0
+    }
+}
+
 /// The balances, the payments to date and the payoff.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Summary {
     /// The total owed: principal, posted interest and fees.
     pub total_balance_cents: i64,
@@ -238,13 +256,13 @@ pub struct AccountCustomer {
 
 impl<'a> Account<'a> {
     /// The view of an account.
-    pub fn new(facts: &AccountFacts<'a>) -> Account<'a> {
+    pub fn new(facts: &AccountFacts<'a, '_>) -> Account<'a> {
         let AccountFacts { product, terms, state, reading, .. } = *facts;
         let local = |time: Time| Local::new(time, &product.zone);
         let asked = MinPay::of(terms, state, reading);
         let loan = terms.installment();
         Account {
-            account_id: facts.account_id,
+            account_id: facts.account_id.into(),
             created_at: local(facts.created_at),
             updated_at: local(facts.updated_at),
             effective_at: local(facts.effective_at),
@@ -252,15 +270,15 @@ impl<'a> Account<'a> {
             held_events: facts.held_events,
             account_overview: reading.status.into(),
             account_product: AccountProduct {
-                product_id: &product.product_id,
-                product_overview: &product.overview,
+                product_id: product.product_id.as_str().into(),
+                product_overview: Cow::Borrowed(&product.overview),
                 product_lifecycle: ProductLifecycle {
                     late_fee_impl_cents: loan.policy.late_fee.flat.0,
                     late_fee_cap_percent: loan.policy.late_fee.cap.map(percent),
                     late_fee_grace: IntervalText::known(loan.policy.late_fee.grace),
                     payment_reversal_fee_impl_cents: terms.reversal_fee.0,
                     loan_end_date: local(terms.close_of(loan.dates.due_day(loan.count()))),
-                    product_time_zone: product.zone.name(),
+                    product_time_zone: product.zone.name().into(),
                 },
                 post_promo_overview: AccountPostPromo {
                     post_promo_len: loan.count(),
@@ -285,16 +303,58 @@ impl<'a> Account<'a> {
                 consecutive_late_fees: reading.late_count,
             },
             summary: Summary::new(facts),
-            customers: facts.customers,
-            external_fields: facts.external_fields,
-            metro2_config: facts.metro2_config,
+            customers: facts.customers.into(),
+            external_fields: facts.external_fields.into(),
+            metro2_config: facts.metro2_config.map(Cow::Borrowed),
             warnings: Vec::new(),
+        }
+    }
+
+    /// The same view, with its own copy of everything it borrows.
+    pub fn into_owned(self) -> Account<'static> {
+        Account {
+            account_id: owned(self.account_id),
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+            effective_at: self.effective_at,
+            processed_through: self.processed_through,
+            held_events: self.held_events,
+            account_overview: self.account_overview,
+            account_product: self.account_product.into_owned(),
+            cycle_type: self.cycle_type,
+            min_pay_due_cents: self.min_pay_due_cents,
+            additional_min_pay_details: self.additional_min_pay_details,
+            delinquency: self.delinquency,
+            summary: self.summary,
+            customers: owned(self.customers),
+            external_fields: owned(self.external_fields),
+            metro2_config: self.metro2_config.map(owned),
+            warnings: self.warnings,
         }
     }
 
     /// Adds warnings about given fields that have no effect, for the response to its creation.
     pub fn with_warnings(self, warnings: Vec<String>) -> Account<'a> {
         Account { warnings, ..self }
+    }
+}
+
+impl AccountProduct<'_> {
+    fn into_owned(self) -> AccountProduct<'static> {
+        let lifecycle = self.product_lifecycle;
+        AccountProduct {
+            product_id: owned(self.product_id),
+            product_overview: owned(self.product_overview),
+            product_lifecycle: ProductLifecycle {
+                late_fee_impl_cents: lifecycle.late_fee_impl_cents,
+                late_fee_cap_percent: lifecycle.late_fee_cap_percent,
+                late_fee_grace: lifecycle.late_fee_grace,
+                payment_reversal_fee_impl_cents: lifecycle.payment_reversal_fee_impl_cents,
+                loan_end_date: lifecycle.loan_end_date,
+                product_time_zone: owned(lifecycle.product_time_zone),
+            },
+            post_promo_overview: self.post_promo_overview,
+        }
     }
 }
 
@@ -311,7 +371,7 @@ impl AccountCycle {
 }
 
 impl Summary {
-    fn new(facts: &AccountFacts<'_>) -> Summary {
+    fn new(facts: &AccountFacts<'_, '_>) -> Summary {
         let (state, reading) = (facts.state, facts.reading);
         let balances = reading.balances;
         let Cents(total) = balances.owed();

@@ -14,28 +14,28 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 /// An event of an account that happened or is scheduled.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct TimelineEvent<'a> {
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct TimelineEvent {
     /// Its name: `account_created`, `payment`, `period_end`, `late_fee` and so on.
     pub event: &'static str,
     /// The order of arrival within the account; null for automatic events.
     pub seq: Option<u64>,
     /// When it happened; for an input, as the caller gave it.
-    pub effective_at: Local<'a>,
+    pub effective_at: Local,
     /// Its place in the timeline: when it takes effect.
-    pub applies_at: Local<'a>,
+    pub applies_at: Local,
     /// When it was recorded; null for automatic events.
-    pub recorded_at: Option<Local<'a>>,
+    pub recorded_at: Option<Local>,
     /// Its processing state.
     pub state: ProcessingState,
     /// Why it failed.
-    pub reason: Option<&'a str>,
+    pub reason: Option<String>,
     /// What it changed; null while it is not processed.
     pub effect: Option<Amounts>,
     /// The balances after it; null while it is not processed.
     pub balance_after: Option<Amounts>,
     /// Every amount that it posted, and every split of a payment. For each component, the amounts add up to `effect`.
-    pub postings: Vec<EventPosting<'a>>,
+    pub postings: Vec<EventPosting>,
     /// The ids of the line items that it created.
     pub line_items: Vec<String>,
     /// The webhook messages it caused.
@@ -84,11 +84,11 @@ impl From<Balances> for Amounts {
 }
 
 /// One amount that an event posted or paid.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct EventPosting<'a> {
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct EventPosting {
     /// The line item that the amount belongs to.
     #[schema(value_type = String)]
-    pub line_item_id: Shown<&'a ItemId>,
+    pub line_item_id: Shown<ItemId>,
     /// Its type.
     pub line_item_type: &'static str,
     /// The balance that it changed: `PRINCIPAL`, `INTEREST` and `FEE` are owed by the borrower, `SURPLUS` is money kept
@@ -98,13 +98,13 @@ pub struct EventPosting<'a> {
     pub amount_cents: i64,
     /// For a split of a payment: the line item that it paid down; otherwise null.
     #[schema(value_type = Option<String>)]
-    pub paid_down_line_item_id: Option<Shown<&'a ItemId>>,
+    pub paid_down_line_item_id: Option<Shown<ItemId>>,
 }
 
-impl<'a> From<&'a Posting> for EventPosting<'a> {
-    fn from(posting: &'a Posting) -> EventPosting<'a> {
+impl From<Posting> for EventPosting {
+    fn from(posting: Posting) -> EventPosting {
         EventPosting {
-            line_item_id: Shown(&posting.item),
+            line_item_id: Shown(posting.item),
             line_item_type: posting.kind.name(),
             component: match posting.part {
                 Part::Owed(Component::Principal) => "PRINCIPAL",
@@ -113,7 +113,7 @@ impl<'a> From<&'a Posting> for EventPosting<'a> {
                 Part::Surplus => "SURPLUS",
             },
             amount_cents: posting.cents.0,
-            paid_down_line_item_id: posting.paid_down.as_ref().map(Shown),
+            paid_down_line_item_id: posting.paid_down.map(Shown),
         }
     }
 }
@@ -163,10 +163,10 @@ impl From<&MessageRow> for MessageState {
 }
 
 /// A change of an account's status.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct StatusChange<'a> {
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub struct StatusChange {
     /// When the status changed.
-    pub changed_at: Local<'a>,
+    pub changed_at: Local,
     /// The status from then on.
     pub account_overview: AccountOverview,
 }

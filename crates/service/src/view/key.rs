@@ -23,14 +23,14 @@ impl Token {
 }
 
 /// An API key, without its secret.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Key<'a> {
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Key {
     /// Its id.
-    pub client_id: &'a str,
+    pub client_id: String,
     /// Its name.
-    pub name: &'a str,
+    pub name: String,
     /// `ADMIN`, `SERVICING` or `READ_ONLY`.
-    pub role: &'a str,
+    pub role: String,
     /// When it was created.
     pub created_at: Utc,
     /// When it was last used.
@@ -40,27 +40,27 @@ pub struct Key<'a> {
 }
 
 /// A new API key with its secret, which is shown only once.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct NewKey<'a> {
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct NewKey {
     /// Its id.
-    pub client_id: &'a str,
+    pub client_id: String,
     /// Its secret, which is shown only once.
-    pub client_secret: &'a str,
+    pub client_secret: String,
     /// Its name.
-    pub name: &'a str,
+    pub name: String,
     /// `ADMIN`, `SERVICING` or `READ_ONLY`.
-    pub role: &'a str,
+    pub role: String,
     /// When it was created.
     pub created_at: Utc,
 }
 
 /// The result of a roll.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Rolled<'a> {
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Rolled {
     /// The account.
-    pub account_id: &'a str,
+    pub account_id: String,
     /// The moment up to and including which the account is processed.
-    pub rolled_to: Local<'a>,
+    pub rolled_to: Local,
     /// The number of events that were processed.
     pub successful_events: u64,
     /// The number of events that could not be applied.

@@ -1,14 +1,15 @@
 //! Line items.
 
-use super::ProductFacts;
 use super::time::Local;
+use super::{ProductFacts, owned};
 use crate::form::fields::ExternalField;
-use daybook_engine::item::{self, Component, ItemId, ItemKind, ItemStatus, Split};
+use daybook_engine::item::{self, Component, ItemId, ItemKind, ItemStatus, Name, Split};
 use daybook_engine::money::Cents;
 use daybook_engine::time::Time;
 use daybook_engine::timeline::{Entry, Input};
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
+use std::borrow::Cow;
 use std::fmt;
 use utoipa::ToSchema;
 
@@ -24,6 +25,18 @@ pub enum ProcessingState {
     Processed,
     /// It could not be applied.
     Failed,
+}
+
+impl ProcessingState {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ProcessingState::Held => "HELD",
+            ProcessingState::Scheduled => "SCHEDULED",
+            ProcessingState::Processed => "PROCESSED",
+            ProcessingState::Failed => "FAILED",
+        }
+    }
 }
 
 /// The data of a line item beyond what the engine has.
@@ -44,27 +57,27 @@ pub struct ItemFacts<'a> {
 }
 
 /// A line item: an amount that increases (positive) or reduces (negative) what the borrower owes.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct LineItem<'a> {
     /// The account.
-    pub account_id: &'a str,
+    pub account_id: Cow<'a, str>,
     /// Its id, unique within the account.
     #[schema(value_type = String)]
-    pub line_item_id: Shown<&'a ItemId>,
+    pub line_item_id: Shown<ItemId>,
     /// The product.
-    pub product_id: &'a str,
+    pub product_id: Cow<'a, str>,
     /// When it happened.
-    pub effective_at: Local<'a>,
+    pub effective_at: Local,
     /// When it takes effect; null while it has no effect.
-    pub applied_at: Option<Local<'a>>,
+    pub applied_at: Option<Local>,
     /// When it was recorded.
-    pub created_at: Local<'a>,
+    pub created_at: Local,
     /// When it last changed.
-    pub updated_at: Local<'a>,
+    pub updated_at: Local,
     /// Its processing state.
     pub processing_state: ProcessingState,
     /// Its status, type and description.
-    pub line_item_overview: LineItemOverview<'a>,
+    pub line_item_overview: LineItemOverview,
     /// Its amounts.
     pub line_item_summary: LineItemSummary,
     /// For a payment: the line items that it paid down. The splits add up to the part of the payment that went to
@@ -73,25 +86,26 @@ pub struct LineItem<'a> {
     pub line_item_relationships: Relationships<'a>,
     /// For a payment that bounced: the line item of its reversal; otherwise null.
     #[schema(value_type = Option<String>)]
-    pub reversed_by_line_item_id: Option<&'a str>,
+    pub reversed_by_line_item_id: Option<Name>,
     /// The caller's own fields, stored with it.
-    pub external_fields: &'a [ExternalField],
+    #[schema(value_type = Vec<ExternalField>)]
+    pub external_fields: Cow<'a, [ExternalField]>,
 }
 
 /// The status, type and description of a line item.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct LineItemOverview<'a> {
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct LineItemOverview {
     /// Its status: `VALID`, `PENDING`, `AUTHORIZED` or `INVALID`.
     pub line_item_status: &'static str,
     /// Its type.
     pub line_item_type: &'static str,
     /// A description of it.
     #[schema(value_type = String)]
-    pub description: Description<'a>,
+    pub description: Description,
 }
 
 /// The amounts of a line item.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct LineItemSummary {
     /// The whole amount.
     pub original_amount_cents: i64,
@@ -126,9 +140,9 @@ impl<'a> LineItem<'a> {
         let local = |time: Time| Local::new(time, &facts.product.zone);
         let applied = facts.processing_state == ProcessingState::Processed;
         LineItem {
-            account_id: facts.account_id,
-            line_item_id: Shown(&item.id),
-            product_id: &facts.product.product_id,
+            account_id: facts.account_id.into(),
+            line_item_id: Shown(item.id.clone()),
+            product_id: facts.product.product_id.as_str().into(),
             effective_at: local(item.effective_at),
             applied_at: applied.then(|| local(item.applied_at)),
             created_at: local(facts.created_at),
@@ -137,7 +151,7 @@ impl<'a> LineItem<'a> {
             line_item_overview: LineItemOverview {
                 line_item_status: item.status.name(),
                 line_item_type: item.kind.name(),
-                description: Description(item),
+                description: Description::of(item),
             },
             line_item_summary: LineItemSummary {
                 original_amount_cents: item.amount.0,
@@ -146,9 +160,28 @@ impl<'a> LineItem<'a> {
                 interest_cents: item.interest.0,
                 fees_cents: item.fees.0,
             },
-            line_item_relationships: Relationships(&item.splits),
-            reversed_by_line_item_id: item.reversed_by.as_deref(),
-            external_fields: facts.external_fields,
+            line_item_relationships: Relationships(Cow::Borrowed(&item.splits)),
+            reversed_by_line_item_id: item.reversed_by.clone(),
+            external_fields: facts.external_fields.into(),
+        }
+    }
+
+    /// The same view, with its own copy of everything it borrows.
+    pub fn into_owned(self) -> LineItem<'static> {
+        LineItem {
+            account_id: owned(self.account_id),
+            line_item_id: self.line_item_id,
+            product_id: owned(self.product_id),
+            effective_at: self.effective_at,
+            applied_at: self.applied_at,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+            processing_state: self.processing_state,
+            line_item_overview: self.line_item_overview,
+            line_item_summary: self.line_item_summary,
+            line_item_relationships: Relationships(owned(self.line_item_relationships.0)),
+            reversed_by_line_item_id: self.reversed_by_line_item_id,
+            external_fields: owned(self.external_fields),
         }
     }
 }
@@ -181,7 +214,7 @@ pub fn waiting_item(entry: &Entry) -> Option<item::LineItem> {
 }
 
 /// Serializes a value as the text of its `Display` implementation.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shown<T>(pub T);
 
 impl<T: fmt::Display> Serialize for Shown<T> {
@@ -190,32 +223,60 @@ impl<T: fmt::Display> Serialize for Shown<T> {
     }
 }
 
+impl<T: fmt::Display> fmt::Display for Shown<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 /// The line items that a payment paid down, serialized without an intermediate list.
-#[derive(Clone, Copy, Debug)]
-pub struct Relationships<'a>(&'a [Split]);
+#[derive(Clone, Debug)]
+pub struct Relationships<'a>(Cow<'a, [Split]>);
+
+impl Relationships<'_> {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The relationships, in order.
+    pub fn iter(&self) -> impl Iterator<Item = Relationship<'_>> {
+        self.0.iter().map(|split| Relationship {
+            kind: "PAYMENT_SPLIT",
+            paid_down_line_item_id: Shown(&split.item),
+            paid_down_line_item_type: split.kind.name(),
+            split_amount_cents: split.cents.0,
+        })
+    }
+}
 
 impl Serialize for Relationships<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut list = serializer.serialize_seq(Some(self.0.len()))?;
-        for split in self.0 {
-            list.serialize_element(&Relationship {
-                kind: "PAYMENT_SPLIT",
-                paid_down_line_item_id: Shown(&split.item),
-                paid_down_line_item_type: split.kind.name(),
-                split_amount_cents: split.cents.0,
-            })?;
+        for relationship in self.iter() {
+            list.serialize_element(&relationship)?;
         }
         list.end()
     }
 }
 
 /// A description of a line item, in words.
-#[derive(Clone, Copy, Debug)]
-pub struct Description<'a>(pub &'a item::LineItem);
+#[derive(Clone, Debug)]
+pub struct Description {
+    kind: ItemKind,
+    id: ItemId,
+}
 
-impl fmt::Display for Description<'_> {
+impl Description {
+    /// The description of a line item.
+    pub fn of(item: &item::LineItem) -> Description {
+        Description { kind: item.kind, id: item.id.clone() }
+    }
+}
+
+impl fmt::Display for Description {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plain = match (self.0.kind, &self.0.id) {
+        let plain = match (self.kind, &self.id) {
             (_, ItemId::Interest { period, part: 0 }) => return write!(f, "Interest for period {period}"),
             (_, ItemId::Interest { period, part }) => return write!(f, "Interest for period {period}, part {part}"),
             (_, ItemId::LateFee { instalment }) => return write!(f, "Late fee for instalment {instalment}"),
@@ -240,7 +301,7 @@ impl fmt::Display for Description<'_> {
     }
 }
 
-impl Serialize for Description<'_> {
+impl Serialize for Description {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }

@@ -24,13 +24,26 @@ pub enum UrlState {
     Unknown,
 }
 
+impl UrlState {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            UrlState::Pending => "PENDING",
+            UrlState::Delivered => "DELIVERED",
+            UrlState::Dead => "DEAD",
+            UrlState::NotWanted => "NOT_WANTED",
+            UrlState::Unknown => "UNKNOWN",
+        }
+    }
+}
+
 /// The state of a message at a URL.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct MessageUrl<'a> {
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct MessageUrl {
     /// The subscription.
-    pub webhook_uuid: &'a str,
+    pub webhook_uuid: String,
     /// The URL of the subscription.
-    pub webhook_url: &'a str,
+    pub webhook_url: String,
     /// The state of the message at the URL.
     pub state: UrlState,
     /// When the URL accepted it.
@@ -41,8 +54,8 @@ pub struct MessageUrl<'a> {
     pub dead_at: Option<Utc>,
 }
 
-impl<'a> MessageUrl<'a> {
-    fn new(webhook_uuid: &'a str, webhook_url: &'a str, stand: DeliveryStatus) -> MessageUrl<'a> {
+impl MessageUrl {
+    fn new(webhook_uuid: String, webhook_url: String, stand: DeliveryStatus) -> MessageUrl {
         let none = (None, None, None);
         let (state, (delivered_at, next_retry_at, dead_at)) = match stand {
             DeliveryStatus::Delivered(at) => (UrlState::Delivered, (Some(Utc(at)), None, None)),
@@ -56,20 +69,20 @@ impl<'a> MessageUrl<'a> {
     }
 
     /// The view of a message's state at a URL.
-    pub fn of(standing: &'a DeliveryRecords, stand: DeliveryStatus) -> MessageUrl<'a> {
-        MessageUrl::new(&standing.subscription.uuid, &standing.subscription.url, stand)
+    pub fn of(standing: &DeliveryRecords, stand: DeliveryStatus) -> MessageUrl {
+        MessageUrl::new(standing.subscription.uuid.clone(), standing.subscription.url.clone(), stand)
     }
 }
 
 /// A message.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Message<'a> {
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Message {
     /// The event's name.
-    pub event: &'a str,
+    pub event: String,
     /// The event's id.
-    pub event_id: &'a str,
+    pub event_id: String,
     /// The account it is about; null if it is not about an account.
-    pub account_id: Option<&'a str>,
+    pub account_id: Option<String>,
     /// Whether it is sent.
     pub state: MessageState,
     /// When it happened.
@@ -81,17 +94,17 @@ pub struct Message<'a> {
     /// When it was cancelled.
     pub cancelled_at: Option<Utc>,
     /// Its state at each URL; empty unless its own state is `PUBLISHED`.
-    pub urls: Vec<MessageUrl<'a>>,
+    pub urls: Vec<MessageUrl>,
 }
 
-impl<'a> Message<'a> {
+impl Message {
     /// The view of a message.
-    pub fn new(row: &'a MessageRow, urls: Vec<MessageUrl<'a>>) -> Message<'a> {
+    pub fn new(row: MessageRow, urls: Vec<MessageUrl>) -> Message {
         Message {
-            event: &row.event,
-            event_id: &row.event_id,
-            account_id: row.account.as_deref(),
-            state: MessageState::from(row),
+            state: MessageState::from(&row),
+            event: row.event,
+            event_id: row.event_id,
+            account_id: row.account.as_deref().map(str::to_owned),
             effective_at: Utc(row.effective_at),
             recorded_at: Utc(row.recorded_at),
             due_at: row.due_at.map(Utc),
@@ -102,14 +115,14 @@ impl<'a> Message<'a> {
 }
 
 /// A message with all its details.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct WholeMessage<'a> {
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct WholeMessage {
     /// The event's name.
-    pub event: &'a str,
+    pub event: String,
     /// The event's id; the header `webhook-id` of each attempt.
-    pub event_id: &'a str,
+    pub event_id: String,
     /// The account it is about; null if it is not about an account.
-    pub account_id: Option<&'a str>,
+    pub account_id: Option<String>,
     /// Whether it is sent.
     pub state: MessageState,
     /// When it happened.
@@ -121,30 +134,30 @@ pub struct WholeMessage<'a> {
     /// When it was cancelled.
     pub cancelled_at: Option<Utc>,
     /// The exact body that every attempt sends.
-    pub body: &'a str,
+    pub body: String,
     /// The signature of `data` in the body.
-    pub hmac_signature: &'a str,
+    pub hmac_signature: String,
     /// Its state at each URL; empty unless its own state is `PUBLISHED`.
-    pub urls: Vec<WholeMessageUrl<'a>>,
+    pub urls: Vec<WholeMessageUrl>,
 }
 
 /// The state of a message at a URL, with the attempts.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct WholeMessageUrl<'a> {
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct WholeMessageUrl {
     /// The state of the message at the URL.
     #[serde(flatten)]
-    pub url: MessageUrl<'a>,
+    pub url: MessageUrl,
     /// Whether the URL is paused.
     pub paused: bool,
     /// Why it is a dead letter or is retried, as a sentence.
-    pub reason: Option<&'a str>,
+    pub reason: Option<String>,
     /// The attempts, oldest first.
-    pub attempts: Vec<Attempt<'a>>,
+    pub attempts: Vec<Attempt>,
 }
 
 /// An attempt to deliver a message to a URL.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Attempt<'a> {
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Attempt {
     /// The number of the attempt, from 1. A replay starts again at 1.
     pub attempt: i64,
     /// When it began.
@@ -156,64 +169,64 @@ pub struct Attempt<'a> {
     /// The HTTP status of the response; null if there was none.
     pub response_status: Option<u16>,
     /// Why it failed, as a sentence.
-    pub error: Option<&'a str>,
+    pub error: Option<String>,
     /// The beginning of the response body, if the receiver did not accept the message.
-    pub response: Option<&'a str>,
+    pub response: Option<String>,
     /// When the next retry is due; null if there is none.
     pub next_retry_at: Option<Utc>,
 }
 
-impl<'a> WholeMessage<'a> {
-    /// The view of a message with all its details.
-    pub fn new(found: &'a Found, body: &'a str) -> WholeMessage<'a> {
+impl WholeMessage {
+    /// The view of a message with all its details. `body` is the text of its body.
+    pub fn new(found: Found, body: String) -> WholeMessage {
         let state = match (found.cancelled_at, found.position) {
             (Some(_), _) => MessageState::Cancelled,
             (None, Some(_)) => MessageState::Published,
             (None, None) => MessageState::Scheduled,
         };
         WholeMessage {
-            event: &found.event,
-            event_id: &found.event_id,
-            account_id: found.account_id.as_deref(),
+            event: found.event,
+            event_id: found.event_id,
+            account_id: found.account_id,
             state,
             effective_at: Utc(found.effective_at),
             recorded_at: Utc(found.recorded_at),
             due_at: found.due_at.map(Utc),
             cancelled_at: found.cancelled_at.map(Utc),
             body,
-            hmac_signature: &found.signature,
-            urls: found.urls.iter().map(url).collect(),
+            hmac_signature: found.signature,
+            urls: found.urls.into_iter().map(url).collect(),
         }
     }
 }
 
-fn url(one: &UrlStanding) -> WholeMessageUrl<'_> {
+fn url(one: UrlStanding) -> WholeMessageUrl {
     WholeMessageUrl {
-        url: MessageUrl::new(&one.webhook_uuid, &one.webhook_url, one.stand),
+        url: MessageUrl::new(one.webhook_uuid, one.webhook_url, one.stand),
         paused: one.is_paused,
-        reason: one.reason.as_deref(),
-        attempts: one.attempts.iter().map(attempt).collect(),
+        reason: one.reason,
+        attempts: one.attempts.into_iter().map(attempt).collect(),
     }
 }
 
-fn attempt(MessageAttempt { attempt, .. }: &MessageAttempt) -> Attempt<'_> {
+fn attempt(MessageAttempt { attempt, .. }: MessageAttempt) -> Attempt {
     Attempt {
         attempt: attempt.number,
         attempted_at: Utc(attempt.at),
         latency_ms: attempt.latency_us / 1_000,
         outcome: if attempt.error.is_none() { "DELIVERED" } else { "FAILED" },
         response_status: attempt.status,
-        error: attempt.error.as_deref(),
-        response: attempt.response.as_deref(),
+        error: attempt.error,
+        response: attempt.response,
         next_retry_at: attempt.next_at.map(Utc),
     }
 }
 
 /// A message that is sent again.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Resent<'a> {
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Resent {
     /// The event's id.
-    pub event_id: &'a str,
+    pub event_id: String,
     /// The subscriptions it is sent to again.
     pub resent: Vec<String>,
     /// Paused subscriptions that would get it. It is not sent to them.

@@ -1,13 +1,17 @@
 //! Views: responses to callers, and the `object` of webhooks.
 //!
-//! A view borrows its data and is serialized straight into bytes, without an intermediate JSON tree, because an account
-//! or a line item is rendered for every announced event. Facts about a product are computed once per product
-//! ([`ProductFacts`]). A field without a value is `null`, never absent, unless its view states otherwise.
+//! Reads return views: the API renders them, and the console shows their fields. Only a response that is kept for a
+//! repeated request is bytes, because the repeated request must get exactly the same ones.
+//!
+//! A view is serialized straight into bytes, without an intermediate JSON tree. An account and a line item are rendered
+//! for every announced event, so those two can borrow their data; all other views own it. Facts about a product are
+//! computed once per product ([`ProductFacts`]). A field without a value is `null`, never absent, unless its view states
+//! otherwise.
 //!
 //! ```text
 //! engine terms, state, reading ─┐
-//! ProductFacts ─────────────────┼─► view ──► render ──► a response body, a webhook's object
-//! data of the store ────────────┘
+//! ProductFacts ─────────────────┼─► view ─┬─► render ──► a response body, a webhook's object
+//! data of the store ────────────┘         └─► a page of the console
 //! ```
 //!
 //! Times are in the product's zone ([`time::Local`]), or in UTC for objects without a product ([`time::Utc`]).
@@ -41,6 +45,8 @@ pub use webhook::*;
 
 use bytes::Bytes;
 use serde::Serialize;
+use std::borrow::Cow;
+use std::io;
 use utoipa::ToSchema;
 
 /// Renders a view as JSON. Views consist of strings, integers and lists, so serialization cannot fail.
@@ -56,8 +62,35 @@ pub fn render<T: Serialize + ?Sized>(view: &T) -> Bytes {
     }
 }
 
+/// How many bytes a view is as JSON.
+pub(crate) fn rendered_bytes<T: Serialize + ?Sized>(view: &T) -> usize {
+    let mut counter = Counter(0);
+    let written = serde_json::to_writer(&mut counter, view);
+    debug_assert!(written.is_ok(), "a view cannot be written: {written:?}");
+    counter.0
+}
+
+/// Counts the bytes that are written to it, and keeps none of them.
+struct Counter(usize);
+
+impl io::Write for Counter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The value itself, cloned if it is borrowed.
+fn owned<T: ToOwned + ?Sized + 'static>(value: Cow<'_, T>) -> Cow<'static, T> {
+    Cow::Owned(value.into_owned())
+}
+
 /// A page of a list.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Page<T> {
     /// The entries.
     pub results: Vec<T>,
@@ -76,8 +109,15 @@ pub struct Paging {
     pub has_more: bool,
 }
 
+impl Paging {
+    /// The cursor of the next page, for a list that is read in one direction; `None` after the last page.
+    pub fn next(self) -> Option<String> {
+        self.starting_after.filter(|_| self.has_more)
+    }
+}
+
 /// A complete list.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Results<T> {
     /// The entries.
     pub results: Vec<T>,

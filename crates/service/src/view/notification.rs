@@ -9,8 +9,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 /// A notice that is configured for an account.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct NotificationSetting<'a> {
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct NotificationSetting {
     /// Its type.
     pub notification_type: NotificationType,
     /// The number of days after the date it is about; null if it has an interval.
@@ -22,12 +22,12 @@ pub struct NotificationSetting<'a> {
     /// Whether it is on.
     pub enabled: bool,
     /// When it is sent next; null if it is not sent again.
-    pub next_at: Option<Local<'a>>,
+    pub next_at: Option<Local>,
 }
 
-impl<'a> NotificationSetting<'a> {
+impl NotificationSetting {
     /// The view of a configured notice.
-    pub fn new(pending: &Pending, zone: &'a Zone) -> NotificationSetting<'a> {
+    pub fn new(pending: &Pending, zone: &Zone) -> NotificationSetting {
         let setting = &pending.setting;
         let (time_offset, interval) = match setting.when {
             When::Offset(days) => (Some(DayOffset::known(days)), None),

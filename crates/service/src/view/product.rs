@@ -64,16 +64,16 @@ pub struct ProductOverview {
 }
 
 /// A product as it is stored, with every default filled in.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Product<'a> {
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Product {
     /// Its id.
-    pub product_id: &'a str,
+    pub product_id: String,
     /// When it was created.
-    pub created_at: Local<'a>,
+    pub created_at: Local,
     /// Its effective date.
-    pub effective_at: Local<'a>,
+    pub effective_at: Local,
     /// Its name, type and descriptions.
-    pub product_overview: &'a ProductOverview,
+    pub product_overview: ProductOverview,
     /// How its accounts are serviced.
     pub product_lifecycle_policies: LifecyclePolicies,
     /// The number of instalments and the rate.
@@ -87,29 +87,29 @@ pub struct Product<'a> {
     #[schema(value_type = Option<Kept>)]
     pub metro2_config: Option<serde_json::Value>,
     /// Warnings about given fields that have no effect; absent if there are none.
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    pub warnings: &'a [String],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
-impl<'a> Product<'a> {
+impl Product {
     /// The view of a product.
-    pub fn new(facts: &'a ProductFacts, product: &NewProduct, created_at: Time, state: MigrationState) -> Product<'a> {
+    pub fn new(facts: &ProductFacts, product: &NewProduct, created_at: Time, state: MigrationState) -> Product {
         let attributes = product.product_lifecycle_policies.as_ref().and_then(|life| life.default_attributes.as_ref());
         let credit_limit = attributes.and_then(|attributes| attributes.default_credit_limit_cents);
         let (mut life, post) = policy::describe(&facts.policy, credit_limit.map(|limit| limit.get()));
         life.opening_policies = Some(policy::openings(product));
         let effective_at = product.effective_at.as_ref().map_or(created_at, |moment| *moment.get());
         Product {
-            product_id: &facts.product_id,
+            product_id: facts.product_id.clone(),
             created_at: Local::new(created_at, &facts.zone),
             effective_at: Local::new(effective_at, &facts.zone),
-            product_overview: &facts.overview,
+            product_overview: facts.overview.clone(),
             product_lifecycle_policies: life,
             post_promotional_policies: post,
             migration_mode: state == MigrationState::Holding,
             migration_state: state,
             metro2_config: product.metro2_config.as_ref().and_then(|config| config.given_back()),
-            warnings: &facts.warnings,
+            warnings: facts.warnings.clone(),
         }
     }
 }
@@ -124,6 +124,17 @@ pub enum MigrationState {
     Holding,
     /// Held events are being processed.
     Releasing,
+}
+
+impl MigrationState {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            MigrationState::Normal => "NORMAL",
+            MigrationState::Holding => "HOLDING",
+            MigrationState::Releasing => "RELEASING",
+        }
+    }
 }
 
 /// The response to turning migration mode on or off.
@@ -153,7 +164,7 @@ impl MigrationMode {
 
 /// The progress of a release.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct MigrationProgress<'a> {
+pub struct MigrationProgress {
     /// Whether events are held.
     pub migration_mode: bool,
     /// The product's migration state.
@@ -169,9 +180,9 @@ pub struct MigrationProgress<'a> {
     /// Accounts that could not be processed; they keep their former state and their held events.
     pub failed_accounts: Vec<FailedAccount>,
     /// When the release began.
-    pub started_at: Option<Local<'a>>,
+    pub started_at: Option<Local>,
     /// When the release ended.
-    pub finished_at: Option<Local<'a>>,
+    pub finished_at: Option<Local>,
     /// The estimated remaining time in seconds, at the pace so far.
     pub eta_seconds: Option<u64>,
 }
@@ -188,9 +199,9 @@ pub struct MigrationReleased<'a> {
     /// Accounts that could not be processed.
     pub failed_accounts: i64,
     /// When it began.
-    pub started_at: Option<Local<'a>>,
+    pub started_at: Option<Local>,
     /// When it was done.
-    pub finished_at: Local<'a>,
+    pub finished_at: Local,
 }
 
 /// An account that could not be processed.

@@ -7,19 +7,19 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 /// The amortization schedule. Past rows show what happened; future rows assume that everything is paid on time.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Schedule<'a> {
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Schedule {
     /// A row for each instalment.
-    pub results: Vec<ScheduleRow<'a>>,
+    pub results: Vec<ScheduleRow>,
 }
 
 /// A row of the schedule.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct ScheduleRow<'a> {
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ScheduleRow {
     /// The close of business of the cycle's end date.
-    pub cycle_exclusive_end: Local<'a>,
+    pub cycle_exclusive_end: Local,
     /// The due date of the instalment.
-    pub min_pay_due_at: Local<'a>,
+    pub min_pay_due_at: Local,
     /// The instalment: interest and principal.
     pub am_min_pay_cents: i64,
     /// The interest in it.
@@ -41,16 +41,16 @@ pub struct ScheduleRow<'a> {
     pub paid_on_time: Option<bool>,
 }
 
-impl<'a> Schedule<'a> {
+impl Schedule {
     /// The view of a schedule.
-    pub fn new(terms: &'a Terms, rows: &[schedule::ScheduleRow]) -> Schedule<'a> {
+    pub fn new(terms: &Terms, rows: &[schedule::ScheduleRow]) -> Schedule {
         Schedule { results: rows.iter().map(|row| ScheduleRow::new(terms, row)).collect() }
     }
 }
 
-impl<'a> ScheduleRow<'a> {
+impl ScheduleRow {
     /// The view of a row.
-    pub fn new(terms: &'a Terms, row: &schedule::ScheduleRow) -> ScheduleRow<'a> {
+    pub fn new(terms: &Terms, row: &schedule::ScheduleRow) -> ScheduleRow {
         ScheduleRow {
             cycle_exclusive_end: Local::new(terms.close_of(row.cycle_end), &terms.zone),
             min_pay_due_at: Local::new(row.due_at, &terms.zone),

@@ -326,13 +326,13 @@ fn a_product_shows_its_defaults_and_what_has_no_effect() {
 fn a_customer_never_shows_the_number() {
     let form: NewCustomer = parse(br#"{"name_last": "L", "ssn": "123-45-6789"}"#).unwrap();
     let facts = CustomerFacts {
-        customer_id: "c1",
+        customer_id: "c1".to_owned(),
         created_at: at(OPENED),
         updated_at: at(OPENED),
-        ssn_last_four: form.ssn.as_ref().map(|ssn| ssn.last_four()),
-        accounts: &[],
+        ssn_last_four: form.ssn.as_ref().map(|ssn| ssn.last_four().to_owned()),
+        accounts: Vec::new(),
     };
-    let shown = String::from_utf8(render(&Customer::new(&form, &facts)).to_vec()).unwrap();
+    let shown = String::from_utf8(render(&Customer::new(form, facts)).to_vec()).unwrap();
     assert!(shown.contains(r#""ssn_last_four":"6789""#) && shown.contains(r#""email":null"#), "{shown}");
     assert!(shown.contains(r#""created_at":"2025-01-15T17:00:00Z""#), "{shown}");
     assert!(!shown.contains("45-6789") && !shown.contains("warnings"), "{shown}");
@@ -440,6 +440,6 @@ fn every_view_has_a_page_in_the_reference() {
         assert!(schema["properties"][name].to_string().contains("description"), "{name}");
     }
     let zone = &case().facts.zone;
-    assert_eq!(<Local<'_> as utoipa::ToSchema>::name(), "Time");
+    assert_eq!(<Local as utoipa::ToSchema>::name(), "Time");
     assert_eq!(serde_json::to_value(Local::new(at(OPENED), zone)).unwrap(), OPENED);
 }

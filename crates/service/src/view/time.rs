@@ -9,18 +9,19 @@ use utoipa::openapi::schema::{SchemaFormat, Type};
 use utoipa::openapi::{KnownFormat, ObjectBuilder, RefOr, Schema};
 
 /// A point in time in a zone's local time: `2025-02-15T09:00:00-05:00`.
-#[derive(Clone, Copy, Debug)]
-pub struct Local<'a> {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Local {
     /// The point in time.
     pub time: Time,
-    /// The zone.
-    pub zone: &'a Zone,
+    /// How far local time is ahead of UTC, in whole minutes.
+    offset_min: i16,
 }
 
-impl<'a> Local<'a> {
+impl Local {
     /// A point in time in a zone.
-    pub fn new(time: Time, zone: &'a Zone) -> Local<'a> {
-        Local { time, zone }
+    pub fn new(time: Time, zone: &Zone) -> Local {
+        // An offset is less than a day. It is cut to whole minutes; the text still names the same point in time.
+        Local { time, offset_min: (zone.offset_at(time) / 60) as i16 }
     }
 }
 
@@ -30,9 +31,9 @@ pub struct Utc(pub Time);
 
 /// A point in time in a zone, or in UTC for objects that have none.
 #[derive(Clone, Copy, Debug)]
-pub enum Stamp<'a> {
+pub enum Stamp {
     /// In a zone.
-    Local(Local<'a>),
+    Local(Local),
     /// In UTC.
     Utc(Utc),
 }
@@ -106,11 +107,9 @@ impl Text {
     }
 }
 
-impl Local<'_> {
+impl Local {
     fn text(&self) -> Text {
-        let offset = self.zone.offset_at(self.time);
-        // The offset is cut to whole minutes, and the text must still name the same point in time.
-        Text::new(self.time, Some(offset - offset % 60))
+        Text::new(self.time, Some(i64::from(self.offset_min) * 60))
     }
 }
 
@@ -120,7 +119,7 @@ impl Utc {
     }
 }
 
-impl fmt::Display for Local<'_> {
+impl fmt::Display for Local {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.text().as_str())
     }
@@ -132,7 +131,7 @@ impl fmt::Display for Utc {
     }
 }
 
-impl Serialize for Local<'_> {
+impl Serialize for Local {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.text().as_str())
     }
@@ -144,7 +143,7 @@ impl Serialize for Utc {
     }
 }
 
-impl Serialize for Stamp<'_> {
+impl Serialize for Stamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Stamp::Local(local) => local.serialize(serializer),
@@ -177,7 +176,7 @@ macro_rules! times {
     )*};
 }
 
-times!(Local<'_>, Utc, Stamp<'_>);
+times!(Local, Utc, Stamp);
 
 #[cfg(test)]
 mod tests {

@@ -8,18 +8,18 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 /// A URL that gets messages.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Subscription<'a> {
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Subscription {
     /// Its id.
-    pub webhook_uuid: &'a str,
+    pub webhook_uuid: String,
     /// The URL that messages are sent to.
-    pub webhook_url: &'a str,
+    pub webhook_url: String,
     /// The events it gets; null for all.
-    pub filter_events: Option<&'a [String]>,
+    pub filter_events: Option<Vec<String>>,
     /// `ACTIVE` or `PAUSED`.
     pub status: &'static str,
     /// Why it is paused: `UNSUBSCRIBED`, `UNAUTHORIZED` or `CONSECUTIVE_ERRORS`; null while it is active.
-    pub paused_reason: Option<&'a str>,
+    pub paused_reason: Option<String>,
     /// When it was paused.
     pub paused_at: Option<Utc>,
     /// When one message is sent to find out whether the URL accepts messages again; null unless errors paused it.
@@ -45,18 +45,18 @@ pub struct Subscription<'a> {
     pub dead_letters: u64,
 }
 
-impl<'a> Subscription<'a> {
+impl Subscription {
     /// The view of a subscription as of a moment.
-    pub fn new(row: &'a Row, backlog: Backlog, now: Time) -> Subscription<'a> {
+    pub fn new(row: Row, backlog: Backlog, now: Time) -> Subscription {
         let held_until = row.held_until.filter(|until| row.paused.is_none() && *until > now);
         Subscription {
-            webhook_uuid: &row.uuid,
-            webhook_url: &row.url,
-            filter_events: row.filter.as_deref(),
+            webhook_uuid: row.uuid,
+            webhook_url: row.url,
+            filter_events: row.filter,
             status: if row.paused.is_some() { "PAUSED" } else { "ACTIVE" },
-            paused_reason: row.paused.as_ref().map(|pause| pause.reason.as_str()),
             paused_at: row.paused.as_ref().map(|pause| Utc(pause.at)),
             next_probe_at: row.paused.as_ref().and_then(|pause| pause.probe_at).map(Utc),
+            paused_reason: row.paused.map(|pause| pause.reason),
             held_until: held_until.map(Utc),
             held_reason: held_until.map(|_| "TOO_MANY_REQUESTS"),
             max_per_second: row.max_per_second,
@@ -71,16 +71,16 @@ impl<'a> Subscription<'a> {
 }
 
 /// A subscription that was removed.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct RemovedSubscription<'a> {
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct RemovedSubscription {
     /// Its id.
-    pub webhook_uuid: &'a str,
+    pub webhook_uuid: String,
     /// Always true.
     pub deleted: bool,
 }
 
 /// The result of a replay.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Replayed {
     /// The number of messages that are sent again; with `dry_run`, the number that would be.
     pub replayed: u64,
@@ -89,52 +89,52 @@ pub struct Replayed {
 }
 
 /// A test event that is sent.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct TestSent<'a> {
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct TestSent {
     /// `test_event`.
     pub event: &'static str,
     /// The event's id, as receivers get it.
-    pub event_id: &'a str,
+    pub event_id: String,
     /// The number of active URLs that it is sent to.
     pub active_urls: u64,
 }
 
 /// The object of a test event.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct TestMessage {
     /// A sentence.
     pub message: &'static str,
 }
 
 /// The key that signs messages.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct HmacKey<'a> {
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct HmacKey {
     /// The Base64 text of 32 random bytes. The key of `hmac_signature` is this text itself, not decoded.
-    pub hmac_secret_key: &'a str,
+    pub hmac_secret_key: String,
 }
 
 /// A new key that signs messages.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct RotatedKey<'a> {
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct RotatedKey {
     /// The Base64 text of 32 random bytes: the key of messages recorded from now on.
-    pub hmac_secret_key: &'a str,
+    pub hmac_secret_key: String,
     /// Until then, the header `webhook-signature` also carries a signature made with the previous key.
     pub previous_key_until: Utc,
 }
 
 /// An attempt to deliver a message.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Delivery<'a> {
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Delivery {
     /// The subscription.
-    pub webhook_uuid: &'a str,
+    pub webhook_uuid: String,
     /// The URL that it was sent to.
-    pub webhook_url: &'a str,
+    pub webhook_url: String,
     /// The event's name.
-    pub event: &'a str,
+    pub event: String,
     /// The event's id.
-    pub event_id: &'a str,
+    pub event_id: String,
     /// The account it is about; null if it is not about an account.
-    pub account_id: Option<&'a str>,
+    pub account_id: Option<String>,
     /// The number of the attempt for this message, from 1.
     pub attempt: i64,
     /// When it began.
@@ -146,78 +146,78 @@ pub struct Delivery<'a> {
     /// The HTTP status of the response; null if there was none.
     pub response_status: Option<u16>,
     /// Why it failed, as a sentence.
-    pub error: Option<&'a str>,
+    pub error: Option<String>,
     /// The beginning of the response body, if the receiver did not accept the message.
-    pub response: Option<&'a str>,
+    pub response: Option<String>,
     /// When the next retry is due; null if there is none.
     pub next_retry_at: Option<Utc>,
 }
 
-impl<'a> Delivery<'a> {
+impl Delivery {
     /// The view of an attempt.
-    pub fn new(AttemptLine { about, attempt, .. }: &'a AttemptLine) -> Delivery<'a> {
+    pub fn new(AttemptLine { about, attempt, .. }: AttemptLine) -> Delivery {
         let MessageSummary { uuid, url, event, event_id, account, .. } = about;
         Delivery {
             webhook_uuid: uuid,
             webhook_url: url,
             event,
             event_id,
-            account_id: account.as_deref(),
+            account_id: account.as_deref().map(str::to_owned),
             attempt: attempt.number,
             attempted_at: Utc(attempt.at),
             latency_ms: attempt.latency_us / 1_000,
             outcome: if attempt.error.is_none() { "DELIVERED" } else { "FAILED" },
             response_status: attempt.status,
-            error: attempt.error.as_deref(),
-            response: attempt.response.as_deref(),
+            error: attempt.error,
+            response: attempt.response,
             next_retry_at: attempt.next_at.map(Utc),
         }
     }
 }
 
 /// A message that was not delivered to a URL and is no longer retried.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct DeadLetter<'a> {
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct DeadLetter {
     /// The subscription.
-    pub webhook_uuid: &'a str,
+    pub webhook_uuid: String,
     /// The URL of the subscription.
-    pub webhook_url: &'a str,
+    pub webhook_url: String,
     /// The event's name.
-    pub event: &'a str,
+    pub event: String,
     /// The event's id.
-    pub event_id: &'a str,
+    pub event_id: String,
     /// The account it is about; null if it is not about an account.
-    pub account_id: Option<&'a str>,
+    pub account_id: Option<String>,
     /// When it became a dead letter.
     pub dead_at: Utc,
     /// The number of attempts.
     pub attempts: i64,
     /// Why it was not delivered, as a sentence.
-    pub reason: &'a str,
+    pub reason: String,
     /// The HTTP status of the last response.
     pub response_status: Option<u16>,
 }
 
-impl<'a> DeadLetter<'a> {
+impl DeadLetter {
     /// The view of a dead letter.
-    pub fn new(row: &'a DeadRow) -> DeadLetter<'a> {
-        let MessageSummary { uuid, url, event, event_id, account, .. } = &row.about;
+    pub fn new(row: DeadRow) -> DeadLetter {
+        let MessageSummary { uuid, url, event, event_id, account, .. } = row.about;
         DeadLetter {
             webhook_uuid: uuid,
             webhook_url: url,
             event,
             event_id,
-            account_id: account.as_deref(),
+            account_id: account.as_deref().map(str::to_owned),
             dead_at: Utc(row.dead_at),
             attempts: row.attempts,
-            reason: row.reason.as_deref().unwrap_or("it was not sent: the URL was paused"),
+            reason: row.reason.unwrap_or_else(|| "it was not sent: the URL was paused".to_owned()),
             response_status: row.status,
         }
     }
 }
 
 /// An event that can be subscribed to.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct EventType {
     /// Its name.
     pub name: &'static str,

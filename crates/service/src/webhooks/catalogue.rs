@@ -5,22 +5,21 @@ use super::{samples, schema};
 use crate::Service;
 use crate::access::{Caller, Right};
 use crate::problem::Problem;
-use crate::view::{self, render};
-use bytes::Bytes;
+use crate::view;
 use std::sync::LazyLock;
 
 /// The same for all callers; made when it is first requested.
-static CATALOGUE: LazyLock<Result<Bytes, Problem>> = LazyLock::new(make);
+static CATALOGUE: LazyLock<Result<view::Results<view::EventType>, Problem>> = LazyLock::new(make);
 
 impl Service {
     /// All types of events.
-    pub async fn event_types(&self, who: &Caller) -> Result<Bytes, Problem> {
+    pub async fn event_types(&self, who: &Caller) -> Result<&'static view::Results<view::EventType>, Problem> {
         who.may(Right::Read)?;
-        CATALOGUE.clone()
+        CATALOGUE.as_ref().map_err(Clone::clone)
     }
 }
 
-fn make() -> Result<Bytes, Problem> {
+fn make() -> Result<view::Results<view::EventType>, Problem> {
     let samples = samples::of_all_events()?;
     let entry = |event: &super::events::EventType| {
         let sample = samples.get(event.name).cloned();
@@ -33,7 +32,7 @@ fn make() -> Result<Bytes, Problem> {
         })
     };
     let results = EVENTS.iter().map(entry).collect::<Result<Vec<_>, Problem>>()?;
-    Ok(render(&view::Results { results }))
+    Ok(view::Results { results })
 }
 
 #[cfg(test)]

@@ -6,8 +6,7 @@ use crate::form::EventName;
 use crate::form::fields::{DeliveryOutcome, Reference};
 use crate::paging::{Paging, no_mark, onward};
 use crate::problem::Problem;
-use crate::view::{self, render};
-use bytes::Bytes;
+use crate::view;
 use daybook_engine::time::Time;
 use daybook_store::outbox::{DeadLetter, DeliveryFilter, SubscriptionId};
 use std::sync::Arc;
@@ -31,14 +30,19 @@ pub struct DeliveryQuery {
 
 impl Service {
     /// A page of delivery attempts.
-    pub async fn list_deliveries(&self, who: &Caller, paging: Paging, query: DeliveryQuery) -> Result<Bytes, Problem> {
+    pub async fn list_deliveries(
+        &self,
+        who: &Caller,
+        paging: Paging,
+        query: DeliveryQuery,
+    ) -> Result<view::Page<view::Delivery>, Problem> {
         who.may(Right::Read)?;
         onward(&paging)?;
         let after = paging.after.as_deref().map(|mark| mark.parse::<i64>().map_err(|_| no_mark())).transpose()?;
         let filter = self.delivery_filter(who, query).await?;
         let mut rows = self.store.attempts(who.org, &filter, after, paging.limit + 1).await?;
         let paging = one_way(paging.cut(&mut rows, |row| row.id.to_string()));
-        Ok(render(&view::Page { results: rows.iter().map(view::Delivery::new).collect(), paging }))
+        Ok(view::Page { results: rows.into_iter().map(view::Delivery::new).collect(), paging })
     }
 
     /// A page of dead letters: messages that URLs did not get.
@@ -47,7 +51,7 @@ impl Service {
         who: &Caller,
         paging: Paging,
         query: DeliveryQuery,
-    ) -> Result<Bytes, Problem> {
+    ) -> Result<view::Page<view::DeadLetter>, Problem> {
         who.may(Right::Read)?;
         onward(&paging)?;
         let after = paging.after.as_deref().map(|mark| read_place(mark).ok_or_else(no_mark)).transpose()?;
@@ -55,7 +59,7 @@ impl Service {
         let now = self.clock.now();
         let mut rows = self.store.dead_letters(who.org, &filter, now, after, paging.limit + 1).await?;
         let paging = one_way(paging.cut(&mut rows, place));
-        Ok(render(&view::Page { results: rows.iter().map(view::DeadLetter::new).collect(), paging }))
+        Ok(view::Page { results: rows.into_iter().map(view::DeadLetter::new).collect(), paging })
     }
 
     async fn delivery_filter(&self, who: &Caller, query: DeliveryQuery) -> Result<DeliveryFilter, Problem> {

@@ -54,11 +54,11 @@ pub(crate) fn paused_message(
     signing: &Key,
 ) -> MessageRow {
     let paused = Subscription { paused: Some(pause.clone()), ..subscription.clone() };
-    let object = view::Subscription::new(&paused, backlog, now);
+    let object = view::Subscription::new(paused, backlog, now);
     News {
         event: OwnEvent::SubscriptionPaused,
-        event_id: EventIds::of_pause(&paused.uuid, pause.at),
-        subject: &paused.uuid,
+        event_id: EventIds::of_pause(&object.webhook_uuid, pause.at),
+        subject: &object.webhook_uuid,
         at: time::Stamp::Utc(time::Utc(pause.at)),
         now,
         object: &object,

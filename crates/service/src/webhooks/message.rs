@@ -60,12 +60,12 @@ impl Service {
         })
     }
 
-    /// A message with all its details, as JSON.
-    pub async fn get_message(&self, who: &Caller, event_id: &str) -> Result<Bytes, Problem> {
+    /// A message with all its details, as the API shows it.
+    pub async fn get_message(&self, who: &Caller, event_id: &str) -> Result<view::WholeMessage, Problem> {
         let message = self.message(who, event_id).await?;
-        let body = std::str::from_utf8(&message.body)
+        let body = String::from_utf8(message.body.to_vec())
             .map_err(|_| Problem::internal(format!("the body of {event_id} is not text")))?;
-        Ok(render(&view::WholeMessage::new(&message, body)))
+        Ok(view::WholeMessage::new(message, body))
     }
 
     /// Sends a message again at once, as if for the first time, whether it was delivered or not: to one URL, or to all
@@ -81,7 +81,7 @@ impl Service {
         if let Some(answer) = self.answer_before(who, repeat.as_ref()).await? {
             return Ok(answer);
         }
-        let mut done = view::Resent { event_id, resent: Vec::new(), left_paused: Vec::new() };
+        let mut done = view::Resent { event_id: event_id.to_owned(), resent: Vec::new(), left_paused: Vec::new() };
         if let Some(uuid) = &form.webhook_uuid {
             self.send_again(who, uuid.as_str(), event_id).await?;
             done.resent.push(uuid.as_str().to_owned());
@@ -91,12 +91,7 @@ impl Service {
         self.keep_answer(who, repeat, render(&done)).await
     }
 
-    async fn send_again_to_all(
-        &self,
-        who: &Caller,
-        event_id: &str,
-        done: &mut view::Resent<'_>,
-    ) -> Result<(), Problem> {
+    async fn send_again_to_all(&self, who: &Caller, event_id: &str, done: &mut view::Resent) -> Result<(), Problem> {
         let message = self.message(who, event_id).await?;
         let mut refused = match (message.cancelled_at, message.position) {
             (Some(_), _) => Some(Problem::new("conflict", CANCELLED)),

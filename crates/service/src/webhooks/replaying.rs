@@ -80,18 +80,17 @@ impl Service {
     }
 
     /// Sends a test event to every active URL at once.
-    pub async fn send_test_event(&self, who: &Caller) -> Result<Bytes, Problem> {
+    pub async fn send_test_event(&self, who: &Caller) -> Result<view::TestSent, Problem> {
         who.may(Right::Write)?;
         let subscriptions = self.store.subscriptions(who.org).await?;
         let active_urls = subscriptions.iter().filter(|subscription| subscription.paused.is_none()).count() as u64;
         let signing = &self.catalog.fresh_organization(who.org).await?.signing;
         let message = test_message(EventIds::of_test(), self.clock.now(), signing);
         let event_id = message.event_id.clone();
-        let answer = render(&view::TestSent { event: OwnEvent::TestEvent.name(), event_id: &event_id, active_urls });
         let audit = self.recorded(who, Act::on("send_test_event", "message", &event_id)).into_iter().collect();
         let unit = Unit { messages: vec![(who.org, message)], audit, hurry: true, ..Unit::default() };
-        if self.write_alone(who, unit, None, &answer).await? {
-            return Ok(answer);
+        if self.write_alone(who, unit, None, &Bytes::new()).await? {
+            return Ok(view::TestSent { event: OwnEvent::TestEvent.name(), event_id, active_urls });
         }
         Err(Problem::unavailable("the test event could not be written: try again"))
     }

@@ -87,22 +87,22 @@ fn of_a_customer(signing: &Key) -> Result<[MessageRow; 2], Problem> {
         "external_fields": [{"key": "crm_id", "value": "0015800000abc"}]
     }))?;
     let accounts =
-        [view::CustomerAccount { account_id: ACCOUNT.to_owned(), customer_account_role: CustomerRole::Primary }];
+        vec![view::CustomerAccount { account_id: ACCOUNT.to_owned(), customer_account_role: CustomerRole::Primary }];
     let made = time("2025-01-10T15:00:00Z")?;
     let changed = time("2025-02-03T16:30:00Z")?;
     let facts = |updated_at, accounts| view::CustomerFacts {
-        customer_id: CUSTOMER,
+        customer_id: CUSTOMER.to_owned(),
         created_at: made,
         updated_at,
-        ssn_last_four: Some("6789"),
+        ssn_last_four: Some("6789".to_owned()),
         accounts,
     };
-    let customer = view::Customer::new(&given, &facts(made, &[]));
+    let customer = view::Customer::new(given.clone(), facts(made, Vec::new()));
     let event_id = |version| EventIds::new(MARK).of_customer(CUSTOMER, version);
     let create = customers::message(OwnEvent::CustomerCreate, event_id(1), &customer, made, signing);
     let update: form::CustomerUpdate = form(&json!({"phone_number": "+12125550123"}))?;
     update.apply(&mut given)?;
-    let customer = view::Customer::new(&given, &facts(changed, &accounts));
+    let customer = view::Customer::new(given, facts(changed, accounts));
     let update = customers::message(OwnEvent::CustomerUpdate, event_id(2), &customer, changed, signing);
     Ok([create, update])
 }

@@ -23,9 +23,9 @@ pub(crate) fn of_event(event: &EventType) -> Value {
     let mut schema = match event.thing {
         Thing::Account => alone::<message_writer::Data<'_, view::Account<'_>>, view::Account<'_>>(),
         Thing::LineItem => alone::<message_writer::Data<'_, view::LineItem<'_>>, view::LineItem<'_>>(),
-        Thing::Customer => alone::<announcing::Data<'_, view::Customer<'_>>, view::Customer<'_>>(),
+        Thing::Customer => alone::<announcing::Data<'_, view::Customer>, view::Customer>(),
         Thing::Release => alone::<announcing::Data<'_, view::MigrationReleased<'_>>, view::MigrationReleased<'_>>(),
-        Thing::Subscription => alone::<announcing::Data<'_, view::Subscription<'_>>, view::Subscription<'_>>(),
+        Thing::Subscription => alone::<announcing::Data<'_, view::Subscription>, view::Subscription>(),
         Thing::Sentence => alone::<announcing::Data<'_, view::TestMessage>, view::TestMessage>(),
     };
     let further = further_fields(&schema, event.carries);

@@ -9,8 +9,7 @@ use crate::form::EventName;
 use crate::form::fields::{Reference, SearchState};
 use crate::paging::{Paging, no_mark, onward, write_mark};
 use crate::problem::Problem;
-use crate::view::{self, UrlState, render};
-use bytes::Bytes;
+use crate::view::{self, UrlState};
 use daybook_engine::time::Time;
 use daybook_store::outbox::{DeliveryRecords, MessageFilter, MessageSearchResult};
 use daybook_store::records::MessageRow;
@@ -67,7 +66,12 @@ type Line = (MessageRow, Vec<DeliveryRecords>);
 
 impl Service {
     /// A page of messages.
-    pub async fn list_messages(&self, who: &Caller, paging: Paging, query: MessageQuery) -> Result<Bytes, Problem> {
+    pub async fn list_messages(
+        &self,
+        who: &Caller,
+        paging: Paging,
+        query: MessageQuery,
+    ) -> Result<view::Page<view::Message>, Problem> {
         who.may(Right::Read)?;
         onward(&paging)?;
         let mark = paging.after.as_deref().map(|mark| Place::read(mark).ok_or_else(no_mark)).transpose()?;
@@ -78,17 +82,17 @@ impl Service {
             None => self.page_of_messages(who, mark, paging.limit, &query).await?,
         };
         let (now, kept_since) = self.moments();
-        let shown = |(row, standings): &Line| -> serde_json::Value {
+        let shown = |(row, standings): Line| {
             let urls = standings
                 .iter()
-                .map(|standing| view::MessageUrl::of(standing, standing.since(row, now, kept_since)))
+                .map(|standing| view::MessageUrl::of(standing, standing.since(&row, now, kept_since)))
                 .collect();
-            serde_json::to_value(view::Message::new(row, urls)).unwrap_or_default()
+            view::Message::new(row, urls)
         };
-        let results: Vec<serde_json::Value> = lines.iter().map(shown).collect();
+        let results = lines.into_iter().map(shown).collect();
         let paging =
             view::Paging { starting_after: next.map(Place::write), ending_before: None, has_more: next.is_some() };
-        Ok(render(&view::Page { results, paging }))
+        Ok(view::Page { results, paging })
     }
 
     async fn one_line(&self, who: &Caller, event_id: &str, query: &MessageQuery) -> Result<Vec<Line>, Problem> {

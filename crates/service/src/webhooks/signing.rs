@@ -11,8 +11,7 @@ use crate::audit::Act;
 use crate::catalog::OrganizationInfo;
 use crate::ids::random_bytes;
 use crate::problem::Problem;
-use crate::view::{self, render, time::Utc};
-use bytes::Bytes;
+use crate::view::{self, time::Utc};
 use daybook_webhooks::signature::Key;
 
 /// How long the previous key is kept: 24 hours.
@@ -20,10 +19,10 @@ const PREVIOUS_KEY_MICROS: i64 = 24 * 3_600 * 1_000_000;
 
 impl Service {
     /// The key that signs the organization's messages.
-    pub async fn hmac_key(&self, who: &Caller) -> Result<Bytes, Problem> {
+    pub async fn hmac_key(&self, who: &Caller) -> Result<view::HmacKey, Problem> {
         who.may(Right::Administer)?;
         let organization = self.catalog.fresh_organization(who.org).await?;
-        Ok(render(&view::HmacKey { hmac_secret_key: organization.signing.text() }))
+        Ok(view::HmacKey { hmac_secret_key: organization.signing.text().to_owned() })
     }
 
     /// A mark that identifies the current key without revealing it. A form that rotates the key carries it.
@@ -37,14 +36,14 @@ impl Service {
     }
 
     /// Rotates the key. Messages recorded from now on use the new one.
-    pub async fn rotate_hmac_key(&self, who: &Caller) -> Result<Bytes, Problem> {
+    pub async fn rotate_hmac_key(&self, who: &Caller) -> Result<view::RotatedKey, Problem> {
         who.may(Right::Administer)?;
         let before = self.catalog.fresh_organization(who.org).await?;
         self.rotate_from(who, &before).await
     }
 
     /// Rotates the key if it still has this mark, so that a form sent twice rotates it once.
-    pub async fn rotate_hmac_key_shown(&self, who: &Caller, mark: &str) -> Result<Bytes, Problem> {
+    pub async fn rotate_hmac_key_shown(&self, who: &Caller, mark: &str) -> Result<view::RotatedKey, Problem> {
         who.may(Right::Administer)?;
         let before = self.catalog.fresh_organization(who.org).await?;
         if self.mark_of(&before) != mark {
@@ -53,7 +52,7 @@ impl Service {
         self.rotate_from(who, &before).await
     }
 
-    async fn rotate_from(&self, who: &Caller, before: &OrganizationInfo) -> Result<Bytes, Problem> {
+    async fn rotate_from(&self, who: &Caller, before: &OrganizationInfo) -> Result<view::RotatedKey, Problem> {
         let key = Key::from_bytes(&random_bytes::<32>());
         let sealed = self.secrets.seal(key.text().as_bytes())?;
         let until = self.clock.now().plus_micros(PREVIOUS_KEY_MICROS);
@@ -64,6 +63,6 @@ impl Service {
         if !rotated {
             return Err(Problem::new("conflict", "another request rotated the key at the same time"));
         }
-        Ok(render(&view::RotatedKey { hmac_secret_key: key.text(), previous_key_until: Utc(until) }))
+        Ok(view::RotatedKey { hmac_secret_key: key.text().to_owned(), previous_key_until: Utc(until) })
     }
 }

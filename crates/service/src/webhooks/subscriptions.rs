@@ -44,8 +44,8 @@ impl Service {
         let subscribed = self.store.subscribe(&new, given, MOST_SUBSCRIPTIONS, record.as_ref()).await?;
         let subscription = subscribed.ok_or_else(one_too_many)?;
         self.nudge.changed();
-        let answer = self.show_subscription(who, &subscription).await?;
-        self.keep_answer(who, repeat, answer).await
+        let answer = self.show_subscription(who, subscription).await?;
+        self.keep_answer(who, repeat, render(&answer)).await
     }
 
     /// A subscription to create, with a checked URL. `replaced` is the UUID of the subscription that it replaces, if
@@ -91,7 +91,11 @@ impl Service {
     /// Makes a URL the console's own subscription, of which there is one; it gets all events. The previous one is
     /// removed, also if no URL is given. A URL that is already subscribed becomes the console's own and only its filter
     /// changes. Other subscriptions are not affected. Returns the subscription.
-    pub async fn save_console_url(&self, who: &Caller, url: Option<&str>) -> Result<Option<Bytes>, Problem> {
+    pub async fn save_console_url(
+        &self,
+        who: &Caller,
+        url: Option<&str>,
+    ) -> Result<Option<view::Subscription>, Problem> {
         who.may(Right::Write)?;
         let Some(url) = url else {
             let record = self.recorded(who, Act::on("save_webhook_url", "webhook_url", ""));
@@ -105,7 +109,7 @@ impl Service {
         let record = self.recorded(who, Act::on("save_webhook_url", "webhook_url", &new.url));
         let saved = self.store.save_console_url(who.org, Some(&new), MOST_SUBSCRIPTIONS, record.as_ref()).await?;
         self.nudge.changed();
-        self.show_subscription(who, &saved.ok_or_else(one_too_many)?).await.map(Some)
+        self.show_subscription(who, saved.ok_or_else(one_too_many)?).await.map(Some)
     }
 
     /// The UUID of the console's own subscription, if there is one.
@@ -116,13 +120,16 @@ impl Service {
     }
 
     /// All subscriptions of the caller's organization.
-    pub async fn list_subscriptions(&self, who: &Caller) -> Result<Bytes, Problem> {
+    pub async fn list_subscriptions(&self, who: &Caller) -> Result<view::Results<view::Subscription>, Problem> {
         who.may(Right::Read)?;
         let rows = self.store.subscriptions(who.org).await?;
         let backlogs: HashMap<_, _> = self.store.backlogs(who.org).await?.into_iter().collect();
         let now = self.clock.now();
-        let show = |row| view::Subscription::new(row, backlogs.get(&row.id).copied().unwrap_or_default(), now);
-        Ok(render(&view::Results { results: rows.iter().map(show).collect() }))
+        let show = |row: Subscription| {
+            let backlog = backlogs.get(&row.id).copied().unwrap_or_default();
+            view::Subscription::new(row, backlog, now)
+        };
+        Ok(view::Results { results: rows.into_iter().map(show).collect() })
     }
 
     /// Pauses a subscription: from now on its messages are dead letters.
@@ -165,7 +172,7 @@ impl Service {
             return Err(no_subscription(uuid));
         }
         self.nudge.changed();
-        let answer = render(&view::RemovedSubscription { webhook_uuid: uuid, deleted: true });
+        let answer = render(&view::RemovedSubscription { webhook_uuid: uuid.to_owned(), deleted: true });
         self.keep_answer(who, repeat, answer).await
     }
 
@@ -178,15 +185,15 @@ impl Service {
     ) -> Result<Bytes, Problem> {
         let subscription = subscription.ok_or_else(|| no_subscription(uuid))?;
         self.nudge.changed();
-        let answer = self.show_subscription(who, &subscription).await?;
-        self.keep_answer(who, repeat, answer).await
+        let answer = self.show_subscription(who, subscription).await?;
+        self.keep_answer(who, repeat, render(&answer)).await
     }
 
-    async fn show_subscription(&self, who: &Caller, subscription: &Subscription) -> Result<Bytes, Problem> {
+    async fn show_subscription(&self, who: &Caller, subscription: Subscription) -> Result<view::Subscription, Problem> {
         let backlogs = self.store.backlogs(who.org).await?;
         let own = backlogs.into_iter().find(|(id, _)| *id == subscription.id);
         let backlog = own.map_or_else(Backlog::default, |(_, backlog)| backlog);
-        Ok(render(&view::Subscription::new(subscription, backlog, self.clock.now())))
+        Ok(view::Subscription::new(subscription, backlog, self.clock.now()))
     }
 }
 

@@ -1,7 +1,7 @@
 //! When messages are sent, and in which order.
 
 use crate::setup::{DeliverySetup, body, events, names};
-use crate::support::{Home, LEVEL, json_of, on_both};
+use crate::support::{Home, LEVEL, json_of, on_both, view_of};
 use daybook_testkit::receiver::{Behaviour, Receiver};
 use serde_json::json;
 use std::collections::HashMap;
@@ -41,7 +41,7 @@ async fn a_test_event_does_not_wait_and_has_no_filter(home: Home) {
     setup.subscribe_to(&some, &json!({ "filter_events": ["payment_missed"] })).await;
     let paused = setup.subscribe(&off).await;
     setup.pause(&paused).await;
-    let sent = json_of(setup.trial.service.send_test_event(&setup.trial.who).await);
+    let sent = view_of(setup.trial.service.send_test_event(&setup.trial.who).await);
     assert_eq!(sent["active_urls"], 2);
     assert_eq!(setup.send().await, 2);
     assert_eq!((events(&all), events(&some)), (vec!["test_event".to_owned()], vec!["test_event".to_owned()]));
@@ -54,7 +54,7 @@ async fn a_test_event_does_not_wait_and_has_no_filter(home: Home) {
     assert_eq!(setup.send().await, 0);
     // If an active URL does not accept it, it becomes a dead letter like others.
     all.behave(Behaviour::status(404));
-    json_of(setup.trial.service.send_test_event(&setup.trial.who).await);
+    view_of(setup.trial.service.send_test_event(&setup.trial.who).await);
     assert_eq!(setup.send().await, 3);
     assert_eq!(setup.replay(&json!({ "event": "test_event" })).await, (1, 0));
 }

@@ -1,7 +1,7 @@
 //! Dead letters: how long they are kept, and replaying them.
 
 use crate::setup::{DeliverySetup, days, events, minutes, names, seconds};
-use crate::support::{Home, json_of, list, on_both};
+use crate::support::{Home, list, on_both, view_of};
 use daybook_service::{DeliveryQuery, paging::Paging};
 use daybook_testkit::receiver::{Behaviour, Receiver};
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ on_both!(
 async fn letters(setup: &DeliverySetup) -> Vec<String> {
     let service = &setup.trial.service;
     let all = service.list_dead_letters(&setup.trial.who, Paging::default(), DeliveryQuery::default()).await;
-    list(json_of(all)).iter().map(|letter| letter["event"].as_str().expect("a name").to_owned()).collect()
+    list(view_of(all)).iter().map(|letter| letter["event"].as_str().expect("a name").to_owned()).collect()
 }
 
 async fn dead(setup: &DeliverySetup, uuid: &str) -> u64 {

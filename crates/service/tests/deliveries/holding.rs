@@ -1,7 +1,7 @@
 //! A URL that is held because it answered 429: it shows the hold, and a person lifts it.
 
 use crate::setup::{DeliverySetup, days, minutes, names};
-use crate::support::{Home, form_of, json_of, on_both, time};
+use crate::support::{Home, form_of, json_of, on_both, time, view_of};
 use daybook_service::paging::Paging;
 use daybook_testkit::receiver::{Behaviour, PreparedResponse, Receiver};
 use daybook_webhooks::dispatcher::Settings;
@@ -58,7 +58,7 @@ fn sorted(receiver: &Receiver) -> Vec<String> {
 /// The id of the message about a customer.
 async fn event_id(setup: &DeliverySetup, position: usize) -> String {
     let page = setup.trial.service.list_messages(&setup.trial.who, Paging::default(), Default::default()).await;
-    let mut all = crate::support::list(json_of(page));
+    let mut all = crate::support::list(view_of(page));
     all.reverse();
     all[position]["event_id"].as_str().expect("an id").to_owned()
 }

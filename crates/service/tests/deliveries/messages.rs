@@ -1,7 +1,7 @@
 //! The console's own URL; one message with all its details, and resending it.
 
 use crate::setup::{DeliverySetup, body, events, minutes, names};
-use crate::support::{Home, code_of, json_of, list, on_both};
+use crate::support::{Home, code_of, json_of, list, on_both, view_of};
 use daybook_engine::time::Time;
 use daybook_service::webhooks::message::{DeliveryStatus, Message};
 use daybook_service::webhooks::subscriptions::MOST_SUBSCRIPTIONS;
@@ -22,7 +22,7 @@ on_both!(
 
 async fn save(setup: &DeliverySetup, url: Option<&str>) -> Option<Value> {
     let saved = setup.trial.service.save_console_url(&setup.trial.who, url).await.expect("it is saved");
-    saved.map(|bytes| serde_json::from_slice(&bytes).expect("JSON"))
+    saved.map(|subscription| view_of(Ok(subscription)))
 }
 
 async fn consoles(setup: &DeliverySetup) -> Option<String> {
@@ -30,7 +30,7 @@ async fn consoles(setup: &DeliverySetup) -> Option<String> {
 }
 
 async fn urls(setup: &DeliverySetup) -> Vec<(Value, Value)> {
-    let all = list(json_of(setup.trial.service.list_subscriptions(&setup.trial.who).await));
+    let all = list(view_of(setup.trial.service.list_subscriptions(&setup.trial.who).await));
     all.iter().map(|one| (one["webhook_url"].clone(), one["filter_events"].clone())).collect()
 }
 
@@ -151,7 +151,7 @@ async fn a_message_shows_where_it_stands(home: Home) {
     setup.announce("A").await;
     let query = DeliveryQuery::default();
     let letters =
-        list(json_of(setup.trial.service.list_dead_letters(&setup.trial.who, Paging::default(), query).await));
+        list(view_of(setup.trial.service.list_dead_letters(&setup.trial.who, Paging::default(), query).await));
     let id = letters[0]["event_id"].as_str().expect("an id");
     let stands = async || message(&setup, id).await.urls.iter().map(|url| url.stand).collect::<Vec<_>>();
     let now = time("2026-04-01T12:00:30Z");
@@ -235,7 +235,7 @@ async fn a_dead_message_is_sent_again_with_a_fresh_schedule(home: Home) {
     setup.resume(&uuid).await;
     let query = DeliveryQuery::default();
     let letters =
-        list(json_of(setup.trial.service.list_dead_letters(&setup.trial.who, Paging::default(), query).await));
+        list(view_of(setup.trial.service.list_dead_letters(&setup.trial.who, Paging::default(), query).await));
     assert_eq!(letters.len(), 4);
     again(&setup, &uuid, letters[2]["event_id"].as_str().expect("an id")).await;
     assert_eq!((setup.send().await, names(&receiver).pop()), (1, Some("D".to_owned())));

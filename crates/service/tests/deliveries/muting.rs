@@ -4,7 +4,7 @@
 //! `pg_restore`.
 
 use crate::setup::{DeliverySetup, events};
-use crate::support::{Home, Trial, json_of, on_both, time};
+use crate::support::{Home, Trial, json_of, on_both, time, view_of};
 use daybook_service::muting::{self, MUTED, OF_A_BACKUP, Waiting};
 use daybook_testkit::postgres::Server;
 use daybook_testkit::receiver::{Behaviour, Receiver};
@@ -120,7 +120,7 @@ async fn a_muted_database_takes_calls_and_keeps_what_they_announce(home: Home) {
     setup.trial.service.mute("a test asked for it").await.expect("it is muted");
     setup.trial.service.follow_mark().await.expect("the mark is looked at");
     json_of(setup.trial.pay_with("a1", &json!({ "line_item_id": "p1", "original_amount_cents": 700 })).await);
-    json_of(setup.trial.service.send_test_event(&setup.trial.who).await);
+    view_of(setup.trial.service.send_test_event(&setup.trial.who).await);
     assert_eq!(work(&setup).await, 0);
     setup.trial.service.ping().await.expect("it is ready");
     assert_eq!(setup.trial.item("a1", "p1").await["line_item_id"], "p1", "the payment is recorded");

@@ -2,7 +2,7 @@
 //! moment.
 
 use crate::setup::{DeliverySetup, days};
-use crate::support::{Home, form_of, json_of, list, on_both};
+use crate::support::{Home, form_of, json_of, list, on_both, view_of};
 use daybook_service::form::fields::SearchState;
 use daybook_service::paging::Paging;
 use daybook_service::webhooks::searching::MessageQuery;
@@ -124,7 +124,7 @@ async fn one_that_fails_long_after_the_filter_was_narrowed_is_dropped(home: Home
     // A test event goes to all URLs.
     for second in ["2026-04-01T12:00:31Z", "2026-04-01T12:00:32Z"] {
         setup.trial.clock.set(crate::support::time(second));
-        json_of(setup.trial.service.send_test_event(&setup.trial.who).await);
+        view_of(setup.trial.service.send_test_event(&setup.trial.who).await);
         let hearing = settle(&setup);
         while setup.subscription(&uuid).await["last_success_at"] != second {
             tokio::task::yield_now().await;
@@ -169,11 +169,11 @@ async fn retries_that_are_just_being_read_are_dropped(home: Home) {
 /// Messages in a state, by the customer's name, with their state at the only URL.
 async fn found(setup: &DeliverySetup, state: Option<SearchState>) -> Vec<(String, Value)> {
     let query = MessageQuery { state, ..MessageQuery::default() };
-    let all = list(json_of(setup.trial.service.list_messages(&setup.trial.who, Paging::default(), query).await));
+    let all = list(view_of(setup.trial.service.list_messages(&setup.trial.who, Paging::default(), query).await));
     let mut found = Vec::new();
     for one in all.iter().filter(|one| one["event"] == "customer_create") {
         let id = one["event_id"].as_str().expect("an id");
-        let whole = json_of(setup.trial.service.get_message(&setup.trial.who, id).await);
+        let whole = view_of(setup.trial.service.get_message(&setup.trial.who, id).await);
         assert_eq!(whole["urls"][0]["state"], one["urls"][0]["state"], "{whole}");
         found.push((id.to_owned(), whole["urls"][0].clone()));
     }

@@ -1,7 +1,7 @@
 //! Configurable webhooks, from the configuration to the receiver.
 
 use crate::setup::{DeliverySetup, body, events};
-use crate::support::{Home, LEVEL, Trial, json_of, list, on_both, whole};
+use crate::support::{Home, LEVEL, Trial, json_of, list, on_both, view_of, whole};
 use daybook_testkit::receiver::{Behaviour, Receiver};
 use daybook_webhooks::dispatcher::Settings;
 use serde_json::json;
@@ -130,7 +130,7 @@ async fn rolled(home: Home) -> (DeliverySetup, Receiver, Receiver) {
 
 /// The states of an account's reminders, as its timeline shows them.
 async fn states(setup: &DeliverySetup) -> Vec<String> {
-    let timeline = json_of(setup.trial.service.list_account_events(&setup.trial.who, "a1", whole()).await);
+    let timeline = view_of(setup.trial.service.list_account_events(&setup.trial.who, "a1", whole()).await);
     let mut seen = std::collections::BTreeSet::new();
     list(timeline)
         .iter()

@@ -1,7 +1,7 @@
 //! The tables of delivery and of errors, row by row, against real receivers.
 
 use crate::setup::{DeliverySetup, body, days, minutes, names, seconds};
-use crate::support::{Home, json_of, list, on_both};
+use crate::support::{Home, list, on_both, view_of};
 use daybook_service::{DeliveryQuery, paging::Paging};
 use daybook_testkit::receiver::{Behaviour, PreparedResponse, Receiver};
 use daybook_webhooks::dispatcher::Settings;
@@ -34,12 +34,12 @@ fn active(pending: u64, dead: u64) -> (String, Value, u64, u64) {
 
 async fn deliveries(setup: &DeliverySetup) -> Vec<Value> {
     let all = setup.trial.service.list_deliveries(&setup.trial.who, Paging::default(), DeliveryQuery::default());
-    list(json_of(all.await))
+    list(view_of(all.await))
 }
 
 async fn dead_letters(setup: &DeliverySetup) -> Vec<Value> {
     let all = setup.trial.service.list_dead_letters(&setup.trial.who, Paging::default(), DeliveryQuery::default());
-    list(json_of(all.await))
+    list(view_of(all.await))
 }
 
 async fn two_hundred_and_two_hundred_two_are_delivered(home: Home) {

@@ -1,7 +1,7 @@
 //! Messages in the API: finding them, one with all its details, resending one or many, metrics of each URL.
 
 use crate::setup::{DeliverySetup, body, events, minutes, names};
-use crate::support::{Home, Trial, code_of, form_of, json_of, list, on_both, time};
+use crate::support::{Home, Trial, code_of, form_of, json_of, list, on_both, time, view_of};
 use daybook_service::MessageQuery;
 use daybook_service::form::fields::{Reference, SearchState};
 use daybook_service::form::{EventName, Resend};
@@ -26,7 +26,7 @@ on_both!(
 );
 
 async fn get(setup: &DeliverySetup, event_id: &str) -> Value {
-    json_of(setup.trial.service.get_message(&setup.trial.who, event_id).await)
+    view_of(setup.trial.service.get_message(&setup.trial.who, event_id).await)
 }
 
 async fn resend(setup: &DeliverySetup, event_id: &str, body: &Value) -> Result<Value, &'static str> {
@@ -39,7 +39,7 @@ async fn resend(setup: &DeliverySetup, event_id: &str, body: &Value) -> Result<V
 
 async fn page(setup: &DeliverySetup, limit: &str, after: Option<&str>, query: MessageQuery) -> Value {
     let paging = Paging::read(Some(limit), after, None).expect("a page");
-    json_of(setup.trial.service.list_messages(&setup.trial.who, paging, query).await)
+    view_of(setup.trial.service.list_messages(&setup.trial.who, paging, query).await)
 }
 
 async fn found(setup: &DeliverySetup, query: MessageQuery) -> Vec<Value> {
@@ -215,7 +215,7 @@ async fn another_organization_finds_nothing(home: Home) {
         "not_found"
     );
     let query = MessageQuery { event_id: Some(event_id), ..MessageQuery::default() };
-    let nothing = list(json_of(other.service.list_messages(&other.who, Paging::default(), query).await));
+    let nothing = list(view_of(other.service.list_messages(&other.who, Paging::default(), query).await));
     assert_eq!(nothing, [] as [Value; 0]);
 }
 
@@ -251,7 +251,7 @@ async fn delivered_messages_are_replayed_since_a_moment(home: Home) {
     }
     setup.trial.account("auto-12", "a1", "2026-04-01T00:00:00Z").await;
     setup.send().await;
-    json_of(setup.trial.service.send_test_event(&setup.trial.who).await);
+    view_of(setup.trial.service.send_test_event(&setup.trial.who).await);
     setup.send().await;
     let (before, before_narrow) = (receiver.counts().requests, narrow.counts().requests);
     let since = json!({ "state": "DELIVERED", "since": "2026-04-01T12:30:00Z" });

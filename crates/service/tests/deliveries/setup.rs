@@ -1,6 +1,6 @@
 //! A service that sends, and receivers to send to.
 
-use crate::support::{Home, Trial, form_of, json_of, list};
+use crate::support::{Home, Trial, form_of, json_of, list, view_of};
 use daybook_service::form;
 use daybook_service::webhooks::guard::{Guard, System};
 use daybook_testkit::receiver::{Receiver, Request};
@@ -76,7 +76,7 @@ impl DeliverySetup {
 
     /// A subscription as it is listed.
     pub async fn subscription(&self, uuid: &str) -> Value {
-        let all = list(json_of(self.trial.service.list_subscriptions(&self.trial.who).await));
+        let all = list(view_of(self.trial.service.list_subscriptions(&self.trial.who).await));
         all.into_iter().find(|one| one["webhook_uuid"] == uuid).expect("it is listed")
     }
 

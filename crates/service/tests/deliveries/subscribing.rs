@@ -1,7 +1,7 @@
 //! Several URLs, each with its own filter; keys and their rotation.
 
 use crate::setup::{DeliverySetup, body, events, names};
-use crate::support::{Home, LEVEL, form_of, json_of, on_both};
+use crate::support::{Home, LEVEL, form_of, json_of, on_both, view_of};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use daybook_testkit::receiver::{Behaviour, PreparedResponse, Receiver, Request};
@@ -134,13 +134,13 @@ async fn signatures_are_by_the_key_of_the_time(home: Home) {
     setup.subscribe(&receiver).await;
     let key = |answer: Value| Key::from_text(answer["hmac_secret_key"].as_str().expect("a key"));
     let service = &setup.trial.service;
-    let old = key(json_of(service.hmac_key(&setup.trial.who).await));
+    let old = key(view_of(service.hmac_key(&setup.trial.who).await));
     assert_eq!(STANDARD.decode(old.text()).expect("Base64").len(), 32);
     setup.announce("Old").await;
     setup.send().await;
-    let new = key(json_of(service.rotate_hmac_key(&setup.trial.who).await));
+    let new = key(view_of(service.rotate_hmac_key(&setup.trial.who).await));
     assert_ne!(old, new);
-    assert_eq!(key(json_of(service.hmac_key(&setup.trial.who).await)), new);
+    assert_eq!(key(view_of(service.hmac_key(&setup.trial.who).await)), new);
     setup.announce("New").await;
     setup.trial.account("auto-12", "a1", "2026-04-01T12:00:00Z").await;
     setup.go_to("2026-04-01T12:01:30Z").await;

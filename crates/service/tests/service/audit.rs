@@ -1,6 +1,6 @@
 //! The audit trail: what is recorded, and that every changed, removed, inserted or moved record is found.
 
-use crate::support::{Home, LEVEL, Trial, form_of, json_of, on_both};
+use crate::support::{Home, LEVEL, Trial, form_of, json_of, on_both, view_of};
 use daybook_service::AuditQuery;
 use daybook_service::access::Caller;
 use daybook_service::paging::Paging;
@@ -87,7 +87,7 @@ impl Audited {
 
 async fn records(trial: &Trial, who: &Caller, query: AuditQuery) -> Vec<Value> {
     let paging = Paging { limit: 200, ..Paging::default() };
-    let page = json_of(trial.service.list_audit_records(who, paging, query).await);
+    let page = view_of(trial.service.list_audit_records(who, paging, query).await);
     page["results"].as_array().expect("a list").clone()
 }
 
@@ -171,7 +171,7 @@ async fn records_are_found_by_what_is_asked(home: Home) {
     let (mut paged, mut mark) = (Vec::new(), None);
     loop {
         let paging = Paging::read(Some("2"), mark.as_deref(), None).expect("a mark");
-        let page = json_of(trial.service.list_audit_records(&trial.who, paging, AuditQuery::default()).await);
+        let page = view_of(trial.service.list_audit_records(&trial.who, paging, AuditQuery::default()).await);
         paged.extend(page["results"].as_array().expect("a list").clone());
         if page["paging"]["has_more"] != true {
             break;
@@ -193,7 +193,7 @@ async fn a_search_examines_so_many_records_and_finds_the_record_in_the_end(home:
     let (mut found, mut pages, mut mark): (Vec<Value>, usize, Option<String>) = (Vec::new(), 0, None);
     loop {
         let paging = Paging::read(None, mark.as_deref(), None).expect("a mark");
-        let page = json_of(service.list_audit_records(who, paging, query.clone()).await);
+        let page = view_of(service.list_audit_records(who, paging, query.clone()).await);
         let results = page["results"].as_array().expect("a list");
         pages += 1;
         assert_eq!(results.is_empty(), pages != 3, "the sixth record from the end is on the third page: {page}");
@@ -425,7 +425,7 @@ async fn organizations_have_chains_of_their_own(home: Home) {
     let other = trial.service.operator(Some("other")).await.expect("it is there");
     assert_eq!(records(trial, &other, AuditQuery::default()).await.len(), 0);
     let key = form_of(&json!({"name": "a key", "role": "READ_ONLY"}));
-    json_of(trial.service.create_key(&other, key).await);
+    view_of(trial.service.create_key(&other, key).await);
     let of_other = records(trial, &other, AuditQuery::default()).await;
     assert_eq!(actions(&of_other), ["create_key"]);
     assert_eq!(of_other[0]["number"], 1);
@@ -457,7 +457,7 @@ async fn a_roll_that_is_overtaken_is_counted_and_recorded_once(home: Home) {
     };
     // A new key makes work stale that was computed and is not written yet.
     for _ in 0..6 {
-        json_of(trial.service.rotate_hmac_key(&trial.who).await);
+        view_of(trial.service.rotate_hmac_key(&trial.who).await);
     }
     let busy = rolling.await.expect("it is rolled");
     for count in ["successful_events", "failed_events", "total_attempted"] {

@@ -2,7 +2,7 @@
 //! reports it, and `--fix` copies it nowhere.
 
 use crate::looked::Looked;
-use crate::support::{Home, LEVEL, Trial, code_of, json_of, on_both, time};
+use crate::support::{Home, LEVEL, Trial, code_of, json_of, on_both, time, view_of};
 use daybook_service::Service;
 use daybook_store::{AccountToLoad, Inputs};
 use serde_json::json;
@@ -270,7 +270,7 @@ async fn an_unreadable_product_holds_nobody_up(home: Home) {
 
 async fn bytes_are_checked_after_a_rotation_of_the_key(home: Home) {
     let looked = Looked::lived(home).await;
-    json_of(looked.trial.service.rotate_hmac_key(&looked.trial.who).await);
+    view_of(looked.trial.service.rotate_hmac_key(&looked.trial.who).await);
     looked.trial.verify().await;
     let last = looked.trial.messages("a2").await.last().expect("there is one").sequence;
     let data = replaced(home, "account_id", "account_no");
@@ -284,7 +284,7 @@ async fn bytes_are_checked_after_a_rotation_of_the_key(home: Home) {
 async fn messages_of_a_forgotten_key_are_accepted(home: Home) {
     let looked = Looked::lived(home).await;
     for _ in 0..2 {
-        json_of(looked.trial.service.rotate_hmac_key(&looked.trial.who).await);
+        view_of(looked.trial.service.rotate_hmac_key(&looked.trial.who).await);
     }
     looked.trial.verify().await;
     json_of(looked.trial.pay("a2", "z", 100, "2026-08-20T12:00:00-04:00").await);

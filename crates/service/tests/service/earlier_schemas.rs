@@ -4,7 +4,7 @@
 //! existed only during development, are made from the previous kept one by running migrations. The list of versions is
 //! read from the folder of migrations: a new migration makes the last version an earlier one.
 
-use crate::support::{Home, Trial, json_of, list, on_both, whole};
+use crate::support::{Home, Trial, json_of, list, on_both, view_of, whole};
 use daybook_service::accounts::AccountQuery;
 use daybook_store::Tables;
 use daybook_testkit::old_database::{KEPT, OldDatabase};
@@ -101,7 +101,7 @@ async fn every_earlier_version_comes_out_right(home: Home) {
 
 /// Reads accounts as callers do, records a payment, rolls an account and advances the clock.
 async fn work_with(trial: &Trial, version: i64) {
-    let all = list(json_of(trial.service.list_accounts(&trial.who, whole(), AccountQuery::default()).await));
+    let all = list(view_of(trial.service.list_accounts(&trial.who, whole(), AccountQuery::default()).await));
     assert!(all.len() > 20, "version {version}: it is served");
     let owed = |account: &serde_json::Value| account["summary"]["principal_cents"].as_i64().expect("a balance");
     let before = trial.read("on-time").await;

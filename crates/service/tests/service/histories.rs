@@ -5,7 +5,7 @@
 //! `DAYBOOK_HISTORIES` sets the number (default 200; a tenth of that on PostgreSQL), `DAYBOOK_SEED` the first seed.
 
 use crate::reading::adds_up;
-use crate::support::{Home, Trial, balances, form_of, json_of, standing};
+use crate::support::{Home, Trial, balances, form_of, json_of, standing, view_of};
 use bytes::Bytes;
 use daybook_engine::calendar::Interval;
 use daybook_engine::item::{Component, ItemId, ItemStatus, LineItem};
@@ -318,7 +318,7 @@ impl Both {
     /// The account as of a moment must equal what the engine folds up to it.
     async fn compare_as_of(&self, at: Time) {
         let Ok(read) = self.trial.service.get_account(&self.trial.who, "a", Some(at)).await else { return };
-        let read = json_of(Ok(read));
+        let read = view_of(Ok(read));
         let (state, _) = replay(&self.model.terms, &self.model.entries, at).expect("the timeline folds");
         let expected = state.balances();
         let expected = [expected.principal.0, expected.interest.0, expected.fees.0, expected.surplus.0];

@@ -1,11 +1,11 @@
 //! Lists of large customers and accounts: a page ends early when it is large, and no entry is lost.
 
 use crate::support::{Home, Trial, form_of, json_of, on_both};
-use bytes::Bytes;
 use daybook_service::paging::Paging;
 use daybook_service::problem::Problem;
-
+use daybook_service::view::{Page, render};
 use daybook_service::{AccountQuery, CustomerQuery};
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -18,9 +18,10 @@ const COUNT: usize = 42;
 const LARGEST: usize = (4 << 20) + 200_000;
 
 /// Goes through a list, forwards or backwards, and returns the number of entries of each page and all ids.
-async fn walk<F>(backwards: bool, id: &str, page_at: impl Fn(Paging) -> F) -> (Vec<usize>, BTreeSet<String>)
+async fn walk<F, T>(backwards: bool, id: &str, page_at: impl Fn(Paging) -> F) -> (Vec<usize>, BTreeSet<String>)
 where
-    F: Future<Output = Result<Bytes, Problem>>,
+    F: Future<Output = Result<Page<T>, Problem>>,
+    T: Serialize,
 {
     let (mut lengths, mut ids) = (Vec::new(), BTreeSet::new());
     // "zzzz" sorts after all ids.
@@ -28,6 +29,7 @@ where
     loop {
         let (after, before) = if backwards { (None, mark.as_deref()) } else { (mark.as_deref(), None) };
         let shown = page_at(Paging::read(Some("200"), after, before).expect("the marks are right")).await;
+        let shown = shown.map(|page| render(&page));
         assert!(shown.as_ref().is_ok_and(|page| page.len() < LARGEST), "a page is too large");
         let page = json_of(shown);
         let results = page["results"].as_array().expect("a list");

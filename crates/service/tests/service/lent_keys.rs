@@ -1,6 +1,6 @@
 //! Keys that are lent to commands on the server's machine.
 
-use crate::support::{Home, Trial, form_of, json_of, list, on_both};
+use crate::support::{Home, Trial, form_of, list, on_both, view_of};
 use daybook_service::access::LENT_MICROS;
 use serde_json::json;
 
@@ -19,11 +19,11 @@ async fn a_lent_key_ends_by_itself(home: Home) {
     let caller = trial.service.authenticate(secret).await.expect("it works");
     assert_eq!((caller.org, caller.client_id.as_str()), (trial.who.org, "tool"));
     let asked = form_of(&json!({ "client_id": "tool", "client_secret": secret }));
-    let token = json_of(trial.service.issue_token(&asked).await);
+    let token = view_of(trial.service.issue_token(&asked).await);
     let token = token["access_token"].as_str().expect("a token").to_owned();
     let token_works = async || trial.service.authenticate(&token).await.is_ok();
     assert!(token_works().await);
-    let keys = list(json_of(trial.service.list_keys(&trial.who).await));
+    let keys = list(view_of(trial.service.list_keys(&trial.who).await));
     assert!(keys.iter().all(|key| key["client_id"] != "tool"), "nothing is written: {keys:?}");
     let almost = LENT_MICROS - 1_000_000;
     for _ in 0..3 {
@@ -36,7 +36,7 @@ async fn a_lent_key_ends_by_itself(home: Home) {
     trial.service.lend_key(&trial.who, "tool", secret).await.expect("it is lent");
     trial.service.take_key_back(secret);
     assert!(!works().await);
-    let made = json_of(
+    let made = view_of(
         trial.service.create_key(&trial.who, form_of(&json!({ "name": "of a system", "role": "ADMIN" }))).await,
     );
     let kept = made["client_id"].as_str().expect("an id");

@@ -1,6 +1,6 @@
 //! A page of a long account's timeline costs only what it shows, and shows the same as the whole timeline.
 
-use crate::support::{Home, Trial, form_of, json_of, list, on_both};
+use crate::support::{Home, Trial, form_of, json_of, list, on_both, view_of};
 use daybook_service::paging::Paging;
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ async fn lived(trial: &Trial, product: &str, account: &str) {
 
 async fn first(trial: &Trial, account: &str, limit: usize) -> (Vec<Value>, Value) {
     let paging = Paging { limit, ..Paging::default() };
-    let page = json_of(trial.service.list_account_events(&trial.who, account, paging).await);
+    let page = view_of(trial.service.list_account_events(&trial.who, account, paging).await);
     let mark = page["paging"].clone();
     (list(page), mark)
 }
@@ -43,7 +43,7 @@ async fn the_first_page_is_the_beginning_of_the_whole(home: Home) {
             assert_eq!(mark["has_more"], true);
             let after = mark["starting_after"].as_str().expect("a mark");
             let next = Paging::read(Some("3"), Some(after), None).expect("the mark leads on");
-            let next = list(json_of(trial.service.list_account_events(&trial.who, account, next).await));
+            let next = list(view_of(trial.service.list_account_events(&trial.who, account, next).await));
             assert_eq!(next, whole[limit..limit + 3], "{account}: what comes after the first {limit}");
         }
         trial.settle().await;

@@ -1,6 +1,6 @@
 //! Configurable notices.
 
-use crate::support::{Home, Trial, code_of, json_of, list, on_both};
+use crate::support::{Home, Trial, code_of, json_of, list, on_both, view_of};
 use serde_json::{Value, json};
 
 on_both!(
@@ -28,7 +28,7 @@ async fn fired(trial: &Trial, kind: &str) -> Vec<String> {
 }
 
 async fn settings(trial: &Trial) -> Vec<Value> {
-    list(json_of(trial.service.get_notification_config(&trial.who, "a1").await))
+    list(view_of(trial.service.get_notification_config(&trial.who, "a1").await))
 }
 
 async fn a_notice_fires_on_its_day(home: Home) {

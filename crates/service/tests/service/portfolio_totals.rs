@@ -1,6 +1,6 @@
 //! The portfolio, search, and lists of accounts by words and days past due.
 
-use crate::support::{Home, LEVEL, Trial, code_of, form_of, json_of, list, on_both, whole};
+use crate::support::{Home, LEVEL, Trial, code_of, form_of, json_of, list, on_both, view_of, whole};
 use daybook_service::find::FoundKind;
 use daybook_service::paging::Paging;
 use daybook_service::portfolio::{Counting, Portfolio};
@@ -37,7 +37,7 @@ async fn made_in_zones(trial: &Trial) {
 }
 
 async fn listed(trial: &Trial, query: AccountQuery) -> Vec<String> {
-    let page = json_of(trial.service.list_accounts(&trial.who, whole(), query).await);
+    let page = view_of(trial.service.list_accounts(&trial.who, whole(), query).await);
     list(page).iter().map(|account| account["account_id"].as_str().expect("an id").to_owned()).collect()
 }
 
@@ -46,7 +46,7 @@ fn days(at_least: Option<u32>, at_most: Option<u32>) -> AccountQuery {
 }
 
 async fn shown(trial: &Trial) -> Vec<Value> {
-    list(json_of(trial.service.list_accounts(&trial.who, whole(), AccountQuery::default()).await))
+    list(view_of(trial.service.list_accounts(&trial.who, whole(), AccountQuery::default()).await))
 }
 
 fn days_of(account: &Value) -> u32 {
@@ -131,7 +131,7 @@ async fn a_late_list_is_paged(home: Home) {
     let all = listed(&trial, days(least, None)).await;
     assert_eq!(all, ["a0", "a2", "a3", "a5", "a6", "a8"]);
     let page = async |paging: Paging| {
-        let page = json_of(trial.service.list_accounts(&trial.who, paging, days(least, None)).await);
+        let page = view_of(trial.service.list_accounts(&trial.who, paging, days(least, None)).await);
         let ids: Vec<String> = list(page.clone())
             .iter()
             .map(|account| account["account_id"].as_str().expect("an id").to_owned())
@@ -315,7 +315,7 @@ async fn things_are_found_by_words_and_ids(home: Home) {
     assert_eq!(accounts("***").await, [""; 0]);
     let customers = async |text: &str| -> Vec<String> {
         let query = CustomerQuery { text: Some(text.to_owned()) };
-        let page = json_of(trial.service.list_customers(&trial.who, whole(), query).await);
+        let page = view_of(trial.service.list_customers(&trial.who, whole(), query).await);
         list(page).iter().map(|customer| customer["customer_id"].as_str().expect("an id").to_owned()).collect()
     };
     assert_eq!(customers("doe").await, ["c1", "c2"]);

@@ -1,6 +1,6 @@
 //! The schedule of a loan that does not exist yet.
 
-use crate::support::{Home, LEVEL, PLAN, Trial, form_of, json_of, on_both, product, whole};
+use crate::support::{Home, LEVEL, PLAN, Trial, form_of, json_of, on_both, product, view_of, whole};
 use daybook_service::accounts::AccountQuery;
 use serde_json::{Value, json};
 
@@ -23,14 +23,14 @@ async fn a_schedule_can_be_seen_before_there_is_a_product(home: Home) {
     let trial = Trial::at(home, NOW).await;
     let form = product("auto-12", &json!({}));
     let preview = trial.service.preview_product(&trial.who, form_of(&form), form_of(&account("any"))).await;
-    let rows = json_of(preview)["results"].as_array().expect("rows").clone();
+    let rows = view_of(preview)["results"].as_array().expect("rows").clone();
     assert_eq!(rows.len(), 12);
     for (row, left) in rows.iter().zip(&PLAN[1..]) {
         assert_eq!(row["am_min_pay_cents"], LEVEL);
         assert_eq!(row["am_end_principal_balance_cents"], *left);
     }
     assert_eq!(rows[0]["min_pay_due_at"], "2026-04-15T23:59:59-04:00");
-    let products = json_of(trial.service.list_products(&trial.who, whole()).await);
+    let products = view_of(trial.service.list_products(&trial.who, whole()).await);
     assert_eq!(products["results"], json!([]), "nothing is stored");
 }
 
@@ -40,12 +40,12 @@ async fn a_schedule_can_be_seen_before_there_is_an_account(home: Home) {
     let mut form = account("auto-12");
     form["post_promo_overview"] = json!({ "post_promo_len": 7, "post_promo_impl_interest_rate_percent": 6.5 });
     form["account_id"] = json!("a1");
-    let preview = json_of(trial.service.preview_account(&trial.who, form_of(&form)).await);
+    let preview = view_of(trial.service.preview_account(&trial.who, form_of(&form)).await);
     let accounts = trial.service.list_accounts(&trial.who, whole(), AccountQuery::default()).await;
-    assert_eq!(json_of(accounts)["results"], json!([]), "nothing is stored");
+    assert_eq!(view_of(accounts)["results"], json!([]), "nothing is stored");
     trial.account_with(form).await;
     let schedule = trial.service.get_amortization_schedule(&trial.who, "a1", None).await;
-    assert_eq!(preview, json_of(schedule), "the account has the schedule that was shown before");
+    assert_eq!(preview, view_of(schedule), "the account has the schedule that was shown before");
 }
 
 async fn what_cannot_be_agreed_is_named(home: Home) {
@@ -76,7 +76,7 @@ async fn accounts_are_listed_by_why_they_have_their_status(home: Home) {
     json_of(trial.status("ended", &ended).await);
     trial.settle().await;
     let listed = async |query: AccountQuery| {
-        let page = json_of(trial.service.list_accounts(&trial.who, whole(), query).await);
+        let page = view_of(trial.service.list_accounts(&trial.who, whole(), query).await);
         let ids = page["results"].as_array().expect("results").iter().map(|one| one["account_id"].to_string());
         ids.collect::<Vec<_>>().join(" ").replace('"', "")
     };

@@ -1,6 +1,6 @@
 //! Products: their content, and products that an earlier build stored.
 
-use crate::support::{Home, Trial, code_of, form_of, json_of, on_both, product};
+use crate::support::{Home, Trial, code_of, form_of, json_of, on_both, product, view_of};
 use daybook_service::form::NewProduct;
 use daybook_service::secrets::hash;
 use daybook_store::batch::{Batch, ProductWrite, Unit};
@@ -54,7 +54,7 @@ async fn a_product_of_the_build_before_keeps_its_close_of_business(home: Home) {
     let products = vec![ProductWrite::Insert(Box::new(row))];
     let unit = Unit { products, words: vec![words], ..Unit::default() };
     trial.store.commit(Batch { units: vec![unit] }).await.expect("it is written");
-    let read = json_of(trial.service.get_product(&trial.who, "old").await);
+    let read = view_of(trial.service.get_product(&trial.who, "old").await);
     assert_eq!(close(&read), "20:00:00");
     // Sent again, it is the same product, although its offset would be refused in a new one.
     let again = json_of(trial.service.create_product(&trial.who, None, form_of(&sent)).await);

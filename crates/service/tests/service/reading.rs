@@ -1,6 +1,6 @@
 //! Reading accounts as of any moment, and their timelines.
 
-use crate::support::{Home, LEVEL, PLAN, Trial, balances, code_of, json_of, list, on_both, standing, whole};
+use crate::support::{Home, LEVEL, PLAN, Trial, balances, code_of, json_of, list, on_both, standing, view_of, whole};
 use daybook_service::accounts::AccountQuery;
 use daybook_service::paging::Paging;
 use serde_json::{Value, json};
@@ -189,7 +189,7 @@ async fn a_bounced_payment_names_its_reversal(home: Home) {
         trial.go_to("2026-04-18T09:00:00-04:00").await;
         json_of(trial.reverse("a1", "bad", &json!({ "line_item_id": "bounce" })).await);
         for (item, expected) in [("bad", json!("bounce")), ("good", Value::Null), ("bounce", Value::Null)] {
-            let shown = json_of(trial.service.get_line_item(&trial.who, "a1", item, None).await);
+            let shown = view_of(trial.service.get_line_item(&trial.who, "a1", item, None).await);
             assert_eq!(shown["reversed_by_line_item_id"], expected, "{item} under {policy}");
         }
         let all = trial.all_items("a1", None).await;
@@ -216,7 +216,7 @@ async fn a_read_brings_the_account_up_to_its_clock(home: Home) {
     // No timer has run yet.
     trial.clock.set(crate::support::time("2026-04-20T12:00:00-04:00"));
     assert_eq!(balances(&trial.read("a1").await), [120_000, 1_200, 1_500, 0]);
-    let listed = list(json_of(trial.service.list_accounts(&trial.who, whole(), AccountQuery::default()).await));
+    let listed = list(view_of(trial.service.list_accounts(&trial.who, whole(), AccountQuery::default()).await));
     assert_eq!(balances(&listed[0]), [120_000, 1_200, 1_500, 0]);
     adds_up(&trial.events("a1").await, &listed[0]);
     assert_eq!(trial.announced("a1").await.len(), told, "a read writes nothing");
@@ -237,7 +237,7 @@ async fn lists_are_paged_in_a_stable_order(home: Home) {
     let mut paging = Paging { limit: 3, ..Paging::default() };
     let mut pages = 0;
     loop {
-        let page = json_of(trial.service.list_accounts(&trial.who, paging, AccountQuery::default()).await);
+        let page = view_of(trial.service.list_accounts(&trial.who, paging, AccountQuery::default()).await);
         pages += 1;
         seen.extend(list(page.clone()).iter().map(|account| account["account_id"].as_str().expect("an id").to_owned()));
         if page["paging"]["has_more"] == false {
@@ -247,9 +247,9 @@ async fn lists_are_paged_in_a_stable_order(home: Home) {
     }
     assert_eq!((pages, seen), (3, (0..7).map(|number| format!("a{number}")).collect()));
     let query = AccountQuery { account_status: Some("SUSPENDED".to_owned()), ..AccountQuery::default() };
-    assert_eq!(list(json_of(trial.service.list_accounts(&trial.who, whole(), query).await)).len(), 1);
+    assert_eq!(list(view_of(trial.service.list_accounts(&trial.who, whole(), query).await)).len(), 1);
     let query = AccountQuery { product_id: Some("other".to_owned()), ..AccountQuery::default() };
-    assert_eq!(list(json_of(trial.service.list_accounts(&trial.who, whole(), query).await)).len(), 0);
+    assert_eq!(list(view_of(trial.service.list_accounts(&trial.who, whole(), query).await)).len(), 0);
     let query = AccountQuery { account_status: Some("LATE".to_owned()), ..AccountQuery::default() };
     assert_eq!(code_of(trial.service.list_accounts(&trial.who, whole(), query).await), "invalid_request");
 }
@@ -259,7 +259,7 @@ async fn line_items_are_filtered(home: Home) {
     let trial = lived(home).await;
     let time = |text: &str| Some(crate::support::time(text));
     let count = async |query: ItemQuery| {
-        list(json_of(trial.service.list_line_items(&trial.who, "a1", whole(), query).await)).len()
+        list(view_of(trial.service.list_line_items(&trial.who, "a1", whole(), query).await)).len()
     };
     let of = |kind: &str| ItemQuery { line_item_type: Some(kind.to_owned()), ..ItemQuery::default() };
     assert_eq!((count(of("PAYMENT")).await, count(of("LATE_FEE")).await, count(of("LOAN")).await), (2, 2, 1));

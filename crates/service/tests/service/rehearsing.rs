@@ -1,6 +1,6 @@
 //! A rehearsed change has the same result as the real one, and leaves nothing behind.
 
-use crate::support::{Home, LEVEL, PLAN, Trial, balances, form_of, json_of, on_both};
+use crate::support::{Home, LEVEL, PLAN, Trial, balances, form_of, json_of, on_both, view_of};
 use daybook_service::changes::Change;
 use serde_json::{Value, json};
 
@@ -23,8 +23,7 @@ async fn open(home: Home) -> Trial {
 
 async fn rehearsed(trial: &Trial, change: Change) -> (Value, Value) {
     let rehearsal = trial.service.rehearse(&trial.who, "a1", change).await.expect("it can be done");
-    let read = |bytes: &[u8]| serde_json::from_slice(bytes).expect("JSON");
-    (read(&rehearsal.answer), read(&rehearsal.account))
+    (json_of(Ok(rehearsal.answer.render())), view_of(Ok(&rehearsal.account)))
 }
 
 async fn what_is_rehearsed_is_what_is_done(home: Home) {
@@ -92,7 +91,7 @@ async fn an_opening_is_rehearsed(home: Home) {
     assert_eq!((rehearsal.late_fees, rehearsal.late_fee_cents), (7, 10_500));
     assert!(rehearsal.is_backdated && !rehearsal.is_there);
     let opened = json_of(trial.service.create_account(&trial.who, None, form_of(&body)).await);
-    let shown: Value = serde_json::from_slice(&rehearsal.account).expect("JSON");
+    let shown = view_of(Ok(&rehearsal.account));
     assert_eq!(shown, opened);
     let mut announced = std::collections::BTreeMap::new();
     for event in trial.announced("old").await {

@@ -1,6 +1,8 @@
 //! Requests that are sent twice: with an id that the caller chose, and with an `Idempotency-Key`.
 
-use crate::support::{Home, LEVEL, PLAN, Trial, balances, code_of, form_of, json_of, on_both, product, repeat};
+use crate::support::{
+    Home, LEVEL, PLAN, Trial, balances, code_of, form_of, json_of, on_both, product, repeat, view_of,
+};
 use bytes::Bytes;
 use serde_json::json;
 
@@ -67,7 +69,7 @@ async fn ids_of_accounts_customers_and_products_are_taken_once(home: Home) {
     let other =
         json!({ "product_id": "auto-12", "account_id": "a1", "summary": { "initial_principal_cents": 120_000 } });
     assert_eq!(code_of(service.create_account(&trial.who, None, form_of(&other)).await), "id_taken");
-    assert_eq!(json_of(service.get_product(&trial.who, "auto-12").await), trial.product("auto-12", json!({})).await);
+    assert_eq!(view_of(service.get_product(&trial.who, "auto-12").await), trial.product("auto-12", json!({})).await);
     let other = product("auto-12", &json!({ "default_attributes": { "default_late_fee_cents": 1 } }));
     assert_eq!(code_of(service.create_product(&trial.who, None, form_of(&other)).await), "id_taken");
     trial.verify().await;
@@ -199,7 +201,7 @@ async fn an_idempotency_key_used_at_once_by_many_is_used_once(home: Home) {
     let first = accounts[0].as_ref().expect("it is made");
     assert!(accounts.iter().all(|answer| answer.as_ref() == Ok(first)));
     let listed = trial.service.list_accounts(&trial.who, crate::support::whole(), Default::default()).await;
-    assert_eq!(crate::support::list(json_of(listed)).len(), 2);
+    assert_eq!(crate::support::list(view_of(listed)).len(), 2);
     trial.verify().await;
 }
 

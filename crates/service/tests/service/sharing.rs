@@ -1,6 +1,6 @@
 //! The slow reads of one organization do not stop the payments and reads of another.
 
-use crate::support::{Home, LEVEL, Trial, form_of, json_of, on_both, whole};
+use crate::support::{Home, LEVEL, Trial, form_of, json_of, on_both, view_of, whole};
 use daybook_service::AccountQuery;
 use daybook_service::access::Caller;
 use serde_json::json;
@@ -26,7 +26,7 @@ async fn two(address: &str) -> (Trial, Trial) {
 /// A call that lists accounts.
 async fn lists(trial: Trial, who: Caller) -> usize {
     let listing = trial.service.list_accounts(&who, whole(), AccountQuery::default());
-    json_of(trial.service.reading_for(who.org, listing).await)["results"].as_array().expect("a list").len()
+    view_of(trial.service.reading_for(who.org, listing).await)["results"].as_array().expect("a list").len()
 }
 
 async fn slow_reads_of_one_organization_do_not_stop_another(home: Home) {

@@ -1,6 +1,6 @@
 //! One URL in different spellings; checks before a name is resolved.
 
-use crate::support::{Home, Trial, code_of, form_of, json_of, list, on_both};
+use crate::support::{Home, Trial, code_of, form_of, json_of, list, on_both, view_of};
 use async_trait::async_trait;
 use daybook_service::webhooks::guard::{Guard, Resolve};
 use daybook_service::webhooks::subscriptions::MOST_SUBSCRIPTIONS;
@@ -44,7 +44,7 @@ async fn subscribe(trial: &Trial, url: &str) -> Value {
 }
 
 async fn urls(trial: &Trial) -> Vec<Value> {
-    let all = list(json_of(trial.service.list_subscriptions(&trial.who).await));
+    let all = list(view_of(trial.service.list_subscriptions(&trial.who).await));
     all.into_iter().map(|one| one["webhook_url"].clone()).collect()
 }
 
@@ -66,7 +66,7 @@ async fn nine_spellings_of_a_url_are_one_subscription(home: Home) {
     for url in spellings {
         let again = subscribe(&trial, url).await;
         assert_eq!(again["webhook_uuid"], first["webhook_uuid"], "{url}");
-        json_of(trial.service.save_console_url(&trial.who, Some(url)).await.map(|saved| saved.expect("it is saved")));
+        view_of(trial.service.save_console_url(&trial.who, Some(url)).await.map(|saved| saved.expect("it is saved")));
         assert_eq!(urls(&trial).await, [spellings[0]], "{url}");
     }
     subscribe(&trial, "https://example.com/hooks/A").await;

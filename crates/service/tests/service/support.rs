@@ -11,10 +11,13 @@ use daybook_service::organizations::Bootstrap;
 use daybook_service::paging::Paging;
 use daybook_service::problem::Problem;
 use daybook_service::processor::job::Repeat;
+use daybook_service::view::render;
 use daybook_service::webhooks::guard::{Guard, Resolve};
 use daybook_store::records::{AccountKey, MessageRow};
 use daybook_testkit::postgres::Server;
+use serde::Serialize;
 use serde_json::{Value, json};
+use std::fmt::Debug;
 use std::sync::Arc;
 
 /// A resolver without a network: `inside.example` has a private address, all other names a public one.
@@ -114,11 +117,18 @@ pub fn json_of(answer: Result<Bytes, Problem>) -> Value {
     serde_json::from_slice(&bytes).expect("the answer is JSON")
 }
 
+/// A view as JSON.
+#[track_caller]
+pub fn view_of(answer: Result<impl Serialize, Problem>) -> Value {
+    let view = answer.unwrap_or_else(|problem| panic!("{problem} {:?}", problem.details));
+    serde_json::from_slice(&render(&view)).expect("the view is JSON")
+}
+
 /// The code of the problem that was returned.
 #[track_caller]
-pub fn code_of(answer: Result<Bytes, Problem>) -> &'static str {
+pub fn code_of(answer: Result<impl Debug, Problem>) -> &'static str {
     match answer {
-        Ok(body) => panic!("it was not refused: {}", String::from_utf8_lossy(&body)),
+        Ok(body) => panic!("it was not refused: {body:?}"),
         Err(problem) => problem.code,
     }
 }
@@ -198,7 +208,7 @@ impl Trial {
 
     /// The progress of a release.
     pub async fn progress(&self, product: &str) -> Value {
-        json_of(self.service.get_migration_mode(&self.who, product).await)
+        view_of(self.service.get_migration_mode(&self.who, product).await)
     }
 
     /// Creates an account of 1,200.00.
@@ -279,12 +289,12 @@ impl Trial {
 
     /// An account in its current state.
     pub async fn read(&self, account: &str) -> Value {
-        json_of(self.service.get_account(&self.who, account, None).await)
+        view_of(self.service.get_account(&self.who, account, None).await)
     }
 
     /// An account as of a moment.
     pub async fn read_at(&self, account: &str, at: &str) -> Value {
-        json_of(self.service.get_account(&self.who, account, Some(time(at))).await)
+        view_of(self.service.get_account(&self.who, account, Some(time(at))).await)
     }
 
     /// Status and reason in one text.
@@ -294,7 +304,7 @@ impl Trial {
 
     /// A line item.
     pub async fn item(&self, account: &str, item: &str) -> Value {
-        json_of(self.service.get_line_item(&self.who, account, item, None).await)
+        view_of(self.service.get_line_item(&self.who, account, item, None).await)
     }
 
     /// The valid line items of an account, of one type.
@@ -304,18 +314,18 @@ impl Trial {
             line_item_status: Some("VALID".to_owned()),
             ..ItemQuery::default()
         };
-        list(json_of(self.service.list_line_items(&self.who, account, whole(), query).await))
+        list(view_of(self.service.list_line_items(&self.who, account, whole(), query).await))
     }
 
     /// All line items of an account.
     pub async fn all_items(&self, account: &str, as_of: Option<&str>) -> Vec<Value> {
         let query = ItemQuery { as_of: as_of.map(time), ..ItemQuery::default() };
-        list(json_of(self.service.list_line_items(&self.who, account, whole(), query).await))
+        list(view_of(self.service.list_line_items(&self.who, account, whole(), query).await))
     }
 
     /// The rows of the schedule.
     pub async fn schedule(&self, account: &str, as_of: Option<&str>) -> Vec<Value> {
-        list(json_of(self.service.get_amortization_schedule(&self.who, account, as_of.map(time)).await))
+        list(view_of(self.service.get_amortization_schedule(&self.who, account, as_of.map(time)).await))
     }
 
     /// The timeline, all its pages.
@@ -323,7 +333,7 @@ impl Trial {
         let mut all = Vec::new();
         let mut paging = whole();
         loop {
-            let page = json_of(self.service.list_account_events(&self.who, account, paging).await);
+            let page = view_of(self.service.list_account_events(&self.who, account, paging).await);
             let mark = page["paging"]["starting_after"].as_str().map(str::to_owned);
             let has_more = page["paging"]["has_more"] == true;
             all.extend(list(page));
@@ -336,7 +346,7 @@ impl Trial {
 
     /// The history of the status: moment and status.
     pub async fn trail(&self, account: &str) -> Vec<(String, String)> {
-        let page = json_of(self.service.list_account_status_changes(&self.who, account, whole()).await);
+        let page = view_of(self.service.list_account_status_changes(&self.who, account, whole()).await);
         let entry = |row: Value| (row["changed_at"].as_str().expect("a time").to_owned(), standing(&row));
         list(page).into_iter().map(entry).collect()
     }
@@ -344,7 +354,7 @@ impl Trial {
     /// The ids of all accounts.
     pub async fn all_accounts(&self) -> Vec<Value> {
         let query = daybook_service::accounts::AccountQuery::default();
-        let accounts = list(json_of(self.service.list_accounts(&self.who, whole(), query).await));
+        let accounts = list(view_of(self.service.list_accounts(&self.who, whole(), query).await));
         accounts.iter().map(|account| account["account_id"].clone()).collect()
     }
 

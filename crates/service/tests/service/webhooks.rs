@@ -1,6 +1,6 @@
 //! Subscriptions, dead letters, keys: everything about webhooks except sending.
 
-use crate::support::{Home, Trial, code_of, data, form_of, json_of, list, on_both, repeat};
+use crate::support::{Home, Trial, code_of, data, form_of, json_of, list, on_both, repeat, view_of};
 use bytes::Bytes;
 use daybook_service::DeliveryQuery;
 use daybook_service::form::EventName;
@@ -45,7 +45,7 @@ async fn subscribe(trial: &Trial, url: &str) -> Value {
 }
 
 async fn subscriptions(trial: &Trial) -> Vec<Value> {
-    list(json_of(trial.service.list_subscriptions(&trial.who).await))
+    list(view_of(trial.service.list_subscriptions(&trial.who).await))
 }
 
 fn uuid(subscription: &Value) -> &str {
@@ -144,14 +144,14 @@ async fn a_test_event_hurries_to_the_active_urls(home: Home) {
     trial.account("auto-12", "a1", OPENING).await;
     let heads = trial.store.heads().await.expect("they can be read");
     assert_eq!(heads.first().map(|head| (head.head, head.hurried)), Some((2, 0)));
-    let sent = json_of(trial.service.send_test_event(&trial.who).await);
+    let sent = view_of(trial.service.send_test_event(&trial.who).await);
     assert_eq!((&sent["event"], &sent["active_urls"]), (&json!("test_event"), &json!(2)));
     let message = trial.log().await.pop().expect("it is in the log");
     assert_eq!((message.event.as_str(), json!(message.event_id)), ("test_event", sent["event_id"].clone()));
     assert_eq!(data(&message)["account_sequence"], 0);
     let heads = trial.store.heads().await.expect("they can be read");
     assert_eq!(heads.first().map(|head| (head.head, head.hurried)), Some((3, 3)));
-    let another = json_of(trial.service.send_test_event(&trial.who).await);
+    let another = view_of(trial.service.send_test_event(&trial.who).await);
     assert_ne!(another["event_id"], sent["event_id"]);
     // A roll with webhooks is sent at once too, one without is not.
     json_of(trial.roll("a1", "2026-04-20T12:00:00-04:00", false).await);
@@ -163,7 +163,7 @@ async fn a_test_event_hurries_to_the_active_urls(home: Home) {
 }
 
 async fn dead(trial: &Trial, query: DeliveryQuery) -> Vec<String> {
-    let page = json_of(trial.service.list_dead_letters(&trial.who, crate::support::whole(), query).await);
+    let page = view_of(trial.service.list_dead_letters(&trial.who, crate::support::whole(), query).await);
     list(page).iter().map(|letter| letter["event"].as_str().expect("a name").to_owned()).collect()
 }
 
@@ -196,7 +196,7 @@ async fn what_a_paused_url_misses_is_its_dead_letters_until_replayed(home: Home)
     let mut mark: Option<String> = None;
     loop {
         let paging = Paging::read(Some("3"), mark.as_deref(), None).expect("the mark leads on");
-        let page = json_of(trial.service.list_dead_letters(&trial.who, paging, DeliveryQuery::default()).await);
+        let page = view_of(trial.service.list_dead_letters(&trial.who, paging, DeliveryQuery::default()).await);
         seen.extend(list(page.clone()).iter().map(|letter| letter["event_id"].clone()));
         mark = page["paging"]["starting_after"].as_str().map(str::to_owned);
         assert_eq!(page["paging"]["ending_before"], json!(null));
@@ -262,7 +262,7 @@ async fn attempts_are_listed_the_latest_first(home: Home) {
     });
     assert!(matches!(recorded.await.expect("it can be recorded"), Recorded::Kept(_)));
     let of = |query: DeliveryQuery| trial.service.list_deliveries(&trial.who, crate::support::whole(), query);
-    let all = list(json_of(of(DeliveryQuery::default()).await));
+    let all = list(view_of(of(DeliveryQuery::default()).await));
     let expected = json!({
         "webhook_uuid": all[0]["webhook_uuid"], "webhook_url": "https://example.com/a", "event": "line_item_create",
         "event_id": trial.messages("a1").await[1].event_id, "account_id": "a1", "attempt": 1, "attempted_at": "2026-04-01T16:00:00Z",
@@ -272,23 +272,23 @@ async fn attempts_are_listed_the_latest_first(home: Home) {
     assert_eq!(all[0], expected);
     assert_eq!((&all[1]["event"], &all[1]["outcome"]), (&json!("account_create"), &json!("DELIVERED")));
     let delivered = DeliveryQuery { outcome: Some(DeliveryOutcome::Delivered), ..DeliveryQuery::default() };
-    assert_eq!(list(json_of(of(delivered).await)), all[1..]);
+    assert_eq!(list(view_of(of(delivered).await)), all[1..]);
     let failed = DeliveryQuery { outcome: Some(DeliveryOutcome::Failed), ..DeliveryQuery::default() };
-    assert_eq!(list(json_of(of(failed).await)), all[..1]);
+    assert_eq!(list(view_of(of(failed).await)), all[..1]);
     let first = Paging { limit: 1, ..Paging::default() };
-    let first = json_of(trial.service.list_deliveries(&trial.who, first, DeliveryQuery::default()).await);
+    let first = view_of(trial.service.list_deliveries(&trial.who, first, DeliveryQuery::default()).await);
     assert_eq!(first["paging"]["has_more"], true);
     let next = Paging::read(None, first["paging"]["starting_after"].as_str(), None).expect("a mark");
-    let next = json_of(trial.service.list_deliveries(&trial.who, next, DeliveryQuery::default()).await);
+    let next = view_of(trial.service.list_deliveries(&trial.who, next, DeliveryQuery::default()).await);
     assert_eq!(list(next), all[1..]);
     let letters =
-        json_of(trial.service.list_dead_letters(&trial.who, crate::support::whole(), DeliveryQuery::default()).await);
+        view_of(trial.service.list_dead_letters(&trial.who, crate::support::whole(), DeliveryQuery::default()).await);
     assert_eq!(letters["results"][0]["reason"], "answered 503");
     assert_eq!(letters["results"][0]["attempts"], 1);
 }
 
 async fn key(trial: &Trial) -> Key {
-    let key = json_of(trial.service.hmac_key(&trial.who).await);
+    let key = view_of(trial.service.hmac_key(&trial.who).await);
     Key::from_text(key["hmac_secret_key"].as_str().expect("a text"))
 }
 
@@ -304,7 +304,7 @@ async fn a_new_key_signs_what_is_recorded_from_then_on(home: Home) {
     let old = trial.log().await;
     assert!(old.iter().all(|message| before.verify(&message.data, &message.signature)));
 
-    let rotated = json_of(trial.service.rotate_hmac_key(&trial.who).await);
+    let rotated = view_of(trial.service.rotate_hmac_key(&trial.who).await);
     assert_eq!(rotated["previous_key_until"], "2026-04-02T16:00:00Z");
     let after = key(&other).await;
     assert_eq!(json!(after.text()), rotated["hmac_secret_key"]);
@@ -312,7 +312,7 @@ async fn a_new_key_signs_what_is_recorded_from_then_on(home: Home) {
     json_of(other.pay("a1", "p2", 100, NOW).await);
     json_of(trial.pay("a1", "p3", 100, NOW).await);
     json_of(other.service.create_customer(&trial.who, None, customer("c2")).await);
-    json_of(other.service.send_test_event(&trial.who).await);
+    view_of(other.service.send_test_event(&trial.who).await);
     let log = trial.log().await;
     assert_eq!(log[..old.len()], old, "what was recorded keeps its signature");
     let new = &log[old.len()..];
@@ -325,7 +325,7 @@ async fn a_new_key_signs_what_is_recorded_from_then_on(home: Home) {
         assert!(after.verify(&message.data, &message.signature), "{} {}", message.event, message.subject);
     }
     trial.verify().await;
-    json_of(trial.service.rotate_hmac_key(&trial.who).await);
+    view_of(trial.service.rotate_hmac_key(&trial.who).await);
     trial.verify().await;
 }
 
@@ -334,7 +334,7 @@ async fn the_key_before_is_known_for_a_day(home: Home) {
     let dispatcher_support = trial.service.dispatcher_support();
     let first = key(&trial).await;
     assert_eq!(dispatcher_support.keys(trial.who.org).await.expect("keys"), std::slice::from_ref(&first));
-    json_of(trial.service.rotate_hmac_key(&trial.who).await);
+    view_of(trial.service.rotate_hmac_key(&trial.who).await);
     let second = key(&trial).await;
     assert_eq!(dispatcher_support.keys(trial.who.org).await.expect("keys"), [second.clone(), first]);
     trial.clock.set(crate::support::time("2026-04-02T16:00:00Z"));
@@ -367,7 +367,7 @@ async fn whoever_waits_is_nudged(home: Home) {
     nudged().await.expect("a subscription");
     trial.account("auto-12", "a1", OPENING).await;
     nudged().await.expect("an account announces its opening");
-    json_of(trial.service.send_test_event(&trial.who).await);
+    view_of(trial.service.send_test_event(&trial.who).await);
     nudged().await.expect("a test event");
     json_of(trial.service.unsubscribe(&trial.who, None, uuid(&made)).await);
     nudged().await.expect("a pause");

@@ -1,15 +1,15 @@
 //! The changes that can be made to an account: the fields of each, its API call, and a sentence about its effect.
 
 use super::Tab;
-use super::data::Account;
 use crate::action::Action;
-use crate::display::{Moment, Money};
+use crate::display::{AsMoney, Moment, Money};
 use crate::form::{Field, FormValues, body as typed_body, checked_body};
 use crate::page::PageError;
 use daybook_engine::zone::Zone;
 use daybook_service::changes::Change;
 use daybook_service::form::{FeeWaiver, ManualFee, Offset, PaymentRecord, PaymentReversal, parse};
 use daybook_service::problem::Problem;
+use daybook_service::view::Account;
 use serde_json::{Value, json};
 
 mod fields;
@@ -253,7 +253,7 @@ impl AccountChange {
     }
 
     /// A sentence about the effect.
-    pub fn sentence(self, account: &Account, item: &str, body: &Value) -> String {
+    pub fn sentence(self, account: &Account<'_>, item: &str, body: &Value) -> String {
         let amount = Money(body["original_amount_cents"].as_i64().unwrap_or_default());
         let text = |name: &str| body[name].as_str().unwrap_or_default();
         let at = match body["effective_at"].as_str() {
@@ -269,7 +269,7 @@ impl AccountChange {
         match self {
             AccountChange::Payment => format!("A payment of {amount} is recorded on account {id}, {at}."),
             AccountChange::Reverse => {
-                let fee = account.account_product.product_lifecycle.payment_reversal_fee_impl_cents;
+                let fee = account.account_product.product_lifecycle.payment_reversal_fee_impl_cents.money();
                 let charged =
                     if fee.is_zero() { String::new() } else { format!(" A reversal fee of {fee} is charged.") };
                 format!("Payment {item} is reversed, {at}.{charged}")

@@ -5,18 +5,19 @@
 
 use super::AccountView;
 use super::account_change::AccountChange;
-use super::data::{Account, Item, List, Notice as Setting, Rolled};
+use super::data::{SplitWords, StatusWords};
 use super::tables::encoded;
 use crate::Console;
-use crate::display::{Moment, Money};
+use crate::display::{AsMoment, AsMoney, Count, Moment, Money};
 use crate::form::{Asked, Form, FormValues};
 use crate::guard::{Visitor, redirect_saying};
-use crate::page::{Answer, Notice, Page, PageError, Section, read, show, show_again};
+use crate::page::{Answer, Notice, Page, PageError, Section, show, show_again};
 use askama::Template;
 use axum::extract::{Path, State};
-use daybook_service::changes::Rehearsal;
+use daybook_service::changes::{Answer as Rehearsed, Rehearsal};
 use daybook_service::ids::{mint_secret, mint_uuid};
 use daybook_service::problem::{Kind, Problem};
+use daybook_service::view::{Account, LineItem, NotificationSetting, ProcessingState, Rolled};
 use serde_json::Value;
 
 #[derive(Template)]
@@ -48,7 +49,7 @@ struct ConfirmPage {
     /// The result of the rehearsal, in sentences.
     came: Vec<String>,
     /// The line item that the change would create, with its splits.
-    made: Option<Item>,
+    made: Option<LineItem<'static>>,
     moved: Vec<Moved>,
     /// The typed values, to be sent again with the confirmation.
     typed: Vec<(&'static str, String)>,
@@ -142,10 +143,15 @@ fn check_clock(change: AccountChange, room: &AccountView, body: &Value) -> Resul
 
 /// The line item already recorded under the typed id, if any. Sent again with the same content, it is not recorded
 /// again.
-async fn recorded(console: &Console, visitor: &Visitor, id: &str, body: &Value) -> Result<Option<Item>, PageError> {
+async fn recorded(
+    console: &Console,
+    visitor: &Visitor,
+    id: &str,
+    body: &Value,
+) -> Result<Option<LineItem<'static>>, PageError> {
     let Some(item) = body["line_item_id"].as_str() else { return Ok(None) };
     match console.service.get_line_item(visitor.caller(), id, item, None).await {
-        Ok(answer) => read(&answer).map(Some),
+        Ok(item) => Ok(Some(item)),
         Err(problem) if matches!(problem.kind, Kind::NotFound | Kind::Invalid) => Ok(None),
         Err(problem) => Err(problem.into()),
     }
@@ -219,11 +225,11 @@ async fn confirm_page(
         Ok(rehearsed) => rehearsed,
         Err(trouble) => return refuse(visitor, room, change, asked, trouble),
     };
-    let after: Account = read(&rehearsal.account)?;
+    let Rehearsal { answer, account: after } = rehearsal;
     let sentence = change.sentence(&room.current, &item, &body);
     let (sentence, (came, made)) = match &before {
         None => {
-            let (mut came, made) = came(change, &room, &rehearsal, &body)?;
+            let (mut came, made) = came(change, &room, answer, &body);
             came.extend(left_over(&room.current, &after));
             (sentence, (came, made))
         }
@@ -250,74 +256,80 @@ async fn confirm_page(
 const OTHER_ID: &str = "If this is a different entry, go back and enter a different line item id.";
 
 /// The sentence about an item that was already recorded under its id.
-fn nothing_new(before: &Item) -> String {
+fn nothing_new(before: &LineItem<'_>) -> String {
     let id = &before.line_item_id;
-    format!("Nothing new is recorded: {id} was already recorded with this content on {}.", before.created_at)
+    format!("Nothing new is recorded: {id} was already recorded with this content on {}.", before.created_at.moment())
 }
 
 /// The result of a rehearsal in sentences, and the line item it created.
 fn came(
     change: AccountChange,
     room: &AccountView,
-    rehearsal: &Rehearsal,
+    answer: Rehearsed<'static>,
     body: &Value,
-) -> Result<(Vec<String>, Option<Item>), PageError> {
-    match change {
-        AccountChange::Status | AccountChange::Withdraw => Ok((Vec::new(), None)),
-        AccountChange::Notice => {
-            let settings: List<Setting> = read(&rehearsal.answer)?;
-            let of_kind = settings.results.into_iter().filter(|setting| {
-                setting.enabled && body["notification_type"].as_str() == Some(&setting.notification_type)
-            });
-            let next = of_kind.filter_map(|setting| {
-                let rhythm = setting.interval.or(setting.time_offset)?;
-                Some(format!("The notice ({rhythm}) is sent next on {}.", setting.next_at?))
-            });
-            Ok((next.collect(), None))
+) -> (Vec<String>, Option<LineItem<'static>>) {
+    match (change, answer) {
+        (AccountChange::Status | AccountChange::Withdraw, _) | (_, Rehearsed::Account(_) | Rehearsed::None) => {
+            (Vec::new(), None)
         }
-        AccountChange::Roll => {
-            let rolled: Rolled = read(&rehearsal.answer)?;
-            let mut came = vec![format!("{} processed.", rolled.successful_events.of("event is", "events are"))];
-            if !rolled.failed_events.is_zero() {
-                came.push(format!("{} cannot be processed.", rolled.failed_events.of("event", "events")));
-            }
-            if !rolled.webhooks_sent.is_zero() {
-                came.push(format!("{} sent immediately.", rolled.webhooks_sent.of("webhook is", "webhooks are")));
-            }
-            Ok((came, None))
-        }
-        _ => {
-            let item: Item = read(&rehearsal.answer)?;
-            Ok((vec![fate(&item, room)], Some(item)))
-        }
+        (_, Rehearsed::Notices(notices)) => (next_notices(notices.results, body), None),
+        (_, Rehearsed::Rolled(rolled)) => (roll_result(&rolled), None),
+        (_, Rehearsed::LineItem(item)) => (vec![fate(&item, room)], Some(*item)),
     }
 }
 
+/// When the notices of a kind are sent next.
+fn next_notices(settings: Vec<NotificationSetting>, body: &Value) -> Vec<String> {
+    let of_kind = settings.into_iter().filter(|setting| {
+        setting.enabled && body["notification_type"].as_str() == Some(setting.notification_type.name())
+    });
+    let next = of_kind.filter_map(|setting| {
+        let interval = setting.interval.map(|interval| interval.to_string());
+        let rhythm = interval.or_else(|| setting.time_offset.map(|offset| offset.to_string()))?;
+        Some(format!("The notice ({rhythm}) is sent next on {}.", setting.next_at?.moment()))
+    });
+    next.collect()
+}
+
+/// What a roll processes and sends.
+fn roll_result(rolled: &Rolled) -> Vec<String> {
+    let mut came = vec![format!("{} processed.", Count(rolled.successful_events).of("event is", "events are"))];
+    if rolled.failed_events > 0 {
+        came.push(format!("{} cannot be processed.", Count(rolled.failed_events).of("event", "events")));
+    }
+    if rolled.webhooks_sent > 0 {
+        came.push(format!("{} sent immediately.", Count(rolled.webhooks_sent).of("webhook is", "webhooks are")));
+    }
+    came
+}
+
 /// A sentence about an overpayment, which the user may not have intended.
-fn left_over(before: &Account, after: &Account) -> Option<String> {
+fn left_over(before: &Account<'_>, after: &Account<'_>) -> Option<String> {
     let (before, after) = (before.summary.surplus_cents, after.summary.surplus_cents);
-    (after > before).then(|| format!("This is more than the borrower owes: a surplus of {after} remains."))
+    (after > before).then(|| format!("This is more than the borrower owes: a surplus of {} remains.", after.money()))
 }
 
 /// A sentence about when a line item takes effect.
-fn fate(item: &Item, room: &AccountView) -> String {
-    match (item.processing_state.as_str(), &item.applied_at) {
-        ("HELD", _) => "The product is in migration mode: nothing changes until the release.".to_owned(),
-        ("SCHEDULED", _) => format!("It takes effect on {}. Nothing changes before.", item.effective_at),
-        ("PROCESSED", Some(at)) if *at != item.effective_at && room.when.at.is_none() => {
-            format!("It is backdated. Under the product's rules it takes effect on {at}.")
+fn fate(item: &LineItem<'_>, room: &AccountView) -> String {
+    match (item.processing_state, item.applied_at) {
+        (ProcessingState::Held, _) => "The product is in migration mode: nothing changes until the release.".to_owned(),
+        (ProcessingState::Scheduled, _) => {
+            format!("It takes effect on {}. Nothing changes before.", item.effective_at.moment())
         }
-        ("PROCESSED", Some(at)) => format!("It takes effect on {at}."),
+        (ProcessingState::Processed, Some(at)) if at != item.effective_at && room.when.at.is_none() => {
+            format!("It is backdated. Under the product's rules it takes effect on {}.", at.moment())
+        }
+        (ProcessingState::Processed, Some(at)) => format!("It takes effect on {}.", at.moment()),
         _ => "It cannot be processed now.".to_owned(),
     }
 }
 
 /// The main amounts before and after; unchanged ones are included.
-fn moved(before: &Account, after: &Account) -> Vec<Moved> {
-    let money = |name, figure: fn(&Account) -> Money| Moved {
+fn moved(before: &Account<'_>, after: &Account<'_>) -> Vec<Moved> {
+    let money = |name, figure: fn(&Account<'_>) -> i64| Moved {
         name,
-        before: figure(before).to_string(),
-        after: figure(after).to_string(),
+        before: figure(before).money().to_string(),
+        after: figure(after).money().to_string(),
     };
     let mut rows = vec![
         money("Balance", |account| account.summary.total_balance_cents),
@@ -328,7 +340,7 @@ fn moved(before: &Account, after: &Account) -> Vec<Moved> {
         money("Payoff", |account| account.summary.total_payoff_cents),
         money("Past due", |account| account.delinquency.past_due_cents),
     ];
-    let words = |name, figure: fn(&Account) -> String| Moved { name, before: figure(before), after: figure(after) };
+    let words = |name, figure: fn(&Account<'_>) -> String| Moved { name, before: figure(before), after: figure(after) };
     rows.push(words("Days past due", |account| account.delinquency.days_past_due.to_string()));
     rows.push(words("Status", |account| account.account_overview.words()));
     rows
@@ -364,9 +376,9 @@ impl FormPage {
         }
         let account = &self.room.current;
         let all = [
-            ("Amount due", account.min_pay_due_cents.min_pay_cents),
-            ("Past due", account.delinquency.past_due_cents),
-            ("Payoff today", account.summary.total_payoff_cents),
+            ("Amount due", account.min_pay_due_cents.min_pay_cents.money()),
+            ("Past due", account.delinquency.past_due_cents.money()),
+            ("Payoff today", account.summary.total_payoff_cents.money()),
         ];
         let id = encoded(self.form.typed().get("line_item_id"));
         let link = |amount: Money| {

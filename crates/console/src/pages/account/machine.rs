@@ -1,10 +1,10 @@
 //! The time machine: the date at which an account is shown, and the slider that selects it.
 
-use super::data::Account;
 use crate::display::{Moment, typed_moment};
 use daybook_engine::calendar::{Day, TimeOfDay};
 use daybook_engine::time::Time;
 use daybook_engine::zone::Zone;
+use daybook_service::view::Account;
 
 /// The approximate number of slider positions; longer loans have wider steps.
 const PLACES: i32 = 720;
@@ -90,11 +90,10 @@ pub struct Machine {
 
 impl Machine {
     /// A slider from the account's first day to some time after its last, or to the requested day.
-    pub fn new(account: &Account, when: &When, zone: &Zone, clock: Time) -> Machine {
+    pub fn new(account: &Account<'_>, when: &When, zone: &Zone, clock: Time) -> Machine {
         let today = zone.day_at(clock);
-        let first = account.effective_at.time().map_or(today, |time| zone.day_at(time));
-        let end =
-            account.account_product.product_lifecycle.loan_end_date.time().map_or(today, |time| zone.day_at(time));
+        let first = zone.day_at(account.effective_at.time);
+        let end = zone.day_at(account.account_product.product_lifecycle.loan_end_date.time);
         let asked = when.time().map_or(today, |time| zone.day_at(time));
         let last = end.plus_days(BEYOND).max(today.plus_days(BEYOND)).min(today.plus_days(FURTHEST));
         let last = last.max(asked).max(first);

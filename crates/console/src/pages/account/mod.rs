@@ -18,21 +18,22 @@ mod overview;
 mod tables;
 
 pub use change_pages::{ask, confirm, confirm_roll, perform, perform_roll, roll};
-pub(crate) use data::Account;
+pub(crate) use data::StatusWords;
 
 use crate::Console;
-use crate::display::{Moment, plain_words};
+use crate::display::{AsCount, AsMoment, AsMoney, Moment, plain_words};
 use crate::form::{Asked, FormValues};
 use crate::guard::Visitor;
-use crate::page::{Answer, Page, PageError, Section, fragment, read, show as show_page, show_again};
+use crate::page::{Answer, Page, PageError, Section, fragment, show as show_page, show_again};
 use askama::Template;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
-use data::{Customer, Migration};
+use data::{EventTiming, InstalmentState, ItemChanges, PostingWords, SplitWords, short_name};
 use daybook_engine::time::Time;
 use daybook_engine::zone::Zone;
 use daybook_service::policy::DEFAULT_ZONE;
 use daybook_service::problem::{Kind, Problem};
+use daybook_service::view::{Account, MessageState, MigrationState, ProcessingState};
 use machine::{Machine, When};
 use overview::Overview;
 use tables::{ItemsTab, NoticesTab, ScheduleTab, TimelineTab, WebhooksTab};
@@ -99,9 +100,9 @@ struct Person {
 struct AccountView {
     id: String,
     /// The current state.
-    current: Account,
+    current: Account<'static>,
     /// The state at the requested time.
-    seen: Account,
+    seen: Account<'static>,
     when: When,
     zone: Zone,
     /// The account's clock.
@@ -109,34 +110,33 @@ struct AccountView {
     /// The account's clock, if it is ahead of real time.
     ahead: Option<Moment>,
     customers: Vec<Person>,
-    /// `NORMAL`, `HOLDING` or `RELEASING`.
-    migration: String,
+    /// The migration state of its product.
+    migration: MigrationState,
 }
 
 impl AccountView {
     /// Loads the current state and the requested one.
     async fn enter(console: &Console, visitor: &Visitor, id: &str, as_of: &str) -> Result<AccountView, PageError> {
         let who = visitor.caller();
-        let current: Account = read(&console.service.get_account(who, id, None).await?)?;
-        let name = current.account_product.product_lifecycle.product_time_zone.as_str();
+        let current = console.service.get_account(who, id, None).await?;
+        let name = &*current.account_product.product_lifecycle.product_time_zone;
         let zone = Zone::named(name).or_else(|| Zone::named(DEFAULT_ZONE));
         let zone = zone.ok_or_else(|| Problem::internal(format!("the time zone {name} is unknown")))?;
         let now = console.service.now();
-        let through = current.processed_through.as_ref().and_then(Moment::time);
-        let ahead = current.processed_through.clone().filter(|_| through.is_some_and(|through| through > now));
-        let clock = through.map_or(now, |through| through.max(now));
+        let through = current.processed_through;
+        let ahead = through.filter(|through| through.time > now).map(|through| through.moment());
+        let clock = through.map_or(now, |through| through.time.max(now));
         let mut when = When::read(as_of, &zone, clock);
         let mut seen = current.clone();
         if let Some(time) = when.time() {
             match console.service.get_account(who, id, Some(time)).await {
-                Ok(answer) => seen = read(&answer)?,
+                Ok(then) => seen = then,
                 Err(problem) if problem.kind == Kind::Invalid => when = when.refused(why(&problem)),
                 Err(problem) => return Err(problem.into()),
             }
         }
         let product = &current.account_product.product_id;
-        let migration: Migration = read(&console.service.get_product(who, product).await?)?;
-        let migration = migration.migration_state;
+        let migration = console.service.get_product(who, product).await?.migration_state;
         let mut room = AccountView {
             id: id.to_owned(),
             current,
@@ -149,12 +149,12 @@ impl AccountView {
             migration,
         };
         for assigned in room.current.customers.iter().take(CUSTOMERS_SHOWN) {
-            let customer: Customer = read(&console.service.get_customer(who, &assigned.customer_id).await?)?;
-            let name = Some(customer.name()).filter(|name| !name.is_empty());
+            let customer = console.service.get_customer(who, &assigned.customer_id).await?;
+            let name = Some(short_name(&customer)).filter(|name| !name.is_empty());
             room.customers.push(Person {
                 id: assigned.customer_id.clone(),
                 name: name.unwrap_or_else(|| assigned.customer_id.clone()),
-                role: plain_words(&assigned.customer_account_role),
+                role: plain_words(assigned.customer_account_role.name()),
             });
         }
         Ok(room)
@@ -165,7 +165,7 @@ impl AccountView {
     }
 
     fn holds(&self) -> bool {
-        self.migration == "HOLDING"
+        self.migration == MigrationState::Holding
     }
 
     /// The number of customers without a fetched name.

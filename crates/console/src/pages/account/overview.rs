@@ -1,15 +1,16 @@
 //! The first tab: the account's state, its history, and held events.
 
 use super::AccountView;
-use super::data::{Account, List, StatusChange, TimelineEntry};
-use super::tables::EVERYTHING;
+use super::data::EventTiming;
+use super::tables::{EVERYTHING, events};
 use crate::Console;
 use crate::chart::{Point, steps};
-use crate::display::{Moment, short_money};
+use crate::display::{AsMoment, AsMoney, Moment, short_money};
 use crate::guard::Visitor;
-use crate::page::{PageError, read};
+use crate::page::PageError;
 use daybook_engine::time::Time;
 use daybook_service::problem::Kind;
+use daybook_service::view::{Account, StatusChange, TimelineEvent};
 
 /// The most points of the chart. If there are more, points at regular intervals are drawn.
 const POINTS: usize = 300;
@@ -37,13 +38,13 @@ pub struct Overview {
 #[derive(Clone, Debug)]
 pub struct Held {
     /// The first of them.
-    pub waiting: Vec<TimelineEntry>,
+    pub waiting: Vec<TimelineEvent>,
     /// The number of the others.
     pub more: usize,
     /// Why a release failed; empty if none did.
     pub failed: String,
     /// The account after a release now.
-    pub released: Option<Account>,
+    pub released: Option<Account<'static>>,
     /// Why the account after a release cannot be shown.
     pub problem: String,
 }
@@ -52,23 +53,22 @@ impl Overview {
     /// Loads the tab.
     pub async fn load(console: &Console, visitor: &Visitor, room: &AccountView) -> Result<Overview, PageError> {
         let (service, who) = (&console.service, visitor.caller());
-        let happenings: List<TimelineEntry> = read(&service.list_account_events(who, &room.id, EVERYTHING).await?)?;
-        let mut trail: List<StatusChange> =
-            read(&service.list_account_status_changes(who, &room.id, EVERYTHING).await?)?;
-        trail.results.reverse();
-        let earlier = trail.results.len().saturating_sub(TRAIL);
-        trail.results.truncate(TRAIL);
-        let held = if room.current.held_events.is_zero() {
+        let happenings = events(console, visitor, room).await?;
+        let mut trail = service.list_account_status_changes(who, &room.id, EVERYTHING).await?.results;
+        trail.reverse();
+        let earlier = trail.len().saturating_sub(TRAIL);
+        trail.truncate(TRAIL);
+        let held = if room.current.held_events == 0 {
             None
         } else {
-            Some(Held::load(console, visitor, room, &happenings.results).await?)
+            Some(Held::load(console, visitor, room, &happenings).await?)
         };
         let ahead = match room.when.time().filter(|_| room.when.is_ahead) {
             Some(at) => glances(console, visitor, room, at).await?,
             None => Vec::new(),
         };
-        let chart = drawing(room, &happenings.results, ahead);
-        Ok(Overview { chart, trail: trail.results, earlier, held })
+        let chart = drawing(room, &happenings, ahead);
+        Ok(Overview { chart, trail, earlier, held })
     }
 }
 
@@ -77,13 +77,13 @@ impl Held {
         console: &Console,
         visitor: &Visitor,
         room: &AccountView,
-        happenings: &[TimelineEntry],
+        happenings: &[TimelineEvent],
     ) -> Result<Held, PageError> {
-        let waiting: Vec<&TimelineEntry> = happenings.iter().filter(|happening| happening.waits()).collect();
+        let waiting: Vec<&TimelineEvent> = happenings.iter().filter(|happening| happening.waits()).collect();
         let failed = waiting.iter().find_map(|happening| happening.reason.clone());
-        let at = room.current.effective_at.time().map_or(room.clock, |opening| opening.max(room.clock));
+        let at = room.current.effective_at.time.max(room.clock);
         let (released, problem) = match console.service.get_account(visitor.caller(), &room.id, Some(at)).await {
-            Ok(answer) => (Some(read(&answer)?), String::new()),
+            Ok(account) => (Some(account), String::new()),
             Err(problem) if problem.kind == Kind::Invalid => (None, super::why(&problem)),
             Err(problem) => return Err(problem.into()),
         };
@@ -103,8 +103,8 @@ async fn glances(console: &Console, visitor: &Visitor, room: &AccountView, at: T
     let mut points = Vec::new();
     for step in 1..GLANCES {
         let time = Time::from_seconds(room.clock.seconds() + way * step / GLANCES);
-        let then: Account = read(&console.service.get_account(visitor.caller(), &room.id, Some(time)).await?)?;
-        let balance = then.summary.total_balance_cents;
+        let then = console.service.get_account(visitor.caller(), &room.id, Some(time)).await?;
+        let balance = then.summary.total_balance_cents.money();
         let words = format!("{}: {balance}, a preview", Moment::new(time, &room.zone).day());
         points.push(Point { at: time.seconds(), size: balance.0, words });
     }
@@ -112,13 +112,13 @@ async fn glances(console: &Console, visitor: &Visitor, room: &AccountView, at: T
 }
 
 /// The chart of the balance after each event, up to the time shown or to now. Empty if there are no events.
-fn drawing(room: &AccountView, happenings: &[TimelineEntry], later: Vec<Point>) -> String {
+fn drawing(room: &AccountView, happenings: &[TimelineEvent], later: Vec<Point>) -> String {
     let mut points: Vec<Point> = happenings
         .iter()
         .filter_map(|happening| {
-            let after = happening.balance_after?.total_cents;
-            let words = format!("{}: {after}. {}", happening.applies_at.day(), happening.description);
-            Some(Point { at: happening.applies_at.time()?.seconds(), size: after.0, words })
+            let after = happening.balance_after?.total_cents.money();
+            let words = format!("{}: {after}. {}", happening.applies_at.moment().day(), happening.description);
+            Some(Point { at: happening.applies_at.time.seconds(), size: after.0, words })
         })
         .collect();
     let stride = points.len().div_ceil(POINTS).max(1);
@@ -134,14 +134,14 @@ fn drawing(room: &AccountView, happenings: &[TimelineEntry], later: Vec<Point>) 
     let ahead = room.when.at.as_ref().filter(|_| room.when.is_ahead);
     let now = Moment::new(room.clock, &room.zone);
     let (end, balance) = match ahead {
-        Some(at) => (at, room.seen.summary.total_balance_cents),
-        None => (&now, room.current.summary.total_balance_cents),
+        Some(at) => (at, room.seen.summary.total_balance_cents.money()),
+        None => (&now, room.current.summary.total_balance_cents.money()),
     };
     if let Some(at) = end.time().map(|time| time.seconds()).filter(|at| points.last().is_some_and(|last| last.at < *at))
     {
         points.push(Point { at, size: balance.0, words: format!("{}: {balance}", end.day()) });
     }
     let mark = room.when.time().unwrap_or(room.clock).seconds();
-    let begin = happenings.first().map(|first| first.applies_at.day()).unwrap_or_default();
+    let begin = happenings.first().map(|first| first.applies_at.moment().day()).unwrap_or_default();
     steps("Balance over time", &points, Some(mark), (&begin, &end.day()), short_money)
 }

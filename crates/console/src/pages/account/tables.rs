@@ -3,17 +3,20 @@
 //! The service holds these lists in memory, so each is fetched whole and cut into pages here, newest first except for
 //! the schedule. Deliveries are the exception: the service pages them.
 
-use super::data::{Delivery, Instalment, Item, List, Notice, TimelineEntry, Told};
+use super::data::ItemChanges;
 use super::{AccountView, Tab};
 use crate::Console;
 use crate::display::plain_words;
 use crate::form::FormValues;
 use crate::guard::Visitor;
-use crate::page::{Answer, PageError, read};
+use crate::page::{Answer, PageError};
 use daybook_service::form::fields::Reference;
 use daybook_service::line_items::ItemQuery;
 use daybook_service::paging::Paging;
 use daybook_service::problem::Problem;
+use daybook_service::view::{
+    Delivery, EventWebhook, LineItem, NotificationSetting, Page, ScheduleRow, StatusChange, TimelineEvent,
+};
 use daybook_service::webhooks::deliveries::DeliveryQuery;
 use std::collections::BTreeSet;
 
@@ -73,7 +76,7 @@ pub struct Row {
     /// The number, from 1.
     pub number: usize,
     /// The instalment.
-    pub of: Instalment,
+    pub of: ScheduleRow,
     /// Whether it is the next unpaid instalment.
     pub is_next: bool,
 }
@@ -100,10 +103,10 @@ impl ScheduleTab {
 }
 
 async fn schedule(console: &Console, visitor: &Visitor, room: &AccountView) -> Result<Vec<Row>, PageError> {
-    let answer = console.service.get_amortization_schedule(visitor.caller(), &room.id, room.when.time()).await?;
-    let rows: List<Instalment> = read(&answer)?;
-    let next = rows.results.iter().position(|row| row.paid_on_time.is_none() && !row.outstanding_cents.is_zero());
-    let numbered = rows.results.into_iter().enumerate();
+    let schedule = console.service.get_amortization_schedule(visitor.caller(), &room.id, room.when.time()).await?;
+    let rows = schedule.results;
+    let next = rows.iter().position(|row| row.paid_on_time.is_none() && row.outstanding_cents != 0);
+    let numbered = rows.into_iter().enumerate();
     Ok(numbered.map(|(index, of)| Row { number: index + 1, of, is_next: Some(index) == next }).collect())
 }
 
@@ -111,7 +114,7 @@ async fn schedule(console: &Console, visitor: &Visitor, room: &AccountView) -> R
 #[derive(Clone, Debug)]
 pub struct Line {
     /// The item.
-    pub of: Item,
+    pub of: LineItem<'static>,
     /// Whether it is a payment that can be reversed.
     pub may_bounce: bool,
 }
@@ -122,7 +125,7 @@ pub struct ItemsTab {
     /// The items, newest first.
     pub sheet: Sheet<Line>,
     /// The types that occur.
-    pub kinds: Vec<(String, String)>,
+    pub kinds: Vec<(&'static str, String)>,
     /// The type shown; empty for all.
     pub kind: String,
     /// The status shown; empty for all.
@@ -147,11 +150,7 @@ impl ItemsTab {
         }
         Ok(ItemsTab {
             sheet: Sheet::cut(lines, asked, 1, &link),
-            kinds: kinds
-                .into_iter()
-                .map(|kind| (plain_words(&kind), kind))
-                .map(|(words, kind)| (kind, words))
-                .collect(),
+            kinds: kinds.into_iter().map(|kind| (kind, plain_words(kind))).collect(),
             kind: asked.get("type").to_owned(),
             status: asked.get("status").to_owned(),
             only: asked.get("item").to_owned(),
@@ -164,22 +163,24 @@ async fn items(
     visitor: &Visitor,
     room: &AccountView,
     asked: &FormValues,
-) -> Result<(Vec<Line>, BTreeSet<String>), PageError> {
+) -> Result<(Vec<Line>, BTreeSet<&'static str>), PageError> {
     let query = ItemQuery { as_of: room.when.time(), ..ItemQuery::default() };
-    let answer = console.service.list_line_items(visitor.caller(), &room.id, EVERYTHING, query).await?;
-    let mut items: Vec<Item> = read::<List<Item>>(&answer)?.results;
+    let mut items = console.service.list_line_items(visitor.caller(), &room.id, EVERYTHING, query).await?.results;
     items.reverse();
-    let kinds = items.iter().map(|item| item.line_item_overview.line_item_type.clone()).collect();
-    let bounced: BTreeSet<String> =
-        items.iter().filter_map(|item| item.line_item_id.strip_prefix("dbk_reversal:")).map(str::to_owned).collect();
+    let kinds = items.iter().map(|item| item.line_item_overview.line_item_type).collect();
+    let ids = items.iter().map(|item| item.line_item_id.to_string());
+    let bounced: BTreeSet<String> = ids.filter_map(|id| id.strip_prefix("dbk_reversal:").map(str::to_owned)).collect();
     let (kind, status, only) = (asked.get("type"), asked.get("status"), asked.get("item"));
     items.retain(|item| {
         let overview = &item.line_item_overview;
         (kind.is_empty() || overview.line_item_type == kind)
-            && (status.is_empty() || overview.line_item_status == status || item.processing_state == status)
-            && (only.is_empty() || item.line_item_id == only)
+            && (status.is_empty() || overview.line_item_status == status || item.processing_state.name() == status)
+            && (only.is_empty() || item.line_item_id.to_string() == only)
     });
-    let line = |of: Item| Line { may_bounce: of.may_bounce() && !bounced.contains(&of.line_item_id), of };
+    let line = |of: LineItem<'static>| Line {
+        may_bounce: of.may_bounce() && !bounced.contains(&of.line_item_id.to_string()),
+        of,
+    };
     Ok((items.into_iter().map(line).collect(), kinds))
 }
 
@@ -187,7 +188,7 @@ async fn items(
 #[derive(Clone, Debug)]
 pub struct TimelineTab {
     /// The events, newest first.
-    pub sheet: Sheet<TimelineEntry>,
+    pub sheet: Sheet<TimelineEvent>,
 }
 
 impl TimelineTab {
@@ -202,20 +203,29 @@ impl TimelineTab {
     }
 }
 
-async fn happenings(console: &Console, visitor: &Visitor, room: &AccountView) -> Result<Vec<TimelineEntry>, PageError> {
-    let answer = console.service.list_account_events(visitor.caller(), &room.id, EVERYTHING).await?;
-    let mut list: List<TimelineEntry> = read(&answer)?;
-    list.results.reverse();
-    Ok(list.results)
+/// The events of the account, oldest first, with the amounts in their descriptions in dollars.
+pub async fn events(console: &Console, visitor: &Visitor, room: &AccountView) -> Result<Vec<TimelineEvent>, PageError> {
+    let mut events = console.service.list_account_events(visitor.caller(), &room.id, EVERYTHING).await?.results;
+    for event in &mut events {
+        event.description = daybook_cases::with_dollars(&event.description);
+    }
+    Ok(events)
+}
+
+/// The events of the account, newest first.
+async fn happenings(console: &Console, visitor: &Visitor, room: &AccountView) -> Result<Vec<TimelineEvent>, PageError> {
+    let mut events = events(console, visitor, room).await?;
+    events.reverse();
+    Ok(events)
 }
 
 /// A webhook message, and its event.
 #[derive(Clone, Debug)]
 pub struct Message {
     /// The message.
-    pub told: Told,
+    pub told: EventWebhook,
     /// The event.
-    pub because: TimelineEntry,
+    pub because: TimelineEvent,
 }
 
 /// The webhook messages of the account.
@@ -240,10 +250,7 @@ impl WebhooksTab {
         let sheet = Sheet::cut(messages(console, visitor, room).await?, asked, 1, &link);
         let after = Some(asked.get("after")).filter(|mark| !mark.is_empty());
         let attempts = deliveries(console, visitor, room, Paging::read(Some("25"), after, None)?).await?;
-        let earlier = match attempts.paging.starting_after {
-            Some(mark) if attempts.paging.has_more => format!("{link}&after={mark}#attempts"),
-            _ => String::new(),
-        };
+        let earlier = attempts.paging.next().map_or_else(String::new, |mark| format!("{link}&after={mark}#attempts"));
         Ok(WebhooksTab { sheet, attempts: attempts.results, earlier })
     }
 }
@@ -251,7 +258,7 @@ impl WebhooksTab {
 async fn messages(console: &Console, visitor: &Visitor, room: &AccountView) -> Result<Vec<Message>, PageError> {
     let happenings = happenings(console, visitor, room).await?;
     let messages = happenings.into_iter().flat_map(|because| {
-        let told: Vec<Told> = because.webhooks.iter().rev().cloned().collect();
+        let told: Vec<EventWebhook> = because.webhooks.iter().rev().cloned().collect();
         told.into_iter().map(move |told| Message { told, because: because.clone() })
     });
     Ok(messages.collect())
@@ -262,10 +269,10 @@ async fn deliveries(
     visitor: &Visitor,
     room: &AccountView,
     paging: Paging,
-) -> Result<List<Delivery>, PageError> {
+) -> Result<Page<Delivery>, PageError> {
     let account_id = Reference::read(&room.id).map_err(|message| Problem::invalid("account_id", message))?;
     let query = DeliveryQuery { account_id: Some(account_id), ..DeliveryQuery::default() };
-    read(&console.service.list_deliveries(visitor.caller(), paging, query).await?)
+    Ok(console.service.list_deliveries(visitor.caller(), paging, query).await?)
 }
 
 /// A type of notification, with its settings.
@@ -276,7 +283,7 @@ pub struct NoticeKind {
     /// When it is sent.
     pub about: &'static str,
     /// Its settings.
-    pub set: Vec<Notice>,
+    pub set: Vec<NotificationSetting>,
 }
 
 /// The configured notifications.
@@ -297,14 +304,18 @@ const NOTICES: [(&str, &str); 4] = [
 impl NoticesTab {
     pub async fn load(console: &Console, visitor: &Visitor, room: &AccountView) -> Result<Self, PageError> {
         let notices = notices(console, visitor, room).await?;
-        let of = |name: &str| notices.iter().filter(|notice| notice.notification_type == name).cloned().collect();
+        let of =
+            |name: &str| notices.iter().filter(|notice| notice.notification_type.name() == name).cloned().collect();
         Ok(NoticesTab { kinds: NOTICES.map(|(name, about)| NoticeKind { name, about, set: of(name) }).into() })
     }
 }
 
-async fn notices(console: &Console, visitor: &Visitor, room: &AccountView) -> Result<Vec<Notice>, PageError> {
-    let answer = console.service.get_notification_config(visitor.caller(), &room.id).await?;
-    Ok(read::<List<Notice>>(&answer)?.results)
+async fn notices(
+    console: &Console,
+    visitor: &Visitor,
+    room: &AccountView,
+) -> Result<Vec<NotificationSetting>, PageError> {
+    Ok(console.service.get_notification_config(visitor.caller(), &room.id).await?.results)
 }
 
 /// Encodes a text for a URL.
@@ -319,7 +330,7 @@ async fn all_deliveries(console: &Console, visitor: &Visitor, room: &AccountView
     loop {
         let page = deliveries(console, visitor, room, Paging::read(Some("200"), mark.as_deref(), None)?).await?;
         all.extend(page.results);
-        mark = page.paging.starting_after.filter(|_| page.paging.has_more);
+        mark = page.paging.next();
         if mark.is_none() || all.len() >= EVERYTHING.limit {
             return Ok(all);
         }
@@ -327,13 +338,8 @@ async fn all_deliveries(console: &Console, visitor: &Visitor, room: &AccountView
 }
 
 /// All status changes, for a download.
-async fn trail(
-    console: &Console,
-    visitor: &Visitor,
-    room: &AccountView,
-) -> Result<Vec<super::data::StatusChange>, PageError> {
-    let answer = console.service.list_account_status_changes(visitor.caller(), &room.id, EVERYTHING).await?;
-    Ok(read::<List<super::data::StatusChange>>(&answer)?.results)
+async fn trail(console: &Console, visitor: &Visitor, room: &AccountView) -> Result<Vec<StatusChange>, PageError> {
+    Ok(console.service.list_account_status_changes(visitor.caller(), &room.id, EVERYTHING).await?.results)
 }
 
 /// The name of a download.

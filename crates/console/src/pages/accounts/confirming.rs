@@ -4,14 +4,14 @@
 
 use super::opening::fields;
 use crate::action::Action;
-use crate::display::{Count, Moment, Money};
+use crate::display::{AsMoment, AsMoney, Count, Money};
 use crate::form::FormValues;
 use crate::guard::Visitor;
-use crate::page::{Answer, Page, Section, read, show};
-use crate::pages::account::Account;
-use crate::pages::products::Terms;
+use crate::page::{Answer, Page, Section, show};
+use crate::pages::account::StatusWords;
 use askama::Template;
 use daybook_service::changes::OpeningRehearsal;
+use daybook_service::view::{Account, MigrationState, Product};
 use serde_json::Value;
 
 /// The field that confirms the opening.
@@ -45,22 +45,22 @@ pub fn is_needed(sent: &Value, rehearsal: &OpeningRehearsal) -> bool {
 /// The confirmation page.
 pub fn page(
     visitor: &Visitor,
-    product: &Terms,
+    product: &Product,
     typed: &FormValues,
     sent: Value,
     rehearsal: &OpeningRehearsal,
 ) -> Answer {
-    let account: Account = read(&rehearsal.account)?;
-    let holds = product.is_holding();
+    let account = &rehearsal.account;
+    let holds = product.migration_state == MigrationState::Holding;
     let shown = fields().iter().map(|field| (field.name, typed.get(field.name).to_owned())).collect::<Vec<_>>();
     show(&ConfirmPage {
         page: Page::new("Open an account", Section::Accounts, visitor),
-        sentence: sentence(product, &sent, &account),
+        sentence: sentence(product, &sent, account),
         has_borrower: !account.customers.is_empty(),
         holds,
-        at_once: if holds { Vec::new() } else { at_once(&account, rehearsal) },
+        at_once: if holds { Vec::new() } else { at_once(account, rehearsal) },
         webhooks: rehearsal.webhooks.iter().map(|(event, count)| (event.clone(), Count(*count))).collect(),
-        figures: if holds { Vec::new() } else { figures(&account) },
+        figures: if holds { Vec::new() } else { figures(account) },
         typed: shown.into_iter().filter(|(_, value)| !value.is_empty()).collect(),
         product_id: product.product_id.clone(),
         once: typed.get("once").to_owned(),
@@ -68,20 +68,20 @@ pub fn page(
     })
 }
 
-fn sentence(product: &Terms, sent: &Value, account: &Account) -> String {
+fn sentence(product: &Product, sent: &Value, account: &Account<'_>) -> String {
     let principal = Money(sent["summary"]["initial_principal_cents"].as_i64().unwrap_or_default());
     let borrowers: Vec<&str> = account.customers.iter().map(|customer| customer.customer_id.as_str()).collect();
     let to = if borrowers.is_empty() { String::new() } else { format!(" to {}", borrowers.join(" and ")) };
-    let begins: &Moment = &account.effective_at;
+    let begins = account.effective_at.moment();
     format!("A loan of {principal}{to} under {}, effective {begins}.", product.product_overview.product_name)
 }
 
-fn at_once(account: &Account, rehearsal: &OpeningRehearsal) -> Vec<String> {
+fn at_once(account: &Account<'_>, rehearsal: &OpeningRehearsal) -> Vec<String> {
     let mut lines = Vec::new();
     if rehearsal.is_backdated {
         lines.push(format!(
             "The account is processed from {} until now. Instalments that fell due since then count as unpaid.",
-            account.effective_at
+            account.effective_at.moment()
         ));
     }
     if rehearsal.late_fees > 0 {
@@ -91,7 +91,7 @@ fn at_once(account: &Account, rehearsal: &OpeningRehearsal) -> Vec<String> {
     let late = &account.delinquency;
     if late.days_past_due > 0 {
         let days = if late.days_past_due == 1 { "1 day".to_owned() } else { format!("{} days", late.days_past_due) };
-        lines.push(format!("{} is past due, for {days}.", late.past_due_cents));
+        lines.push(format!("{} is past due, for {days}.", late.past_due_cents.money()));
     }
     if account.account_overview.account_status != "ACTIVE" || !account.account_overview.reason().is_empty() {
         lines.push(format!("The status becomes: {}.", account.account_overview.words()));
@@ -103,14 +103,14 @@ fn at_once(account: &Account, rehearsal: &OpeningRehearsal) -> Vec<String> {
     lines
 }
 
-fn figures(account: &Account) -> Vec<(&'static str, String)> {
+fn figures(account: &Account<'_>) -> Vec<(&'static str, String)> {
     let summary = &account.summary;
     vec![
-        ("Balance", summary.total_balance_cents.to_string()),
-        ("Principal", summary.principal_cents.to_string()),
-        ("Interest", summary.interest_balance_cents.to_string()),
-        ("Fees", summary.fees_balance_cents.to_string()),
-        ("Past due", account.delinquency.past_due_cents.to_string()),
+        ("Balance", summary.total_balance_cents.money().to_string()),
+        ("Principal", summary.principal_cents.money().to_string()),
+        ("Interest", summary.interest_balance_cents.money().to_string()),
+        ("Fees", summary.fees_balance_cents.money().to_string()),
+        ("Past due", account.delinquency.past_due_cents.money().to_string()),
         ("Status", account.account_overview.words()),
     ]
 }

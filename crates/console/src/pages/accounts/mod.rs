@@ -5,111 +5,59 @@ pub mod opening;
 
 use crate::Console;
 use crate::csv::{Cell, Csv};
-use crate::display::{Count, Moment, Money, plain_words};
+use crate::display::{AsCount, AsMoment, AsMoney, plain_words};
 use crate::form::{Asked, FormValues};
 use crate::guard::Visitor;
-use crate::listing::{Listed, Pager, all, link, paging};
-use crate::page::{Answer, Page, PageError, Section, read};
+use crate::listing::{Pager, all, link, paging};
+use crate::page::{Answer, Page, PageError, Section};
 use askama::Template;
 use axum::extract::State;
 use daybook_service::AccountQuery;
 use daybook_service::problem::Problem;
-use serde::Deserialize;
+use daybook_service::view::{self, Account, Product};
 use std::collections::{BTreeSet, HashMap};
 
 const HERE: &str = "/console/accounts";
 
 /// An account in a list.
-#[derive(Debug, Deserialize)]
-pub struct Account {
-    pub account_id: String,
-    pub effective_at: Moment,
-    pub held_events: Count,
-    pub account_overview: Overview,
-    pub account_product: AccountProduct,
-    pub min_pay_due_cents: MinPay,
-    pub delinquency: Delinquency,
-    pub summary: Summary,
-    pub customers: Vec<Holder>,
-}
-
-/// Its status.
-#[derive(Debug, Deserialize)]
-pub struct Overview {
-    pub account_status: String,
-    pub account_status_subtype: Option<String>,
-}
-
-/// Its product.
-#[derive(Debug, Deserialize)]
-pub struct AccountProduct {
-    pub product_id: String,
-    pub product_overview: ProductName,
-}
-
-/// The name of its product.
-#[derive(Debug, Deserialize)]
-pub struct ProductName {
-    pub product_name: String,
-}
-
-/// The next payment due.
-#[derive(Debug, Deserialize)]
-pub struct MinPay {
-    pub min_pay_cents: Money,
-    pub min_pay_due_at: Option<Moment>,
-}
-
-/// Its delinquency.
-#[derive(Debug, Deserialize)]
-pub struct Delinquency {
-    pub days_past_due: u64,
-    pub past_due_cents: Money,
-}
-
-/// Its balance.
-#[derive(Debug, Deserialize)]
-pub struct Summary {
-    pub total_balance_cents: Money,
+#[derive(Debug)]
+pub struct Row {
+    /// The account.
+    pub account: Account<'static>,
+    /// Its borrowers.
+    pub holders: Vec<Holder>,
 }
 
 /// A borrower.
-#[derive(Debug, Deserialize)]
+#[derive(Debug)]
 pub struct Holder {
     pub customer_id: String,
-    /// The borrower's name; the id until the name is fetched.
-    #[serde(default)]
+    /// The borrower's name; the id if there is none.
     pub name: String,
 }
 
-impl Account {
-    /// The reason of its status; empty in normal service.
-    pub fn substatus(&self) -> &str {
-        self.account_overview.account_status_subtype.as_deref().unwrap_or_default()
-    }
-
-    /// Whether an amount is past due.
-    pub fn is_late(&self) -> bool {
-        self.delinquency.days_past_due > 0
-    }
-
+impl Row {
     fn names(&self) -> String {
-        self.customers.iter().map(|holder| holder.name.as_str()).collect::<Vec<_>>().join(", ")
+        self.holders.iter().map(|holder| holder.name.as_str()).collect::<Vec<_>>().join(", ")
     }
 }
 
 /// Fetches the names of the borrowers of some accounts, each customer once.
-pub async fn named(console: &Console, visitor: &Visitor, accounts: &mut [&mut Account]) -> Result<(), PageError> {
-    let holders = accounts.iter().flat_map(|account| &account.customers);
-    let ids: BTreeSet<String> = holders.map(|holder| holder.customer_id.clone()).collect();
+async fn named(console: &Console, visitor: &Visitor, accounts: Vec<Account<'static>>) -> Result<Vec<Row>, PageError> {
+    let ids: BTreeSet<String> = accounts.iter().flat_map(customer_ids).collect();
     let ids: Vec<String> = ids.into_iter().collect();
     let names = console.service.customer_names(visitor.caller(), &ids).await?;
     let names: HashMap<&str, Option<String>> = ids.iter().map(String::as_str).zip(names).collect();
-    for holder in accounts.iter_mut().flat_map(|account| &mut account.customers) {
-        let name = names.get(holder.customer_id.as_str()).cloned().flatten().filter(|name| !name.is_empty());
-        holder.name = name.unwrap_or_else(|| holder.customer_id.clone());
-    }
-    Ok(())
+    let holder = |customer_id: String| {
+        let name = names.get(customer_id.as_str()).cloned().flatten().filter(|name| !name.is_empty());
+        Holder { name: name.unwrap_or_else(|| customer_id.clone()), customer_id }
+    };
+    let row = |account| Row { holders: customer_ids(&account).map(holder).collect(), account };
+    Ok(accounts.into_iter().map(row).collect())
+}
+
+fn customer_ids(account: &Account<'static>) -> impl Iterator<Item = String> {
+    account.customers.iter().map(|customer| customer.customer_id.clone())
 }
 
 /// The filters by days past due: name, label, fewest and most days.
@@ -125,20 +73,13 @@ const STATUSES: &[&str] = &["ACTIVE", "SUSPENDED", "CLOSED"];
 /// The query parameters that links, pages and downloads keep.
 const KEPT: [&str; 5] = ["q", "product", "status", "substatus", "due"];
 
-/// A product to choose.
-#[derive(Debug, Deserialize)]
-pub struct Choice {
-    pub product_id: String,
-    pub product_overview: ProductName,
-}
-
 #[derive(Template)]
 #[template(path = "accounts/list.html")]
 struct ListPage {
     page: Page,
     asked: FormValues,
-    products: Vec<Choice>,
-    accounts: Vec<Account>,
+    products: Vec<Product>,
+    accounts: Vec<Row>,
     pager: Pager,
     wrong: String,
 }
@@ -193,7 +134,7 @@ fn query(asked: &FormValues) -> Result<AccountQuery, Problem> {
 }
 
 /// All products.
-pub async fn products(console: &Console, visitor: &Visitor) -> Result<Vec<Choice>, PageError> {
+pub async fn products(console: &Console, visitor: &Visitor) -> Result<Vec<Product>, PageError> {
     all(|paging| Box::pin(console.service.list_products(visitor.caller(), paging))).await
 }
 
@@ -205,23 +146,19 @@ pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked)
         Err(problem) => return refuse(&console, &visitor, asked, &problem).await,
     };
     if asked.get("format") == "csv" {
-        let mut accounts: Vec<Account> =
-            all(|paging| Box::pin(service.list_accounts(who, paging, query.clone()))).await?;
-        named(&console, &visitor, &mut accounts.iter_mut().collect::<Vec<_>>()).await?;
-        return csv(&accounts);
+        let accounts = all(|paging| Box::pin(service.list_accounts(who, paging, query.clone()))).await?;
+        return csv(&named(&console, &visitor, accounts).await?);
     }
-    let answer = match service.list_accounts(who, paging(&asked)?, query).await {
-        Ok(answer) => answer,
+    let view::Page { results, paging } = match service.list_accounts(who, paging(&asked)?, query).await {
+        Ok(page) => page,
         Err(problem) if problem.code == "invalid_request" => return refuse(&console, &visitor, asked, &problem).await,
         Err(problem) => return Err(problem.into()),
     };
-    let Listed { mut results, paging } = read::<Listed<Account>>(&answer)?;
-    named(&console, &visitor, &mut results.iter_mut().collect::<Vec<_>>()).await?;
     crate::page::show(&ListPage {
         page: Page::new("Accounts", Section::Accounts, &visitor),
         products: products(&console, &visitor).await?,
         pager: Pager::new(HERE, &kept(&asked), &asked, &paging),
-        accounts: results,
+        accounts: named(&console, &visitor, results).await?,
         asked,
         wrong: String::new(),
     })
@@ -238,7 +175,7 @@ async fn refuse(console: &Console, visitor: &Visitor, asked: FormValues, problem
     })
 }
 
-fn csv(accounts: &[Account]) -> Answer {
+fn csv(rows: &[Row]) -> Answer {
     let mut csv = Csv::new(&[
         "account_id",
         "customers",
@@ -252,20 +189,21 @@ fn csv(accounts: &[Account]) -> Answer {
         "next_due",
         "effective_at",
     ]);
-    for account in accounts {
-        let due_at = account.min_pay_due_cents.min_pay_due_at.as_ref();
+    for row in rows {
+        let account = &row.account;
+        let due_at = account.min_pay_due_cents.min_pay_due_at.map(|at| at.to_string());
         csv.row(&[
             Cell::Text(&account.account_id),
-            Cell::Text(&account.names()),
+            Cell::Text(&row.names()),
             Cell::Text(&account.account_product.product_id),
-            Cell::Text(&account.account_overview.account_status),
-            Cell::Text(account.substatus()),
-            Cell::Number(account.summary.total_balance_cents.plain()),
-            Cell::Number(account.delinquency.past_due_cents.plain()),
+            Cell::Text(account.account_overview.account_status),
+            Cell::Text(account.account_overview.reason()),
+            Cell::Number(account.summary.total_balance_cents.money().plain()),
+            Cell::Number(account.delinquency.past_due_cents.money().plain()),
             Cell::Number(account.delinquency.days_past_due.to_string()),
-            due_at.map_or(Cell::Empty, |at| Cell::Text(&at.0)),
-            Cell::Number(account.min_pay_due_cents.min_pay_cents.plain()),
-            Cell::Text(&account.effective_at.0),
+            due_at.as_deref().map_or(Cell::Empty, Cell::Text),
+            Cell::Number(account.min_pay_due_cents.min_pay_cents.money().plain()),
+            Cell::Text(&account.effective_at.to_string()),
         ]);
     }
     Ok(csv.file("accounts"))

@@ -2,15 +2,15 @@
 //! for the typed values. A backdated account, or one without a borrower, must be confirmed first.
 
 use super::confirming::{self, CONFIRMED};
-use super::{Choice, HERE, products};
+use super::{HERE, products};
 use crate::Console;
 use crate::action::Action;
+use crate::display::{AsMoment, AsMoney};
 use crate::form::{Asked, Field, Form, FormValues, Kind, checked_body, put};
 use crate::guard::{Visitor, redirect_saying};
-use crate::listing::{Listed, external_fields, without_places};
+use crate::listing::{external_fields, without_places};
 use crate::page::{Answer, Notice, Page, PageError, Section, fragment, read, show_again};
-use crate::pages::customers::Customer;
-use crate::pages::products::{Piece, Preview, Terms};
+use crate::pages::products::{Piece, Preview, TermsInWords, fetch};
 use askama::Template;
 use axum::extract::State;
 use bytes::Bytes;
@@ -21,6 +21,7 @@ use daybook_service::form::{NewAccount, parse};
 use daybook_service::ids::mint_secret;
 use daybook_service::paging::{LONGEST_PAGE, Paging};
 use daybook_service::problem::Problem;
+use daybook_service::view::{MigrationState, Product};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -130,7 +131,7 @@ pub(super) fn fields() -> Vec<Field> {
 #[template(path = "accounts/choose.html")]
 struct ChoosePage {
     page: Page,
-    products: Vec<Choice>,
+    products: Vec<Product>,
     customer: String,
 }
 
@@ -138,7 +139,7 @@ struct ChoosePage {
 #[template(path = "accounts/new.html")]
 struct NewPage {
     page: Page,
-    product: Terms,
+    product: Product,
     form: Form,
     /// Customers to choose from: id and name.
     customers: Vec<(String, String)>,
@@ -167,7 +168,7 @@ async fn page(
     problem: Option<Problem>,
     preview: Preview,
 ) -> Result<NewPage, PageError> {
-    let product = Terms::fetch(console, visitor, product).await?;
+    let product = fetch(console, visitor, product).await?;
     let form = Form::new(&fields(), typed);
     let form = match problem {
         Some(problem) => form.refused(&of_fields(problem)),
@@ -186,8 +187,7 @@ async fn page(
 /// Customers to choose from. There may be more than the list offers: the user can type any id.
 async fn customers(console: &Console, visitor: &Visitor) -> Result<Vec<(String, String)>, PageError> {
     let most = Paging { limit: LONGEST_PAGE, ..Paging::default() };
-    let answer = console.service.list_customers(visitor.caller(), most, CustomerQuery::default()).await?;
-    let listed: Listed<Customer> = read(&answer)?;
+    let listed = console.service.list_customers(visitor.caller(), most, CustomerQuery::default()).await?;
     Ok(listed.results.into_iter().map(|customer| (customer.customer_id.clone(), customer.name())).collect())
 }
 
@@ -239,7 +239,7 @@ enum Opening {
 
 /// Opens an account, or asks for confirmation first.
 pub async fn create(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> Answer {
-    let product = Terms::fetch(&console, &visitor, typed.get("product_id")).await?;
+    let product = fetch(&console, &visitor, typed.get("product_id")).await?;
     let done = async {
         let sent = call(&typed, &product.zone()?)?;
         if !typed.has(CONFIRMED) {
@@ -271,7 +271,7 @@ pub async fn create(State(console): State<Console>, visitor: Visitor, typed: For
 
 /// The schedule for the typed values: a part of the page for the script, the whole page for the button.
 pub async fn preview(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> Answer {
-    let product = Terms::fetch(&console, &visitor, typed.get("product_id")).await?;
+    let product = fetch(&console, &visitor, typed.get("product_id")).await?;
     let tried = try_out(&console, &visitor, &typed, &product.zone()?).await;
     if !typed.has("whole") {
         return match tried {
@@ -292,6 +292,6 @@ pub async fn preview(State(console): State<Console>, visitor: Visitor, typed: Fo
 async fn try_out(console: &Console, visitor: &Visitor, typed: &FormValues, zone: &Zone) -> Result<Preview, PageError> {
     let sent = call(typed, zone)?;
     let form = parse(sent.to_string().as_bytes())?;
-    let answer = console.service.preview_account(visitor.caller(), form).await?;
-    Preview::new(&answer, Action::CreateAccount(sent).curl(&visitor.manner.base_url))
+    let schedule = console.service.preview_account(visitor.caller(), form).await?;
+    Ok(Preview::new(schedule, Action::CreateAccount(sent).curl(&visitor.manner.base_url)))
 }

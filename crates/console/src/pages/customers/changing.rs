@@ -6,19 +6,21 @@
 //! the example call. If a form has to be shown again, the user must type the number again or leave it out explicitly;
 //! until then nothing is saved.
 
-use super::{Customer, HERE, fetch};
+use super::{HERE, fetch};
 use crate::Console;
 use crate::action::Action;
 use crate::form::{Asked, Field, Form, FormValues, Kind, checked_body, put};
 use crate::guard::{Visitor, redirect_saying};
-use crate::listing::{external_fields, typed_fields, without_places};
+use crate::listing::{ExternalField, external_fields, typed_fields, without_places};
 use crate::page::{Answer, Notice, Page, Section, fragment, read, show_again};
 use askama::Template;
 use axum::extract::{Path, State};
 use daybook_engine::zone::Zone;
-use daybook_service::form::{CustomerUpdate, NewCustomer};
+use daybook_service::form::fields::ShortText;
+use daybook_service::form::{BusinessDetails, CustomerUpdate, NewCustomer};
 use daybook_service::ids::mint_secret;
 use daybook_service::problem::{Detail, Problem};
+use daybook_service::view::Customer;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -260,8 +262,9 @@ fn changed_meanwhile(customer: &Customer, typed: &FormValues) -> Problem {
     });
     let mut details = vec![Detail { field: String::new(), message: words.to_owned() }];
     details.extend(told);
-    if external_fields(typed.get(EXTERNAL)).as_ref() != Ok(&customer.external_fields) {
-        let value = typed_fields(&customer.external_fields).replace('\n', ", ");
+    let fields = own_fields(customer);
+    if external_fields(typed.get(EXTERNAL)).as_ref() != Ok(&fields) {
+        let value = typed_fields(&fields).replace('\n', ", ");
         let message = if value.is_empty() { "are now empty".to_owned() } else { format!("are now: {value}") };
         details.push(Detail { field: EXTERNAL.to_owned(), message });
     }
@@ -290,7 +293,7 @@ fn action(customer: Option<&Customer>, typed: &FormValues) -> Result<Action, Pro
         Some(customer) => changes(&as_typed(customer), typed, &zone)?,
     };
     let mut sent = sent;
-    let before = customer.map_or(&[][..], |customer| customer.external_fields.as_slice());
+    let before = customer.map_or_else(Vec::new, own_fields);
     let given = external_fields(typed.get(EXTERNAL)).map_err(|rule| Problem::invalid(EXTERNAL, rule))?;
     if given != before {
         put(&mut sent, EXTERNAL, json!(given));
@@ -328,11 +331,22 @@ fn changes(before: &FormValues, typed: &FormValues, zone: &Zone) -> Result<Value
     Ok(change)
 }
 
+/// The external fields of a customer, as they would be typed.
+fn own_fields(customer: &Customer) -> Vec<ExternalField> {
+    customer.external_fields.iter().map(ExternalField::from).collect()
+}
+
 /// A customer as form values.
 fn as_typed(customer: &Customer) -> FormValues {
-    let none = super::Business::default();
-    let business = customer.business_details.as_ref().unwrap_or(&none);
-    let kind = Some(customer.customer_type.clone());
+    let business = customer.business_details.as_ref();
+    let of_business = |field: fn(&BusinessDetails) -> &Option<ShortText>| {
+        business.and_then(|business| field(business).clone()).map(ShortText::into_string)
+    };
+    let kind = Some(customer.customer_type.name().to_owned());
+    let name = of_business(|business| &business.business_name);
+    let legal_name = of_business(|business| &business.business_legal_name);
+    let trade_name = of_business(|business| &business.doing_business_as);
+    let ein = of_business(|business| &business.business_ein);
     let values = [
         ("name_first", &customer.name_first),
         ("name_middle", &customer.name_middle),
@@ -349,10 +363,10 @@ fn as_typed(customer: &Customer) -> FormValues {
         ("address_zip", &customer.address_zip),
         ("address_country_code", &customer.address_country_code),
         ("customer_type", &kind),
-        ("business_details.business_name", &business.business_name),
-        ("business_details.business_legal_name", &business.business_legal_name),
-        ("business_details.doing_business_as", &business.doing_business_as),
-        ("business_details.business_ein", &business.business_ein),
+        ("business_details.business_name", &name),
+        ("business_details.business_legal_name", &legal_name),
+        ("business_details.doing_business_as", &trade_name),
+        ("business_details.business_ein", &ein),
         ("verification_status", &customer.verification_status),
     ];
     let put = |typed: FormValues, (name, value): (&str, &Option<String>)| match value {
@@ -360,7 +374,7 @@ fn as_typed(customer: &Customer) -> FormValues {
         None => typed,
     };
     let typed = values.into_iter().fold(FormValues::default(), put);
-    typed.with(EXTERNAL, typed_fields(&customer.external_fields))
+    typed.with(EXTERNAL, typed_fields(&own_fields(customer)))
 }
 
 /// The call without the social security number.

@@ -1,17 +1,18 @@
 //! API keys: creating one, whose secret is shown once, and revoking one.
 
-use super::{HERE, Key, KeysPage, NAME, all};
+use super::{HERE, KeysPage, NAME, all};
 use crate::Console;
 use crate::action::Action;
-use crate::display::plain_words;
+use crate::display::{AsMoment, plain_words};
 use crate::form::{Field, Form, FormValues, Kind};
 use crate::guard::{Visitor, redirect_saying};
-use crate::page::{Answer, Notice, Page, PageError, Section, read, show_again};
+use crate::page::{Answer, Notice, Page, PageError, Section, show_again};
 use crate::pages::ask::Ask;
 use askama::Template;
 use axum::extract::{Path, State};
+use daybook_service::form::parse;
 use daybook_service::problem::Problem;
-use serde::Deserialize;
+use daybook_service::view::{Key, NewKey};
 use serde_json::json;
 
 /// The roles of keys and users.
@@ -28,14 +29,6 @@ pub(super) const FORM: &[Field] = &[
         .hint("Payment importer"),
     Field::new("role", "Role", Kind::Choice(ROLES), "Choose the role with the fewest rights that suffices."),
 ];
-
-#[derive(Debug, Deserialize)]
-struct NewKey {
-    client_id: String,
-    client_secret: String,
-    name: String,
-    role: String,
-}
 
 #[derive(Template)]
 #[template(path = "keys/made.html")]
@@ -54,10 +47,8 @@ impl Made {
 
 /// Creates a key and shows its secret once. Submitting the same form twice shows the same key.
 pub async fn create(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> Answer {
-    let action = Action::CreateKey(json!({ "name": typed.get("name"), "role": typed.get("role") }));
-    match action.perform(&console.service, visitor.caller(), Some(typed.get("once"))).await {
-        Ok(answer) => {
-            let key: NewKey = read(&answer)?;
+    match make(&console, &visitor, &typed).await {
+        Ok(key) => {
             let base_url = &visitor.manner.base_url;
             let curl = format!("curl {base_url}/products \\\n  -H \"Authorization: Bearer {}\"", key.client_secret);
             crate::page::show(&Made { page: Page::new("New key", Section::Keys, &visitor), key, curl })
@@ -69,6 +60,16 @@ pub async fn create(State(console): State<Console>, visitor: Visitor, typed: For
     }
 }
 
+async fn make(console: &Console, visitor: &Visitor, typed: &FormValues) -> Result<NewKey, PageError> {
+    let body = json!({ "name": typed.get("name"), "role": typed.get("role") });
+    let form = parse(body.to_string().as_bytes())?;
+    let (service, who) = (&console.service, visitor.caller());
+    Ok(match typed.get("once") {
+        "" => service.create_key(who, form).await?,
+        once => service.create_key_once(who, once, form).await?,
+    })
+}
+
 async fn find(console: &Console, visitor: &Visitor, client_id: &str) -> Result<Key, PageError> {
     let found = all(console, visitor).await?.into_iter().find(|key| key.client_id == client_id);
     found.ok_or_else(|| PageError::new(Problem::not_found("key", client_id)))
@@ -77,8 +78,8 @@ async fn find(console: &Console, visitor: &Visitor, client_id: &str) -> Result<K
 /// Asks for confirmation before revoking a key.
 pub async fn ask_revoke(State(console): State<Console>, visitor: Visitor, Path(client_id): Path<String>) -> Answer {
     let key = find(&console, &visitor, &client_id).await?;
-    let used = match &key.last_used_at {
-        Some(at) => format!("It was last used on {at}."),
+    let used = match key.last_used_at {
+        Some(at) => format!("It was last used on {}.", at.moment()),
         None => "It has never been used.".to_owned(),
     };
     Ask {

@@ -9,41 +9,21 @@ pub mod webhook_url;
 
 use crate::Console;
 use crate::csv::{Cell, Csv};
-use crate::display::{Moment, plain_words};
+use crate::display::AsMoment;
 use crate::form::{Asked, Form, FormValues};
 use crate::guard::Visitor;
-use crate::page::{Answer, Page, PageError, Section, read};
+use crate::page::{Answer, Page, PageError, Section};
+use crate::pages::webhooks::Health;
 use askama::Template;
 use axum::extract::State;
 use daybook_service::ids::mint_secret;
-use serde::Deserialize;
+use daybook_service::view::Key;
+use daybook_service::view::time::Utc;
 
 /// The path of this section.
 const HERE: &str = "/console/keys";
 /// Its name, for links back.
 const NAME: &str = "Keys";
-
-/// An API key.
-#[derive(Debug, Deserialize)]
-struct Key {
-    client_id: String,
-    name: String,
-    role: String,
-    created_at: Moment,
-    last_used_at: Option<Moment>,
-    revoked_at: Option<Moment>,
-}
-
-impl Key {
-    fn role_words(&self) -> String {
-        plain_words(&self.role)
-    }
-}
-
-#[derive(Debug, Deserialize)]
-struct Keys {
-    results: Vec<Key>,
-}
 
 #[derive(Template)]
 #[template(path = "keys/keys.html")]
@@ -78,11 +58,8 @@ pub(super) async fn names(console: &Console, visitor: &Visitor) -> Result<Vec<(S
 
 /// All keys: active ones first, then newest first.
 async fn all(console: &Console, visitor: &Visitor) -> Result<Vec<Key>, PageError> {
-    let Keys { results: mut keys } = read(&console.service.list_keys(visitor.caller()).await?)?;
-    keys.sort_by(|one, other| {
-        let place = |key: &Key| (key.revoked_at.is_some(), std::cmp::Reverse(key.created_at.time()));
-        place(one).cmp(&place(other))
-    });
+    let mut keys = console.service.list_keys(visitor.caller()).await?.results;
+    keys.sort_by_key(|key| (key.revoked_at.is_some(), std::cmp::Reverse(key.created_at.0)));
     Ok(keys)
 }
 
@@ -91,14 +68,14 @@ pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked)
     if asked.get("format") == "csv" {
         let mut csv = Csv::new(&["client_id", "name", "role", "created_at", "last_used_at", "revoked_at"]);
         for key in all(&console, &visitor).await? {
-            let moment = |moment: &Option<Moment>| moment.as_ref().map_or_else(String::new, |moment| moment.0.clone());
+            let moment = |at: Option<Utc>| at.map_or_else(String::new, |at| at.to_string());
             csv.row(&[
                 Cell::Text(&key.client_id),
                 Cell::Text(&key.name),
                 Cell::Text(&key.role),
-                Cell::Text(&key.created_at.0),
-                Cell::Text(&moment(&key.last_used_at)),
-                Cell::Text(&moment(&key.revoked_at)),
+                Cell::Text(&key.created_at.to_string()),
+                Cell::Text(&moment(key.last_used_at)),
+                Cell::Text(&moment(key.revoked_at)),
             ]);
         }
         return Ok(csv.file("keys"));

@@ -3,36 +3,33 @@
 use super::{HERE, NAME};
 use crate::Console;
 use crate::action::Action;
-use crate::display::Moment;
+use crate::display::AsMoment;
 use crate::form::FormValues;
 use crate::guard::Visitor;
-use crate::page::{Answer, Page, PageError, Section, read};
+use crate::page::{Answer, Page, Section};
 use crate::pages::ask::Ask;
 use askama::Template;
 use axum::extract::State;
 use daybook_service::problem::Kind;
-use serde::Deserialize;
-
-#[derive(Debug, Deserialize)]
-struct HmacKey {
-    hmac_secret_key: String,
-    /// Until when messages also carry a signature of the previous key, if this one is new.
-    previous_key_until: Option<Moment>,
-}
+use daybook_service::view::time::Utc;
+use daybook_service::view::{HmacKey, RotatedKey};
 
 #[derive(Template)]
 #[template(path = "keys/hmac.html")]
 struct HmacPage {
     page: Page,
-    key: HmacKey,
+    hmac_secret_key: String,
+    /// Until when messages also carry a signature of the previous key, if this one is new.
+    previous_key_until: Option<Utc>,
     /// Whether the key had already been replaced when the user confirmed.
     again: bool,
 }
 
 /// Shows the key.
 pub async fn reveal(State(console): State<Console>, visitor: Visitor) -> Answer {
-    let key = read(&console.service.hmac_key(visitor.caller()).await?)?;
-    crate::page::show(&HmacPage { page: Page::new("HMAC key", Section::Keys, &visitor), key, again: false })
+    let HmacKey { hmac_secret_key } = console.service.hmac_key(visitor.caller()).await?;
+    let page = Page::new("HMAC key", Section::Keys, &visitor);
+    crate::page::show(&HmacPage { page, hmac_secret_key, previous_key_until: None, again: false })
 }
 
 /// The field with the fingerprint of the key that the form was shown for: submitting it twice replaces the key once.
@@ -67,14 +64,17 @@ pub async fn ask_rotate(State(console): State<Console>, visitor: Visitor) -> Ans
 
 /// Replaces the key and shows the new one. If it was already replaced, shows the current key.
 pub async fn rotate(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> Answer {
-    let action = Action::RotateHmacKey(typed.get(MARK).to_owned());
-    let (answer, again) = match action.perform(&console.service, visitor.caller(), None).await {
-        Ok(answer) => (answer, false),
-        Err(PageError { problem, .. }) if problem.kind == Kind::Conflict => {
-            (console.service.hmac_key(visitor.caller()).await?, true)
-        }
-        Err(trouble) => return Err(trouble),
-    };
+    let (service, who) = (&console.service, visitor.caller());
     let page = Page::new("HMAC key", Section::Keys, &visitor);
-    crate::page::show(&HmacPage { page, key: read(&answer)?, again })
+    match service.rotate_hmac_key_shown(who, typed.get(MARK)).await {
+        Ok(RotatedKey { hmac_secret_key, previous_key_until }) => {
+            let previous_key_until = Some(previous_key_until);
+            crate::page::show(&HmacPage { page, hmac_secret_key, previous_key_until, again: false })
+        }
+        Err(problem) if problem.kind == Kind::Conflict => {
+            let HmacKey { hmac_secret_key } = service.hmac_key(who).await?;
+            crate::page::show(&HmacPage { page, hmac_secret_key, previous_key_until: None, again: true })
+        }
+        Err(problem) => Err(problem.into()),
+    }
 }

@@ -5,9 +5,10 @@ use crate::Console;
 use crate::display::Count;
 use crate::form::{Field, Form, FormValues, Kind};
 use crate::guard::{Visitor, redirect_saying};
-use crate::page::{Answer, Notice, PageError, read, show_again};
-use crate::pages::webhooks::{Subscription, all_subscriptions};
+use crate::page::{Answer, Notice, PageError, show_again};
+use crate::pages::webhooks::all_subscriptions;
 use axum::extract::State;
+use daybook_service::view::Subscription;
 
 /// The one field.
 pub(super) const FORM: &[Field] = &[Field::new(
@@ -52,7 +53,7 @@ pub async fn save(State(console): State<Console>, visitor: Visitor, typed: FormV
     let url = typed.get("webhook_url");
     let had = Saved::find(&console, &visitor).await?;
     match console.service.save_console_url(visitor.caller(), Some(url).filter(|url| !url.is_empty())).await {
-        Ok(saved) => Ok(redirect_saying(HERE, &said(&had, saved.as_ref())?, &visitor.manner)),
+        Ok(saved) => Ok(redirect_saying(HERE, &said(&had, saved.as_ref()), &visitor.manner)),
         Err(problem) => {
             let url_form = Form::new(FORM, FormValues::default().with("webhook_url", url)).refused(&problem);
             show_again(&KeysPage { url_form, ..KeysPage::new(&console, &visitor).await? })
@@ -61,21 +62,20 @@ pub async fn save(State(console): State<Console>, visitor: Visitor, typed: FormV
 }
 
 /// A sentence about the change.
-fn said(had: &Saved, saved: Option<&bytes::Bytes>) -> Result<Notice, PageError> {
+fn said(had: &Saved, saved: Option<&Subscription>) -> Notice {
     let before = had.url();
     let Some(saved) = saved else {
-        return Ok(Notice::done(if before.is_empty() {
+        return Notice::done(if before.is_empty() {
             "There was no URL to remove.".to_owned()
         } else {
             format!("{before} was removed and gets no more messages.")
-        }));
+        });
     };
-    let saved: Subscription = read(saved)?;
     let url = &saved.webhook_url;
-    Ok(Notice::done(match saved.status.as_str() {
+    Notice::done(match saved.status {
         "PAUSED" => format!("{url} was saved. It stays paused until you resume it on the page Webhooks."),
         _ if before == url => format!("{url} was already saved. It gets all events."),
         _ if before.is_empty() => format!("{url} was saved. It gets all events from now on."),
         _ => format!("{url} was saved and replaces {before}. It gets all events from now on."),
-    }))
+    })
 }

@@ -5,6 +5,7 @@ use super::preview::{Piece, Preview};
 use super::{HERE, typed_zone};
 use crate::Console;
 use crate::action::Action;
+use crate::display::{AsMoment, AsMoney};
 use crate::form::{Field, Form, FormValues, Input, body, checked_body, put};
 use crate::guard::{Visitor, redirect_saying};
 use crate::listing::without_places;
@@ -145,8 +146,8 @@ async fn try_out(console: &Console, visitor: &Visitor, typed: &FormValues) -> Re
     }
     let product = parse(sent.to_string().as_bytes())?;
     let answer = console.service.preview_product(visitor.caller(), product, parse(loan.to_string().as_bytes())?).await;
-    let answer = answer.map_err(of_sample)?;
-    Preview::new(&answer, Action::CreateProduct(sent).curl(&visitor.manner.base_url))
+    let schedule = answer.map_err(of_sample)?;
+    Ok(Preview::new(schedule, Action::CreateProduct(sent).curl(&visitor.manner.base_url)))
 }
 
 /// Maps errors about the sample loan to its own fields.

@@ -1,8 +1,8 @@
 //! The effects of each status: the fields of the product form, and the text on a product's page.
 
 use crate::form::{Field, Kind};
-use serde::Deserialize;
-use std::collections::BTreeMap;
+use daybook_engine::effects::{StatusEffects, Stops};
+use daybook_engine::status::Status;
 
 const CHARGED: Kind = Kind::Choice(&[("", "Charged (CHARGE)"), ("STOP", "Stopped: no fee, and not counted as late")]);
 const NOT_CHARGED: Kind =
@@ -53,41 +53,24 @@ pairs! {
     ("SUSPENDED/HARDSHIP", "Suspended, hardship", NOT_CHARGED, ACCRUES, NOT_COUNTED, SENT),
 }
 
-/// The status effects of a product, from the service.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(transparent)]
-pub struct StatusEffects(BTreeMap<String, Effects>);
-
-#[derive(Clone, Debug, Deserialize)]
-struct Effects {
-    late_fees: String,
-    interest: String,
-    delinquency: String,
-    notices: String,
+/// A sentence for each pair that stops something.
+pub fn words(effects: &StatusEffects) -> String {
+    let sentence = |(pair, name): &(&str, &str)| stopped(effects.of(Status::parse_pair(pair)?), name);
+    NAMES.iter().filter_map(sentence).collect::<Vec<_>>().join(" ")
 }
 
-impl StatusEffects {
-    /// A sentence for each pair that stops something.
-    pub fn words(&self) -> String {
-        let sentences = NAMES.iter().filter_map(|(pair, name)| self.0.get(*pair)?.words(name));
-        sentences.collect::<Vec<_>>().join(" ")
-    }
-}
-
-impl Effects {
-    fn words(&self, name: &str) -> Option<String> {
-        let effects = [
-            (&self.late_fees, "late fees"),
-            (&self.interest, "interest"),
-            (&self.delinquency, "the count of late instalments"),
-            (&self.notices, "configurable notices"),
-        ];
-        let stopped: Vec<&str> =
-            effects.iter().filter(|(effect, _)| *effect == "STOP").map(|(_, what)| *what).collect();
-        let (last, others) = stopped.split_last()?;
-        let list = if others.is_empty() { (*last).to_owned() } else { format!("{} and {last}", others.join(", ")) };
-        Some(format!("{name}: stops {list}."))
-    }
+/// A sentence about what a pair stops; `None` if it stops nothing.
+fn stopped(stops: Stops, name: &str) -> Option<String> {
+    let effects = [
+        (stops.late_fees, "late fees"),
+        (stops.interest, "interest"),
+        (stops.delinquency, "the count of late instalments"),
+        (stops.notices, "configurable notices"),
+    ];
+    let stopped: Vec<&str> = effects.into_iter().filter(|(is_stopped, _)| *is_stopped).map(|(_, what)| what).collect();
+    let (last, others) = stopped.split_last()?;
+    let list = if others.is_empty() { (*last).to_owned() } else { format!("{} and {last}", others.join(", ")) };
+    Some(format!("{name}: stops {list}."))
 }
 
 #[cfg(test)]
@@ -95,14 +78,13 @@ mod tests {
     use super::*;
     use daybook_service::form::EffectsByStatus;
 
-    fn told(effects: &daybook_engine::effects::StatusEffects) -> String {
-        let json = serde_json::to_value(EffectsByStatus::of(effects)).expect("JSON");
-        serde_json::from_value::<StatusEffects>(json).expect("effects").words()
+    fn told(effects: &StatusEffects) -> String {
+        words(&EffectsByStatus::of(effects).effects())
     }
 
     #[test]
     fn the_words_name_what_is_stopped() {
-        let mut effects = daybook_engine::effects::StatusEffects::default();
+        let mut effects = StatusEffects::default();
         let words = told(&effects);
         assert!(
             words.starts_with("Active, hardship: stops late fees and the count of late instalments. Active, SCRA:")
@@ -111,8 +93,8 @@ mod tests {
             "Suspended, fraud: stops late fees, interest, the count of late instalments and configurable notices."
         ));
         assert!(!words.contains("Suspended, delinquent"));
-        let delinquent = daybook_engine::status::Status::DELINQUENT;
-        let stops = daybook_engine::effects::Stops { interest: true, ..Default::default() };
+        let delinquent = Status::DELINQUENT;
+        let stops = Stops { interest: true, ..Default::default() };
         effects.set(delinquent, stops);
         assert!(told(&effects).contains("Suspended, delinquent: stops interest."));
     }

@@ -4,10 +4,10 @@
 //! last one reports the end. A stream ends after some seconds and the browser opens another, so the server keeps no
 //! state and can stop at any time. Without JavaScript, a link reloads the page.
 
-use super::{HERE, Terms};
+use super::{HERE, fetch};
 use crate::Console;
 use crate::action::Action;
-use crate::display::{Count, Moment};
+use crate::display::Count;
 use crate::form::{Asked, FormValues};
 use crate::guard::{Visitor, redirect_saying};
 use crate::page::{Answer, Notice, PageError, Section, read};
@@ -17,6 +17,7 @@ use axum::extract::{Path, State};
 use axum::response::IntoResponse;
 use axum::response::sse::{Event, Sse};
 use daybook_service::problem::Problem;
+use daybook_service::view::{MigrationProgress, MigrationState, Product};
 use futures_util::stream;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -29,27 +30,18 @@ const EVERY: Duration = Duration::from_millis(500);
 const MOST_TIMES: u32 = 30;
 
 /// The migration state of a product.
-#[derive(Debug, Deserialize)]
+#[derive(Debug)]
 pub struct Progress {
-    pub state: String,
-    pub held_events: Count,
-    pub accounts_total: Count,
-    pub accounts_done: Count,
-    pub events_done: Count,
-    pub failed_accounts: Vec<Failed>,
-    pub started_at: Option<Moment>,
-    pub finished_at: Option<Moment>,
-    pub eta_seconds: Option<Count>,
+    /// The state and the numbers.
+    pub of: MigrationProgress,
     /// How current the numbers are.
-    #[serde(skip)]
     pub counted: Counted,
 }
 
 /// How current the number of held events is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
     /// Just now.
-    #[default]
     Now,
     /// Some seconds ago.
     Before,
@@ -57,38 +49,35 @@ pub enum Counted {
     NotYet,
 }
 
-/// An account that could not be processed.
-#[derive(Debug, Deserialize)]
-pub struct Failed {
-    pub account_id: String,
-    pub reason: String,
-}
-
 impl Progress {
     /// Fetches the current state.
     pub async fn fetch(console: &Console, visitor: &Visitor, product: &str) -> Result<Progress, PageError> {
-        read(&console.service.get_migration_mode(visitor.caller(), product).await?)
+        let of = console.service.get_migration_mode(visitor.caller(), product).await?;
+        Ok(Progress { of, counted: Counted::Now })
     }
 
     /// Fetches the state for a page, which does not wait long for the numbers.
-    pub async fn glance(console: &Console, visitor: &Visitor, terms: &Terms) -> Result<Progress, PageError> {
+    pub async fn glance(console: &Console, visitor: &Visitor, terms: &Product) -> Result<Progress, PageError> {
         match console.service.glance_at_migration_mode(visitor.caller(), &terms.product_id).await? {
             Some(glance) => {
                 let counted = if glance.is_of_now { Counted::Now } else { Counted::Before };
-                Ok(Progress { counted, ..read(&glance.progress)? })
+                Ok(Progress { of: glance.progress, counted })
             }
-            None => Ok(Progress {
-                state: terms.migration_state.clone(),
-                held_events: Count(0),
-                accounts_total: Count(0),
-                accounts_done: Count(0),
-                events_done: Count(0),
-                failed_accounts: Vec::new(),
-                started_at: None,
-                finished_at: None,
-                eta_seconds: None,
-                counted: Counted::NotYet,
-            }),
+            None => {
+                let of = MigrationProgress {
+                    migration_mode: terms.migration_mode,
+                    state: terms.migration_state,
+                    held_events: 0,
+                    accounts_total: 0,
+                    accounts_done: 0,
+                    events_done: 0,
+                    failed_accounts: Vec::new(),
+                    started_at: None,
+                    finished_at: None,
+                    eta_seconds: None,
+                };
+                Ok(Progress { of, counted: Counted::NotYet })
+            }
         }
     }
 
@@ -100,17 +89,17 @@ impl Progress {
     /// The number of held events, in plain text.
     pub fn held_words(&self, one: &str, many: &str) -> String {
         let about = if self.counted == Counted::Before { "about " } else { "" };
-        format!("{about}{} of {}", self.held_events.of(one, many), self.accounts_total.of("account", "accounts"))
+        format!("{about}{} of {}", Count(self.of.held_events).of(one, many), accounts(self.of.accounts_total))
     }
 
     /// Whether a release is in progress.
     pub fn is_releasing(&self) -> bool {
-        self.state == "RELEASING"
+        self.of.state == MigrationState::Releasing
     }
 
     /// Whether events are held.
     pub fn is_holding(&self) -> bool {
-        self.state == "HOLDING"
+        self.of.state == MigrationState::Holding
     }
 
     /// The progress of the release, in plain text.
@@ -118,16 +107,19 @@ impl Progress {
         if !self.is_counted() {
             return "Daybook is counting the remaining accounts.".to_owned();
         }
-        let left = self
-            .eta_seconds
-            .map_or_else(String::new, |seconds| format!("; about {} left", seconds.of("second", "seconds")));
+        let seconds = |seconds| format!("; about {} left", Count(seconds).of("second", "seconds"));
         format!(
-            "{} of {} done, {} processed{left}.",
-            self.accounts_done,
-            self.accounts_total.of("account", "accounts"),
-            self.events_done.of("event", "events")
+            "{} of {} done, {} processed{}.",
+            Count(self.of.accounts_done),
+            accounts(self.of.accounts_total),
+            Count(self.of.events_done).of("event", "events"),
+            self.of.eta_seconds.map_or_else(String::new, seconds)
         )
     }
+}
+
+fn accounts(number: u64) -> String {
+    Count(number).of("account", "accounts")
 }
 
 #[derive(Template)]
@@ -177,7 +169,7 @@ fn action(product: &str, typed: &FormValues) -> Result<Action, Problem> {
 }
 
 async fn question(console: &Console, visitor: &Visitor, id: &str, typed: &FormValues) -> Result<Ask, PageError> {
-    let terms = Terms::fetch(console, visitor, id).await?;
+    let terms = fetch(console, visitor, id).await?;
     let progress = Progress::glance(console, visitor, &terms).await?;
     let name = &terms.product_overview.product_name;
     let is_on = is_to_hold(typed)?;

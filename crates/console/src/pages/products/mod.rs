@@ -8,17 +8,18 @@ mod preview;
 mod terms;
 
 pub use preview::{Piece, Preview};
-pub use terms::Terms;
+pub use terms::{TermsInWords, fetch};
 
 use crate::Console;
 use crate::csv::{Cell, Csv};
-use crate::display::Count;
+use crate::display::{AsMoment, Count};
 use crate::form::{Asked, FormValues};
 use crate::guard::Visitor;
-use crate::listing::{Listed, Pager, all, link, paging};
-use crate::page::{Answer, Page, PageError, Section, read};
+use crate::listing::{Pager, all, link, paging};
+use crate::page::{Answer, Page, PageError, Section};
 use askama::Template;
 use axum::extract::{Path, State};
+use daybook_service::view::{self, MigrationState, Product};
 use migration::Progress;
 
 const HERE: &str = "/console/products";
@@ -39,7 +40,7 @@ struct ListPage {
 /// A product in a list.
 #[derive(Debug)]
 struct Listing {
-    terms: Terms,
+    terms: Product,
     /// The number of accounts that could not be processed, if the filter selects them.
     failed: Count,
 }
@@ -59,7 +60,7 @@ pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked)
         let products = all(|paging| Box::pin(service.list_products(who, paging))).await?;
         (in_state(&console, &visitor, products, &state).await?, Pager::default())
     } else {
-        let Listed { results, paging } = read(&service.list_products(who, paging(&asked)?).await?)?;
+        let view::Page { results, paging } = service.list_products(who, paging(&asked)?).await?;
         let pager = Pager::new(HERE, &[], &asked, &paging);
         (in_state(&console, &visitor, results, "").await?, pager)
     };
@@ -73,19 +74,20 @@ pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked)
 async fn in_state(
     console: &Console,
     visitor: &Visitor,
-    products: Vec<Terms>,
+    products: Vec<Product>,
     state: &str,
 ) -> Result<Vec<Listing>, PageError> {
     let mut listed = Vec::new();
     for terms in products {
         let mut failed = Count(0);
         if state == FAILED {
-            failed = Count(Progress::fetch(console, visitor, &terms.product_id).await?.failed_accounts.len() as u64);
+            let progress = console.service.get_migration_mode(visitor.caller(), &terms.product_id).await?;
+            failed = Count(progress.failed_accounts.len() as u64);
         }
         let fits = match state {
             "" => true,
             FAILED => !failed.is_zero(),
-            state => terms.migration_state == state,
+            state => terms.migration_state.name() == state,
         };
         if fits {
             listed.push(Listing { terms, failed });
@@ -101,12 +103,12 @@ fn csv(products: &[Listing]) -> Answer {
         csv.row(&[
             Cell::Text(&terms.product_id),
             Cell::Text(&terms.product_overview.product_name),
-            Cell::Text(&terms.product_overview.product_type),
-            Cell::Number(terms.post_promotional_policies.post_promo_len.to_string()),
+            Cell::Text(terms.product_overview.product_type.name()),
+            Cell::Number(terms.length().to_string()),
             Cell::Number(terms.rate()),
             Cell::Text(terms.zone_name()),
-            Cell::Text(&terms.migration_state),
-            Cell::Text(&terms.created_at.0),
+            Cell::Text(terms.migration_state.name()),
+            Cell::Text(&terms.created_at.to_string()),
         ]);
     }
     Ok(csv.file("products"))
@@ -116,13 +118,13 @@ fn csv(products: &[Listing]) -> Answer {
 #[template(path = "products/product.html")]
 struct ProductPage {
     page: Page,
-    terms: Terms,
+    terms: Product,
     progress: Progress,
 }
 
 /// One product.
 pub async fn show_one(State(console): State<Console>, visitor: Visitor, Path(id): Path<String>) -> Answer {
-    let terms = Terms::fetch(&console, &visitor, &id).await?;
+    let terms = fetch(&console, &visitor, &id).await?;
     let progress = Progress::glance(&console, &visitor, &terms).await?;
     let page = Page::new(terms.product_overview.product_name.clone(), Section::Products, &visitor);
     crate::page::show(&ProductPage { page, terms, progress })

@@ -1,39 +1,22 @@
 //! The schedule of a sample loan, shown next to a form.
 
-use crate::display::{Count, Moment, Money};
-use crate::page::{PageError, read};
+use crate::display::{AsMoment, AsMoney, Count};
 use askama::Template;
-use bytes::Bytes;
 use daybook_service::problem::Problem;
-use serde::Deserialize;
+use daybook_service::view::{Schedule, ScheduleRow};
 
 /// The most rows shown; the last row is always shown.
 const MOST: usize = 60;
-
-/// A row of a schedule.
-#[derive(Debug, Deserialize)]
-pub struct Row {
-    pub min_pay_due_at: Moment,
-    pub am_min_pay_cents: Money,
-    pub am_interest_cents: Money,
-    pub am_principal_cents: Money,
-    pub am_end_principal_balance_cents: Money,
-}
-
-#[derive(Deserialize)]
-struct Schedule {
-    results: Vec<Row>,
-}
 
 /// A schedule, or the reason why there is none.
 #[derive(Debug, Default)]
 pub struct Preview {
     /// The rows before those left out.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ScheduleRow>,
     /// The number of rows left out before the last.
     pub left_out: Count,
     /// The last row, if some were left out.
-    pub last: Option<Row>,
+    pub last: Option<ScheduleRow>,
     /// The number of all rows.
     pub count: Count,
     /// What to type, if there is no schedule yet.
@@ -52,9 +35,9 @@ pub struct Piece {
 }
 
 impl Preview {
-    /// Reads a schedule of the service.
-    pub fn new(answer: &Bytes, curl: String) -> Result<Preview, PageError> {
-        let mut rows = read::<Schedule>(answer)?.results;
+    /// A schedule of the service.
+    pub fn new(schedule: Schedule, curl: String) -> Preview {
+        let mut rows = schedule.results;
         let count = Count(rows.len() as u64);
         let mut left_out = Count(0);
         let mut last = None;
@@ -63,7 +46,7 @@ impl Preview {
             last = rows.pop();
             rows.truncate(MOST - 1);
         }
-        Ok(Preview { rows, left_out, last, count, curl, ..Preview::default() })
+        Preview { rows, left_out, last, count, curl, ..Preview::default() }
     }
 
     /// No schedule yet.

@@ -1,185 +1,97 @@
 //! The terms of a product, in words.
+//!
+//! The service fills in every default, so no policy is absent in a product that it shows.
 
-use super::effects::StatusEffects;
+use super::effects;
 use crate::Console;
-use crate::display::{Moment, Money, plain_words};
+use crate::display::{AsMoney, Money, plain_words};
 use crate::guard::Visitor;
-use crate::page::{PageError, read};
+use crate::page::PageError;
+use daybook_engine::money::Cents;
 use daybook_engine::zone::Zone;
+use daybook_service::form::fields::{
+    AmortizationMethod, AmountOrZero, BackdatingPolicy, DayCountRule, InterestAfterMaturity, InterestCalcMethod,
+    IntervalText, LateFeePyramiding, LateFeeType, MonthEndRule, PercentText, PositiveCount, PouringSpan, RoundingRule,
+    SurplusRule, ZoneName,
+};
+use daybook_service::form::{
+    AmortizationPolicies, BillingCyclePolicies, FeePolicies, InterestPolicies, OpeningPolicies, PaymentDuePolicies,
+    PaymentPouringPolicies,
+};
 use daybook_service::problem::Problem;
-use serde::Deserialize;
-use serde_json::Number;
+use daybook_service::view::Product;
 
 /// This number of consecutive late instalments, or more, means never.
-const NEVER: u64 = 99_999;
+const NEVER: u32 = 99_999;
 
-/// A product.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Terms {
-    pub product_id: String,
-    pub created_at: Moment,
-    pub effective_at: Moment,
-    pub product_overview: Overview,
-    pub product_lifecycle_policies: Life,
-    pub post_promotional_policies: Post,
-    pub migration_state: String,
-    #[serde(default)]
-    pub warnings: Vec<String>,
+/// Fetches a product.
+pub async fn fetch(console: &Console, visitor: &Visitor, id: &str) -> Result<Product, PageError> {
+    Ok(console.service.get_product(visitor.caller(), id).await?)
 }
 
-/// Its name and type.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Overview {
-    pub product_name: String,
-    pub product_type: String,
-    pub product_short_description: Option<String>,
-    pub product_long_description: Option<String>,
-    pub product_color: Option<String>,
-}
-
-/// Its length and interest rate.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Post {
-    pub post_promo_len: u64,
-    pub post_promo_default_interest_rate_percent: Number,
-}
-
-/// Its servicing policies.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Life {
-    billing_cycle_policies: Billing,
-    payment_due_policies: Due,
-    fee_policies: Fees,
-    amortization_policies: Amortization,
-    interest_policies: Interest,
-    payment_pouring_policies: Pouring,
-    backdating_policy: String,
-    opening_policies: Openings,
-    default_attributes: Attributes,
-    status_effects: StatusEffects,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-struct Billing {
-    cycle_interval: String,
-    cycle_due_interval: String,
-    first_cycle_interval: Option<String>,
-    close_of_business_time: String,
-    product_time_zone: String,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-struct Due {
-    delinquent_on_n_consecutive_late_fees: u64,
-    charge_off_on_n_consecutive_late_fees: u64,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-struct Fees {
-    late_fee_grace: String,
-    late_fee_grace_counts_due_date: bool,
-    late_fee_type: String,
-    late_fee_percent: Option<Number>,
-    late_fee_min_cents: Option<Money>,
-    late_fee_max_cents: Option<Money>,
-    late_fee_cap_percent: Option<Number>,
-    late_fee_pyramiding: String,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-struct Amortization {
-    method: String,
-    interest_only_cycles: u64,
-    month_end: String,
-    installment_rounding_cents: Money,
-    smooth_last_installment: bool,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-struct Interest {
-    interest_calc_method: String,
-    day_count: String,
-    rounding: String,
-    interest_after_maturity: String,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-struct Pouring {
-    order: Vec<String>,
-    span: String,
-    surplus: String,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-struct Openings {
-    most_years_back: u64,
-    most_due_dates_back: u64,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-struct Attributes {
-    default_credit_limit_cents: Option<Money>,
-    default_late_fee_cents: Money,
-    default_payment_reversal_fee_cents: Money,
-}
-
-impl Terms {
-    /// Fetches a product.
-    pub async fn fetch(console: &Console, visitor: &Visitor, id: &str) -> Result<Terms, PageError> {
-        read(&console.service.get_product(visitor.caller(), id).await?)
-    }
-
+/// The terms of a product, in words.
+pub trait TermsInWords {
     /// The time zone of its calendar.
-    pub fn zone(&self) -> Result<Zone, Problem> {
-        Zone::named(self.zone_name()).ok_or_else(|| Problem::internal("the time zone of a product is unknown"))
-    }
+    fn zone(&self) -> Result<Zone, Problem>;
 
     /// The name of the time zone.
-    pub fn zone_name(&self) -> &str {
-        &self.product_lifecycle_policies.billing_cycle_policies.product_time_zone
-    }
+    fn zone_name(&self) -> &str;
+
+    /// The number of instalments.
+    fn length(&self) -> u32;
 
     /// The interest rate.
-    pub fn rate(&self) -> String {
-        self.post_promotional_policies.post_promo_default_interest_rate_percent.to_string()
-    }
+    fn rate(&self) -> String;
 
-    /// Whether its events are held.
-    pub fn is_holding(&self) -> bool {
-        self.migration_state == "HOLDING"
-    }
-
-    /// Whether a release is in progress.
-    pub fn is_releasing(&self) -> bool {
-        self.migration_state == "RELEASING"
-    }
-
-    /// `36 instalments of 1 month at 12 % a year`.
-    pub fn in_short(&self) -> String {
-        let cycle = &self.product_lifecycle_policies.billing_cycle_policies.cycle_interval;
-        let length = self.post_promotional_policies.post_promo_len;
-        format!("{length} instalments, one every {}, at {} % a year", every(cycle), self.rate())
-    }
+    /// `36 instalments, one every month, at 12 % a year`.
+    fn in_short(&self) -> String;
 
     /// Every term, as a name and sentences.
-    pub fn in_words(&self) -> Vec<(&'static str, String)> {
-        let life = &self.product_lifecycle_policies;
+    fn in_words(&self) -> Vec<(&'static str, String)>;
+}
+
+impl TermsInWords for Product {
+    fn zone(&self) -> Result<Zone, Problem> {
+        let zone = given_zone(self).map(|zone| zone.get().clone());
+        zone.ok_or_else(|| Problem::internal("the time zone of a product is unknown"))
+    }
+
+    fn zone_name(&self) -> &str {
+        given_zone(self).map_or("", |zone| zone.get().name())
+    }
+
+    fn length(&self) -> u32 {
+        self.post_promotional_policies.post_promo_len.map_or(0, PositiveCount::get)
+    }
+
+    fn rate(&self) -> String {
+        percent(self.post_promotional_policies.post_promo_default_interest_rate_percent)
+    }
+
+    fn in_short(&self) -> String {
+        let billing = self.product_lifecycle_policies.billing_cycle_policies.as_ref();
+        let cycle = interval(billing.and_then(|billing| billing.cycle_interval.as_ref()));
+        format!("{} instalments, one every {}, at {} % a year", self.length(), every(&cycle), self.rate())
+    }
+
+    fn in_words(&self) -> Vec<(&'static str, String)> {
+        let life = self.product_lifecycle_policies.clone();
+        let usual = life.default_attributes.unwrap_or_default();
+        let effects = life.status_effects.unwrap_or_default().effects();
+        let limit = usual.default_credit_limit_cents;
         vec![
             ("Loan", format!("{}.", self.in_short())),
-            ("Dates", life.billing_cycle_policies.words()),
-            ("Instalments", life.amortization_policies.words()),
-            ("Interest", life.interest_policies.words()),
-            ("Late fee", life.fee_policies.words(life.default_attributes.default_late_fee_cents)),
-            ("Delinquency", life.payment_due_policies.words()),
-            ("Statuses", life.status_effects.words()),
-            ("Bounced payment", reversal(life.default_attributes.default_payment_reversal_fee_cents)),
-            ("Payment allocation", life.payment_pouring_policies.words()),
-            ("Backdated entries", backdating(&life.backdating_policy).to_owned()),
-            ("Opening date", life.opening_policies.words()),
-            (
-                "Credit limit",
-                life.default_attributes.default_credit_limit_cents.map_or_else(String::new, |limit| limit.to_string()),
-            ),
+            ("Dates", dates(&life.billing_cycle_policies.unwrap_or_default())),
+            ("Instalments", amortization(&life.amortization_policies.unwrap_or_default())),
+            ("Interest", interest(&life.interest_policies.unwrap_or_default())),
+            ("Late fee", late_fee(&life.fee_policies.unwrap_or_default(), money(usual.default_late_fee_cents))),
+            ("Delinquency", delinquency(&life.payment_due_policies.unwrap_or_default())),
+            ("Statuses", effects::words(&effects)),
+            ("Bounced payment", reversal(money(usual.default_payment_reversal_fee_cents))),
+            ("Payment allocation", pouring(&life.payment_pouring_policies.unwrap_or_default())),
+            ("Backdated entries", backdating(life.backdating_policy).to_owned()),
+            ("Opening date", openings(&life.opening_policies.unwrap_or_default())),
+            ("Credit limit", limit.map_or_else(String::new, |limit| limit.get().0.money().to_string())),
         ]
         .into_iter()
         .filter(|(_, words)| !words.is_empty())
@@ -187,13 +99,32 @@ impl Terms {
     }
 }
 
-impl Openings {
-    fn words(&self) -> String {
-        format!(
-            "At most {} years and {} due dates in the past; no limit in migration mode.",
-            self.most_years_back, self.most_due_dates_back
-        )
-    }
+fn given_zone(product: &Product) -> Option<&ZoneName> {
+    product.product_lifecycle_policies.billing_cycle_policies.as_ref()?.product_time_zone.as_ref()
+}
+
+fn money(amount: Option<AmountOrZero>) -> Money {
+    Money(amount.map_or(0, |amount| amount.get().0))
+}
+
+fn percent(percent: Option<PercentText>) -> String {
+    percent.map_or_else(|| "0".to_owned(), |percent| percent.to_string())
+}
+
+fn count(count: Option<PositiveCount>) -> u32 {
+    count.map_or(0, PositiveCount::get)
+}
+
+fn interval(interval: Option<&IntervalText>) -> String {
+    interval.map_or_else(String::new, ToString::to_string)
+}
+
+fn openings(openings: &OpeningPolicies) -> String {
+    format!(
+        "At most {} years and {} due dates in the past; no limit in migration mode.",
+        count(openings.most_years_back),
+        count(openings.most_due_dates_back)
+    )
 }
 
 /// An interval for use after `every`: `1 month` becomes `month`.
@@ -205,145 +136,142 @@ fn is_zero(interval: &str) -> bool {
     interval.starts_with("0 ")
 }
 
-impl Billing {
-    fn words(&self) -> String {
-        let due = match self.cycle_due_interval.as_str() {
-            none if is_zero(none) => "at the end of its cycle".to_owned(),
-            before if before.starts_with('-') => {
-                format!("{} before the end of its cycle", before.trim_start_matches('-'))
-            }
-            after => format!("{after} after the end of its cycle"),
-        };
-        let first = self.first_cycle_interval.as_ref().filter(|first| **first != self.cycle_interval);
-        let first = first.map_or_else(String::new, |first| format!(" The first cycle is {first} long."));
-        format!(
-            "A cycle is {} long; its instalment is due {due}.{first} Days end at {} in {}.",
-            self.cycle_interval, self.close_of_business_time, self.product_time_zone
-        )
-    }
+fn dates(billing: &BillingCyclePolicies) -> String {
+    let due = match interval(billing.cycle_due_interval.as_ref()).as_str() {
+        none if is_zero(none) => "at the end of its cycle".to_owned(),
+        before if before.starts_with('-') => {
+            format!("{} before the end of its cycle", before.trim_start_matches('-'))
+        }
+        after => format!("{after} after the end of its cycle"),
+    };
+    let first = billing.first_cycle_interval.as_ref().filter(|first| Some(*first) != billing.cycle_interval.as_ref());
+    let first = first.map_or_else(String::new, |first| format!(" The first cycle is {first} long."));
+    let close = billing.close_of_business_time.as_ref().map_or_else(String::new, ToString::to_string);
+    format!(
+        "A cycle is {} long; its instalment is due {due}.{first} Days end at {close} in {}.",
+        interval(billing.cycle_interval.as_ref()),
+        billing.product_time_zone.as_ref().map_or("", |zone| zone.get().name())
+    )
 }
 
-impl Due {
-    fn words(&self) -> String {
-        let times =
-            |n: u64| if n == 1 { "one late instalment".to_owned() } else { format!("{n} late instalments in a row") };
-        let charge_off = match self.charge_off_on_n_consecutive_late_fees {
-            NEVER.. => "It is never charged off automatically.".to_owned(),
-            n => format!("After {} it is charged off.", times(n)),
-        };
-        format!("After {} the account is delinquent. {charge_off}", times(self.delinquent_on_n_consecutive_late_fees))
-    }
+fn delinquency(due: &PaymentDuePolicies) -> String {
+    let times =
+        |n: u32| if n == 1 { "one late instalment".to_owned() } else { format!("{n} late instalments in a row") };
+    let charge_off = match count(due.charge_off_on_n_consecutive_late_fees) {
+        NEVER.. => "It is never charged off automatically.".to_owned(),
+        n => format!("After {} it is charged off.", times(n)),
+    };
+    let delinquent = times(count(due.delinquent_on_n_consecutive_late_fees));
+    format!("After {delinquent} the account is delinquent. {charge_off}")
 }
 
-impl Fees {
-    fn words(&self, flat: Money) -> String {
-        let percent = self.late_fee_percent.as_ref().map_or_else(|| "0".to_owned(), ToString::to_string);
-        let fee = match self.late_fee_type.as_str() {
-            "FLAT" if flat.is_zero() => {
-                return "No late fee is charged, but an unpaid instalment counts as late.".to_owned();
-            }
-            "FLAT" => format!("{flat} for each late instalment"),
-            "PERCENT_OF_UNPAID" => format!("{percent} % of the unpaid instalment"),
-            "PERCENT_OF_UNPAID_PRINCIPAL" => format!("{percent} % of the instalment's unpaid principal"),
-            _ => format!("{percent} % of the whole instalment"),
-        };
-        let least = self.late_fee_min_cents.map_or_else(String::new, |least| format!(", at least {least}"));
-        let most = self.late_fee_max_cents.map_or_else(String::new, |most| format!(", at most {most}"));
-        let cap = self.late_fee_cap_percent.as_ref();
-        let cap = cap.map_or_else(String::new, |cap| format!(", capped at {cap} % of the unpaid amount"));
-        let grace = match self.late_fee_grace.as_str() {
-            none if is_zero(none) => "It is charged at the end of the due date.".to_owned(),
-            grace if self.late_fee_grace_counts_due_date => {
-                format!("It is charged after a grace period of {grace}, of which the due date is the first day.")
-            }
-            grace => {
-                format!("It is charged after a grace period of {grace}, which starts on the day after the due date.")
-            }
-        };
-        let spared = match self.late_fee_pyramiding.as_str() {
-            "FEES_ONLY" => "fees",
-            _ => "fees or late instalments",
-        };
-        format!(
-            "{fee}{least}{most}{cap}. {grace} No fee is charged if the payments received for the instalment cover \
-             it, even if they went to {spared}."
-        )
-    }
+fn late_fee(fees: &FeePolicies, flat: Money) -> String {
+    let share = percent(fees.late_fee_percent);
+    let fee = match fees.late_fee_type {
+        Some(LateFeeType::Flat) if flat.is_zero() => {
+            return "No late fee is charged, but an unpaid instalment counts as late.".to_owned();
+        }
+        Some(LateFeeType::Flat) => format!("{flat} for each late instalment"),
+        Some(LateFeeType::PercentOfUnpaid) => format!("{share} % of the unpaid instalment"),
+        Some(LateFeeType::PercentOfUnpaidPrincipal) => format!("{share} % of the instalment's unpaid principal"),
+        Some(LateFeeType::PercentOfPayment) | None => format!("{share} % of the whole instalment"),
+    };
+    let amount = |words: &str, cents: Option<AmountOrZero>| {
+        cents.map_or_else(String::new, |cents| format!(", {words} {}", cents.get().0.money()))
+    };
+    let least = amount("at least", fees.late_fee_min_cents);
+    let most = amount("at most", fees.late_fee_max_cents);
+    let cap = fees.late_fee_cap_percent;
+    let cap = cap.map_or_else(String::new, |cap| format!(", capped at {cap} % of the unpaid amount"));
+    let grace = match interval(fees.late_fee_grace.as_ref()).as_str() {
+        none if is_zero(none) => "It is charged at the end of the due date.".to_owned(),
+        grace if fees.late_fee_grace_counts_due_date == Some(true) => {
+            format!("It is charged after a grace period of {grace}, of which the due date is the first day.")
+        }
+        grace => {
+            format!("It is charged after a grace period of {grace}, which starts on the day after the due date.")
+        }
+    };
+    let spared = match fees.late_fee_pyramiding {
+        Some(LateFeePyramiding::FeesOnly) => "fees",
+        Some(LateFeePyramiding::Receipts) | None => "fees or late instalments",
+    };
+    format!(
+        "{fee}{least}{most}{cap}. {grace} No fee is charged if the payments received for the instalment cover \
+         it, even if they went to {spared}."
+    )
 }
 
-impl Amortization {
-    fn words(&self) -> String {
-        let method = match self.method.as_str() {
-            "EQUAL_PRINCIPAL" => "Equal parts of the principal, with interest on top",
-            "FLAT" => "Equal principal, and equal interest on the original principal",
-            _ => "Equal instalments",
-        };
-        let only = match self.interest_only_cycles {
-            0 => String::new(),
-            n => format!(", the first {n} interest-only"),
-        };
-        let rounding = match self.installment_rounding_cents {
-            Money(1) => String::new(),
-            cents => format!(" Rounded to {cents}."),
-        };
-        let smooth = if self.smooth_last_installment {
-            " The payment is adjusted once to bring the last instalment closer."
-        } else {
-            ""
-        };
-        let month_end = match self.month_end.as_str() {
-            "ROLL" => "on the 1st of the next month",
-            _ => "on the month's last day",
-        };
-        format!("{method}{only}.{rounding}{smooth} In a month that is too short for the due date, it is {month_end}.")
-    }
+fn amortization(amortization: &AmortizationPolicies) -> String {
+    let method = match amortization.method {
+        Some(AmortizationMethod::EqualPrincipal) => "Equal parts of the principal, with interest on top",
+        Some(AmortizationMethod::Flat) => "Equal principal, and equal interest on the original principal",
+        Some(AmortizationMethod::Level) | None => "Equal instalments",
+    };
+    let only = match amortization.interest_only_cycles.map_or(0, |cycles| cycles.get()) {
+        0 => String::new(),
+        n => format!(", the first {n} interest-only"),
+    };
+    let rounding = match amortization.installment_rounding_cents.map(|cents| cents.get()) {
+        None | Some(Cents(1)) => String::new(),
+        Some(Cents(cents)) => format!(" Rounded to {}.", cents.money()),
+    };
+    let smooth = if amortization.smooth_last_installment == Some(true) {
+        " The payment is adjusted once to bring the last instalment closer."
+    } else {
+        ""
+    };
+    let month_end = match amortization.month_end {
+        Some(MonthEndRule::Roll) => "on the 1st of the next month",
+        Some(MonthEndRule::Clamp) | None => "on the month's last day",
+    };
+    format!("{method}{only}.{rounding}{smooth} In a month that is too short for the due date, it is {month_end}.")
 }
 
-impl Interest {
-    fn words(&self) -> String {
-        let method = match self.interest_calc_method.as_str() {
-            "DAILY" => "Each day on the principal unpaid that day",
-            _ => "Once a period on the principal at its start",
-        };
-        let days = match self.day_count.as_str() {
-            "ACTUAL_365" => "a day is 1/365 of a year",
-            "ACTUAL_360" => "a day is 1/360 of a year",
-            "ACTUAL_ACTUAL" => "a day is 1/365 of a year, 1/366 in a leap year",
-            _ => "a month is a twelfth of a year",
-        };
-        let half = if self.rounding == "HALF_UP" { "away from zero" } else { "to the even cent" };
-        let after = match self.interest_after_maturity.as_str() {
-            "NONE" => "After the last due date no interest accrues.",
-            _ => "Interest continues after the last due date.",
-        };
-        format!("{method}; {days}. Half a cent is rounded {half}. {after}")
-    }
+fn interest(interest: &InterestPolicies) -> String {
+    let method = match interest.interest_calc_method {
+        Some(InterestCalcMethod::Daily) => "Each day on the principal unpaid that day",
+        Some(InterestCalcMethod::Periodic) | None => "Once a period on the principal at its start",
+    };
+    let days = match interest.day_count {
+        Some(DayCountRule::Actual365) => "a day is 1/365 of a year",
+        Some(DayCountRule::Actual360) => "a day is 1/360 of a year",
+        Some(DayCountRule::ActualActual) => "a day is 1/365 of a year, 1/366 in a leap year",
+        Some(DayCountRule::Thirty360) | None => "a month is a twelfth of a year",
+    };
+    let half = if interest.rounding == Some(RoundingRule::HalfUp) { "away from zero" } else { "to the even cent" };
+    let after = match interest.interest_after_maturity {
+        Some(InterestAfterMaturity::None) => "After the last due date no interest accrues.",
+        Some(InterestAfterMaturity::Accrue) | None => "Interest continues after the last due date.",
+    };
+    format!("{method}; {days}. Half a cent is rounded {half}. {after}")
 }
 
-impl Pouring {
-    fn words(&self) -> String {
-        let order: Vec<String> = self.order.iter().map(|bucket| plain_words(bucket).to_lowercase()).collect();
-        let span = match self.span.as_str() {
-            "OLDEST_INSTALLMENT_FIRST" => "Oldest instalment first. Within an instalment:",
-            "BUCKET_FIRST" => "Across all instalments, oldest first:",
-            _ => "Interest and principal of the oldest instalment, then of the next; fees last. Order:",
-        };
-        let surplus = match self.surplus.as_str() {
-            "NEXT_INSTALLMENT" => "into the next instalments, in advance",
-            "REDUCE_PRINCIPAL" => "into principal, and later instalments are recalculated",
-            _ => "into principal, from the last instalment backwards",
-        };
-        format!("{span} {}. Overpayments go {surplus}.", order.join(", "))
-    }
+fn pouring(pouring: &PaymentPouringPolicies) -> String {
+    let order = pouring.order.iter().flatten().map(|bucket| plain_words(bucket.name()).to_lowercase());
+    let order: Vec<String> = order.collect();
+    let span = match pouring.span {
+        Some(PouringSpan::OldestInstalmentFirst) => "Oldest instalment first. Within an instalment:",
+        Some(PouringSpan::BucketFirst) => "Across all instalments, oldest first:",
+        Some(PouringSpan::InstalmentsFirst) | None => {
+            "Interest and principal of the oldest instalment, then of the next; fees last. Order:"
+        }
+    };
+    let surplus = match pouring.surplus {
+        Some(SurplusRule::NextInstalment) => "into the next instalments, in advance",
+        Some(SurplusRule::ReducePrincipal) => "into principal, and later instalments are recalculated",
+        Some(SurplusRule::LastInstalment) | None => "into principal, from the last instalment backwards",
+    };
+    format!("{span} {}. Overpayments go {surplus}.", order.join(", "))
 }
 
 fn reversal(fee: Money) -> String {
     if fee.is_zero() { "No fee is charged.".to_owned() } else { format!("A fee of {fee} is charged.") }
 }
 
-fn backdating(policy: &str) -> &'static str {
+fn backdating(policy: Option<BackdatingPolicy>) -> &'static str {
     match policy {
-        "REPLAY" => "They take effect on their own date: the account is recalculated from there.",
-        _ => "They take effect when they arrive; charges in between stand.",
+        Some(BackdatingPolicy::Replay) => "They take effect on their own date: the account is recalculated from there.",
+        Some(BackdatingPolicy::AsPosted) | None => "They take effect when they arrive; charges in between stand.",
     }
 }

@@ -5,52 +5,41 @@ use crate::Console;
 use crate::csv::{Cell, Csv};
 use crate::form::Asked;
 use crate::guard::Visitor;
-use crate::page::{Answer, Page, PageError, Section, read};
+use crate::page::{Answer, Page, PageError, Section};
 use askama::Template;
 use axum::extract::{Path, State};
-use bytes::Bytes;
 use daybook_service::problem::Problem;
-use serde::Deserialize;
+use daybook_service::view::EventType;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
-/// A type of event.
-#[derive(Debug, Deserialize)]
-struct EventType {
-    name: String,
-    sent_when: String,
-    kind: String,
-    schema: Box<RawValue>,
-    sample: Box<RawValue>,
+/// The kind of an event, in words.
+trait KindWords {
+    /// Whether it must be configured for each account.
+    fn is_configurable(&self) -> bool;
+
+    /// The kind, in plain text.
+    fn kind_words(&self) -> &'static str;
 }
 
-impl EventType {
-    /// Whether it must be configured for each account.
+impl KindWords for EventType {
     fn is_configurable(&self) -> bool {
         self.kind == "CONFIGURABLE"
     }
 
-    /// The kind, in plain text.
     fn kind_words(&self) -> &'static str {
         if self.is_configurable() { "Configurable" } else { "Default" }
     }
 }
 
-#[derive(Debug, Deserialize)]
-struct EventTypes {
-    results: Vec<EventType>,
-}
-
-async fn all(console: &Console, visitor: &Visitor) -> Result<Vec<EventType>, PageError> {
-    let EventTypes { results } = read(&console.service.event_types(visitor.caller()).await?)?;
-    Ok(results)
+async fn all(console: &Console, visitor: &Visitor) -> Result<&'static [EventType], PageError> {
+    Ok(&console.service.event_types(visitor.caller()).await?.results)
 }
 
 #[derive(Template)]
 #[template(path = "webhooks/events.html")]
 struct EventsPage {
     page: Page,
-    events: Vec<EventType>,
+    events: &'static [EventType],
 }
 
 /// The list of events.
@@ -58,8 +47,8 @@ pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked)
     let events = all(&console, &visitor).await?;
     if asked.get("format") == "csv" {
         let mut csv = Csv::new(&["name", "kind", "sent_when"]);
-        for event in &events {
-            csv.row(&[Cell::Text(&event.name), Cell::Text(&event.kind), Cell::Text(&event.sent_when)]);
+        for event in events {
+            csv.row(&[Cell::Text(event.name), Cell::Text(event.kind), Cell::Text(event.sent_when)]);
         }
         return Ok(csv.file("events"));
     }
@@ -78,7 +67,7 @@ struct FieldOf {
 #[template(path = "webhooks/event.html")]
 struct EventPage {
     page: Page,
-    event: EventType,
+    event: &'static EventType,
     fields: Vec<FieldOf>,
     schema: String,
     sample: String,
@@ -86,12 +75,12 @@ struct EventPage {
 
 /// One event.
 pub async fn show_one(State(console): State<Console>, visitor: Visitor, Path(name): Path<String>) -> Answer {
-    let found = all(&console, &visitor).await?.into_iter().find(|event| event.name == name);
+    let found = all(&console, &visitor).await?.iter().find(|event| event.name == name);
     let event = found.ok_or_else(|| Problem::not_found("event", &name))?;
     crate::page::show(&EventPage {
         page: Page::new(name, Section::Webhooks, &visitor),
-        fields: fields(&read(&Bytes::from(event.schema.get().to_owned()))?),
-        schema: pretty(event.schema.get()),
+        fields: fields(&event.schema),
+        schema: pretty(&event.schema.to_string()),
         sample: pretty(event.sample.get()),
         event,
     })

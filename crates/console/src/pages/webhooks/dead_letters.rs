@@ -6,10 +6,10 @@ use super::{HERE, all_subscriptions};
 use crate::Console;
 use crate::action::Action;
 use crate::csv::{Cell, Csv};
-use crate::display::{Count, Moment};
+use crate::display::{AsMoment, Count};
 use crate::form::{Asked, FormValues};
 use crate::guard::{Visitor, redirect_saying};
-use crate::listing::{Listed, all};
+use crate::listing::all;
 use crate::page::{Answer, Notice, Page, PageError, Section, read, show_again};
 use crate::pages::ask::Ask;
 use askama::Template;
@@ -18,22 +18,9 @@ use daybook_service::DeliveryQuery;
 use daybook_service::paging::Paging;
 use daybook_service::problem::Problem;
 use daybook_service::view::time::Utc;
+use daybook_service::view::{self, DeadLetter};
 use serde::Deserialize;
 use serde_json::{Value, json};
-
-/// A dead letter.
-#[derive(Debug, Deserialize)]
-struct DeadLetter {
-    webhook_uuid: String,
-    webhook_url: String,
-    event: String,
-    event_id: String,
-    account_id: Option<String>,
-    dead_at: Moment,
-    attempts: u64,
-    reason: String,
-    response_status: Option<u16>,
-}
 
 #[derive(Template)]
 #[template(path = "webhooks/dead_letters.html")]
@@ -88,7 +75,7 @@ pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked)
         Err(problem) => Err(problem.into()),
     };
     match found {
-        Ok(Listed { results, paging }) => {
+        Ok(view::Page { results, paging }) => {
             page.letters = results;
             let next = paging.next();
             let at = |mark: &String| page.filter.at(&path(), &[("starting_after", mark)]);
@@ -108,9 +95,9 @@ async fn fetch(
     visitor: &Visitor,
     mark: Option<&str>,
     query: DeliveryQuery,
-) -> Result<Listed<DeadLetter>, PageError> {
+) -> Result<view::Page<DeadLetter>, PageError> {
     let paging = Paging::read(None, mark, None)?;
-    read(&console.service.list_dead_letters(visitor.caller(), paging, query).await?)
+    Ok(console.service.list_dead_letters(visitor.caller(), paging, query).await?)
 }
 
 async fn csv(console: &Console, visitor: &Visitor, query: DeliveryQuery) -> Answer {
@@ -126,10 +113,10 @@ async fn csv(console: &Console, visitor: &Visitor, query: DeliveryQuery) -> Answ
         "reason",
     ]);
     let (service, who) = (&console.service, visitor.caller());
-    let rows: Vec<DeadLetter> = all(|paging| Box::pin(service.list_dead_letters(who, paging, query.clone()))).await?;
+    let rows = all(|paging| Box::pin(service.list_dead_letters(who, paging, query.clone()))).await?;
     for row in &rows {
         csv.row(&[
-            Cell::Text(&row.dead_at.0),
+            Cell::Text(&row.dead_at.to_string()),
             Cell::Text(&row.event),
             Cell::Text(&row.event_id),
             Cell::Text(row.account_id.as_deref().unwrap_or_default()),
@@ -164,8 +151,8 @@ fn replay(filter: &Filter) -> Result<Value, Problem> {
 
 #[derive(Debug, Deserialize)]
 struct Replayed {
-    replayed: Count,
-    left_paused: Count,
+    replayed: u64,
+    left_paused: u64,
 }
 
 /// Counts the messages of a replay and asks for confirmation.
@@ -192,19 +179,19 @@ fn ask(filter: &Filter, counted: &Replayed) -> Ask {
         }
     }
     let which = if which.is_empty() { "all".to_owned() } else { which.join(", ") };
-    let mut words = if counted.replayed.is_zero() {
+    let mut words = if counted.replayed == 0 {
         vec![format!("There are no dead letters to send again ({which}).")]
     } else {
         vec![format!(
             "{} will be sent again ({which}), with a new retry schedule. Receivers recognize repeated messages by \
              their webhook-id.",
-            counted.replayed.of("dead letter", "dead letters")
+            Count(counted.replayed).of("dead letter", "dead letters")
         )]
     };
-    if !counted.left_paused.is_zero() {
+    if counted.left_paused > 0 {
         words.push(format!(
             "{} not sent, because the subscription is paused. Resume it first.",
-            counted.left_paused.of("dead letter is", "dead letters are")
+            Count(counted.left_paused).of("dead letter is", "dead letters are")
         ));
     }
     let fields = ["webhook_uuid", "event", "since", "until"].into_iter().filter(|name| !filter.get(name).is_empty());
@@ -214,7 +201,7 @@ fn ask(filter: &Filter, counted: &Replayed) -> Ask {
         words,
         path: format!("{}/replay", path()),
         fields: fields.map(|name| (name, filter.get(name).to_owned())).collect(),
-        button: if counted.replayed.is_zero() { "" } else { "Send them again" },
+        button: if counted.replayed == 0 { "" } else { "Send them again" },
         ..Ask::default()
     }
 }
@@ -226,7 +213,7 @@ pub async fn send_again(State(console): State<Console>, visitor: Visitor, typed:
     let done: Replayed = read(&action.perform(&console.service, visitor.caller(), Some(typed.get("once"))).await?)?;
     let notice = Notice::done(format!(
         "{} being sent again.",
-        match done.replayed {
+        match Count(done.replayed) {
             Count(1) => "1 message is".to_owned(),
             many => format!("{many} messages are"),
         }

@@ -5,35 +5,17 @@ use super::all_subscriptions;
 use super::filter::Filter;
 use crate::Console;
 use crate::csv::{Cell, Csv};
-use crate::display::{Count, Moment};
+use crate::display::{AsCount, AsMoment};
 use crate::form::Asked;
 use crate::guard::Visitor;
-use crate::listing::{Listed, all};
-use crate::page::{Answer, Page, PageError, Section, read, show_again};
+use crate::listing::all;
+use crate::page::{Answer, Page, PageError, Section, show_again};
 use askama::Template;
 use axum::extract::State;
 use daybook_service::DeliveryQuery;
 use daybook_service::paging::Paging;
 use daybook_service::problem::Problem;
-use serde::Deserialize;
-
-/// A delivery attempt.
-#[derive(Debug, Deserialize)]
-struct Delivery {
-    webhook_uuid: String,
-    webhook_url: String,
-    event: String,
-    event_id: String,
-    account_id: Option<String>,
-    attempt: u64,
-    attempted_at: Moment,
-    latency_ms: Count,
-    outcome: String,
-    response_status: Option<u16>,
-    error: Option<String>,
-    response: Option<String>,
-    next_retry_at: Option<Moment>,
-}
+use daybook_service::view::{self, Delivery};
 
 #[derive(Template)]
 #[template(path = "webhooks/deliveries.html")]
@@ -87,7 +69,7 @@ pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked)
         Err(problem) => Err(problem.into()),
     };
     match found {
-        Ok(Listed { results, paging }) => {
+        Ok(view::Page { results, paging }) => {
             page.deliveries = results;
             let next = paging.next();
             let at = |mark: &String| page.filter.at(&format!("{HERE}/deliveries"), &[("starting_after", mark)]);
@@ -107,9 +89,9 @@ async fn fetch(
     visitor: &Visitor,
     mark: Option<&str>,
     query: DeliveryQuery,
-) -> Result<Listed<Delivery>, PageError> {
+) -> Result<view::Page<Delivery>, PageError> {
     let paging = Paging::read(None, mark, None)?;
-    read(&console.service.list_deliveries(visitor.caller(), paging, query).await?)
+    Ok(console.service.list_deliveries(visitor.caller(), paging, query).await?)
 }
 
 async fn csv(console: &Console, visitor: &Visitor, query: DeliveryQuery) -> Answer {
@@ -129,22 +111,22 @@ async fn csv(console: &Console, visitor: &Visitor, query: DeliveryQuery) -> Answ
         "next_retry_at",
     ]);
     let (service, who) = (&console.service, visitor.caller());
-    let rows: Vec<Delivery> = all(|paging| Box::pin(service.list_deliveries(who, paging, query.clone()))).await?;
+    let rows = all(|paging| Box::pin(service.list_deliveries(who, paging, query.clone()))).await?;
     for row in &rows {
         csv.row(&[
-            Cell::Text(&row.attempted_at.0),
+            Cell::Text(&row.attempted_at.to_string()),
             Cell::Text(&row.event),
             Cell::Text(&row.event_id),
             Cell::Text(row.account_id.as_deref().unwrap_or_default()),
             Cell::Text(&row.webhook_uuid),
             Cell::Text(&row.webhook_url),
             Cell::Number(row.attempt.to_string()),
-            Cell::Text(&row.outcome),
+            Cell::Text(row.outcome),
             row.response_status.map_or(Cell::Empty, |status| Cell::Number(status.to_string())),
-            Cell::Number(row.latency_ms.0.to_string()),
+            Cell::Number(row.latency_ms.to_string()),
             Cell::Text(row.error.as_deref().unwrap_or_default()),
             Cell::Text(row.response.as_deref().unwrap_or_default()),
-            Cell::Text(row.next_retry_at.as_ref().map_or("", |at| at.0.as_str())),
+            Cell::Text(&row.next_retry_at.map_or_else(String::new, |at| at.to_string())),
         ]);
     }
     Ok(csv.file("deliveries"))

@@ -1,6 +1,5 @@
 //! The filter of deliveries and dead letters. It is in the URL, and the CSV download and the next page keep it.
 
-use super::Subscription;
 use crate::display::typed_moment;
 use crate::form::FormValues;
 use daybook_engine::time::Time;
@@ -9,6 +8,7 @@ use daybook_service::DeliveryQuery;
 use daybook_service::form::EventName;
 use daybook_service::form::fields::{DeliveryOutcome, Reference};
 use daybook_service::problem::{Detail, Problem};
+use daybook_service::view::Subscription;
 use daybook_service::webhooks::events::NAMES;
 
 /// The fields of a filter, in order.

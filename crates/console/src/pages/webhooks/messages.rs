@@ -4,47 +4,21 @@ use super::deliveries::lines;
 use super::filter::Filter;
 use super::{HERE, all_subscriptions};
 use crate::Console;
-use crate::display::Moment;
+use crate::display::AsMoment;
 use crate::form::{Asked, FormValues};
 use crate::guard::Visitor;
-use crate::listing::{Listed, link};
-use crate::page::{Answer, Page, PageError, Section, read, show_again};
+use crate::listing::link;
+use crate::page::{Answer, Page, PageError, Section, show_again};
 use askama::Template;
 use axum::extract::State;
 use daybook_service::MessageQuery;
 use daybook_service::form::fields::SearchState;
 use daybook_service::paging::Paging;
 use daybook_service::problem::Problem;
-use serde::Deserialize;
+use daybook_service::view::{self, Message, MessageState, MessageUrl, UrlState};
 
 /// The search fields. The other lists have no event id or state.
 const FIELDS: [&str; 7] = ["event_id", "state", "webhook_uuid", "event", "account_id", "since", "until"];
-
-/// A message.
-#[derive(Debug, Deserialize)]
-struct Message {
-    event: String,
-    event_id: String,
-    account_id: Option<String>,
-    state: String,
-    recorded_at: Moment,
-    due_at: Option<Moment>,
-    urls: Vec<Url>,
-}
-
-/// The state of the message for a URL.
-#[derive(Debug, Deserialize)]
-struct Url {
-    webhook_url: String,
-    state: String,
-}
-
-impl Message {
-    /// The URLs that receive it.
-    fn wanted(&self) -> impl Iterator<Item = &Url> {
-        self.urls.iter().filter(|url| url.state != "NOT_WANTED")
-    }
-}
 
 #[derive(Template)]
 #[template(path = "webhooks/messages.html")]
@@ -63,6 +37,11 @@ struct MessagesPage {
 }
 
 impl MessagesPage {
+    /// The URLs that receive a message.
+    fn wanted<'a>(&self, message: &'a Message) -> impl Iterator<Item = &'a MessageUrl> {
+        message.urls.iter().filter(|url| url.state != UrlState::NotWanted)
+    }
+
     /// The states that can be searched for.
     fn states(&self) -> &'static [SearchState] {
         SearchState::ALL
@@ -116,7 +95,7 @@ pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked)
         Err(problem) => Err(problem.into()),
     };
     match found {
-        Ok(Listed { results, paging }) => {
+        Ok(view::Page { results, paging }) => {
             page.messages = results;
             page.next = paging.next().map_or_else(String::new, |mark| at(&asked, &mark));
             crate::page::show(&page)
@@ -134,7 +113,7 @@ async fn fetch(
     visitor: &Visitor,
     mark: Option<&str>,
     query: MessageQuery,
-) -> Result<Listed<Message>, PageError> {
+) -> Result<view::Page<Message>, PageError> {
     let paging = Paging::read(None, mark, None)?;
-    read(&console.service.list_messages(visitor.caller(), paging, query).await?)
+    Ok(console.service.list_messages(visitor.caller(), paging, query).await?)
 }

@@ -1,11 +1,11 @@
 //! Subscriptions: URLs, their events and their health; pausing and resuming; a test event.
 
-use super::{HERE, NAME, Subscription, all_subscriptions};
+use super::{HERE, Health, NAME, all_subscriptions};
 use crate::Console;
 use crate::action::Action;
 use crate::chart::{Bar, Part, bars};
 use crate::csv::{Cell, Csv};
-use crate::display::{Count, Moment};
+use crate::display::{AsCount, AsMoment, Count, Moment};
 use crate::form::{Asked, FormValues};
 use crate::guard::{Visitor, redirect_saying};
 use crate::page::{Answer, Notice, Page, PageError, Section, read};
@@ -15,6 +15,7 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use daybook_service::portfolio::DeliveryFigure;
 use daybook_service::problem::Problem;
+use daybook_service::view::Subscription;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -101,17 +102,17 @@ pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked)
         "dead_letters",
     ]);
     for one in all_subscriptions(&console, &visitor).await? {
-        let last = one.last_success_at.map_or_else(String::new, |at| at.0);
+        let last = one.last_success_at.map_or_else(String::new, |at| at.to_string());
         csv.row(&[
             Cell::Text(&one.webhook_uuid),
             Cell::Text(&one.webhook_url),
             Cell::Text(&one.filter_events.map_or_else(|| "all".to_owned(), |events| events.join(" "))),
-            Cell::Text(&one.status),
+            Cell::Text(one.status),
             Cell::Text(one.paused_reason.as_deref().unwrap_or_default()),
             Cell::Number(one.consecutive_errors.to_string()),
             Cell::Text(&last),
-            Cell::Number(one.pending.0.to_string()),
-            Cell::Number(one.dead_letters.0.to_string()),
+            Cell::Number(one.pending.to_string()),
+            Cell::Number(one.dead_letters.to_string()),
         ]);
     }
     Ok(csv.file("subscriptions"))
@@ -140,7 +141,7 @@ pub async fn ask_pause(State(console): State<Console>, visitor: Visitor, Path(uu
             "Nothing is sent to it until it is resumed.".to_owned(),
             format!(
                 "New messages for it become dead letters, and so do its {}. You can replay them after you resume it.",
-                one.pending.of("pending message", "pending messages")
+                Count(one.pending).of("pending message", "pending messages")
             ),
         ],
         path: format!("{HERE}/subscriptions/{uuid}/pause"),
@@ -152,6 +153,12 @@ pub async fn ask_pause(State(console): State<Console>, visitor: Visitor, Path(uu
     .show(Section::Webhooks, &visitor)
 }
 
+/// The response to pausing or resuming a URL.
+#[derive(Debug, Deserialize)]
+struct Changed {
+    webhook_url: String,
+}
+
 /// Pauses a URL.
 pub async fn pause(
     State(console): State<Console>,
@@ -161,14 +168,14 @@ pub async fn pause(
 ) -> Answer {
     let once = typed.get("once");
     let answer = Action::Unsubscribe(uuid).perform(&console.service, visitor.caller(), Some(once)).await?;
-    let one: Subscription = read(&answer)?;
+    let one: Changed = read(&answer)?;
     Ok(redirect_saying(HERE, &Notice::done(format!("{} is paused.", one.webhook_url)), &visitor.manner))
 }
 
 /// Asks for confirmation before resuming a URL.
 pub async fn ask_resume(State(console): State<Console>, visitor: Visitor, Path(uuid): Path<String>) -> Answer {
     let one = find(&console, &visitor, &uuid).await?;
-    let (title, words, button) = match &one.held_until {
+    let (title, words, button) = match one.held_until.map(|until| until.moment()) {
         Some(until) => (
             format!("Send to {} now", one.webhook_url),
             vec![
@@ -184,7 +191,7 @@ pub async fn ask_resume(State(console): State<Console>, visitor: Visitor, Path(u
                 format!("{} {}", one.why_paused(), one.advice()),
                 format!(
                     "After that it gets new messages. Its {} until you replay them.",
-                    one.dead_letters.of("dead letter stays", "dead letters stay")
+                    Count(one.dead_letters).of("dead letter stays", "dead letters stay")
                 ),
             ],
             "Resume",
@@ -212,23 +219,20 @@ pub async fn resume(
 ) -> Answer {
     let once = typed.get("once");
     let answer = Action::Resubscribe(uuid).perform(&console.service, visitor.caller(), Some(once)).await?;
-    let one: Subscription = read(&answer)?;
+    let one: Changed = read(&answer)?;
     Ok(redirect_saying(HERE, &Notice::done(format!("{} is active again.", one.webhook_url)), &visitor.manner))
-}
-
-#[derive(Debug, Deserialize)]
-struct TestSent {
-    event_id: String,
-    active_urls: Count,
 }
 
 /// Sends a test event to every active URL and shows the deliveries.
 pub async fn send_test(State(console): State<Console>, visitor: Visitor) -> Answer {
-    let sent: TestSent = read(&Action::SendTestEvent.perform(&console.service, visitor.caller(), None).await?)?;
-    let notice = if sent.active_urls.is_zero() {
+    let sent = console.service.send_test_event(visitor.caller()).await?;
+    let notice = if sent.active_urls == 0 {
         Notice::not_done("The test event was recorded but not sent: no URL is active.")
     } else {
-        Notice::done(format!("A test event is being sent to {}.", sent.active_urls.of("active URL", "active URLs")))
+        Notice::done(format!(
+            "A test event is being sent to {}.",
+            Count(sent.active_urls).of("active URL", "active URLs")
+        ))
     };
     Ok(redirect_saying(&format!("{HERE}/messages/{}", sent.event_id), &notice, &visitor.manner))
 }

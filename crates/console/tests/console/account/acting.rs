@@ -1,7 +1,7 @@
 //! Changes made from the pages of an account: the form, the confirmation and the result.
 
 use super::{account, act, assert_figure, at, ben, confirmation, elena, hidden, release, send, words};
-use crate::setup::{ConsoleSetup, json_of};
+use crate::setup::{ConsoleSetup, view_of};
 use daybook_service::line_items::ItemQuery;
 use daybook_service::paging::Paging;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ const BEN: &str = "/console/accounts/loan-02-ben";
 
 async fn items(setup: &ConsoleSetup, id: &str) -> Vec<Value> {
     let list = setup.service.list_line_items(&setup.who, id, Paging::default(), ItemQuery::default()).await;
-    json_of(list)["results"].as_array().expect("a list").clone()
+    view_of(list)["results"].as_array().expect("a list").clone()
 }
 
 fn of_type<'a>(items: &'a [Value], kind: &str) -> Vec<&'a Value> {
@@ -151,7 +151,7 @@ async fn a_pending_payment_is_decided_about() {
         let list = setup.get(&format!("{ELENA}?tab=items&status=PENDING")).await.page();
         assert!(list.contains(&format!("{ELENA}/do/settle?item={id}")), "{list}");
         act(&setup, &settle, &[("item", id), ("line_item_status", word)]).await;
-        let item = json_of(setup.service.get_line_item(&setup.who, "loan-05-elena", id, None).await);
+        let item = view_of(setup.service.get_line_item(&setup.who, "loan-05-elena", id, None).await);
         assert_eq!(item["line_item_overview"]["line_item_status"], status);
         let other = if word == "VALID" { "INVALID" } else { "VALID" };
         let again = setup.get(&format!("{settle}/confirm?item={id}&line_item_status={other}")).await;

@@ -3,7 +3,7 @@
 mod acting;
 mod looking;
 
-use crate::setup::{Answer, ConsoleSetup, PASSWORD, encoded, form_of, json_of};
+use crate::setup::{Answer, ConsoleSetup, PASSWORD, encoded, form_of, json_of, view_of};
 use serde_json::{Value, json};
 
 /// The product of test case 5: three instalments at 12 %, five days of grace, a late fee of 15.00, a reversal fee of
@@ -122,5 +122,5 @@ pub fn assert_figure(page: &str, name: &str, expected: &str) {
 
 /// The account as the service returns it.
 pub async fn account(setup: &ConsoleSetup, id: &str) -> Value {
-    json_of(setup.service.get_account(&setup.who, id, None).await)
+    view_of(setup.service.get_account(&setup.who, id, None).await)
 }

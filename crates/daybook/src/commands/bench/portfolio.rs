@@ -51,9 +51,7 @@ impl Bench {
     pub async fn key(&self) -> Result<String, Failure> {
         let form = form_of(&json!({ "name": "bench", "role": "SERVICING" }))?;
         let key = self.service.create_key(&self.who, form).await.map_err(said)?;
-        let key: serde_json::Value =
-            serde_json::from_slice(&key).map_err(|error| Failure::Failed(error.to_string()))?;
-        Ok(key["client_secret"].as_str().unwrap_or_default().to_owned())
+        Ok(key.client_secret)
     }
 
     /// Creates the product, with or without migration mode.

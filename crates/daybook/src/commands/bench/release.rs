@@ -5,6 +5,7 @@ use super::{Scratch, limit_postgres, limit_sqlite, peak_memory_mib};
 use crate::cli::BenchReleaseArgs;
 use crate::commands::Failure;
 use daybook_clock::Stopwatch;
+use daybook_service::view::MigrationState;
 use serde_json::json;
 use std::time::Duration;
 
@@ -27,10 +28,8 @@ pub async fn run(args: &BenchReleaseArgs) -> Result<(), Failure> {
     bench.service.settle_due().await.map_err(said)?;
     let took = releasing.elapsed();
     let progress = bench.service.get_migration_mode(&bench.who, PRODUCT).await.map_err(said)?;
-    let progress: serde_json::Value =
-        serde_json::from_slice(&progress).map_err(|error| Failure::Failed(error.to_string()))?;
-    if progress["state"] != "NORMAL" || progress["failed_accounts"] != json!([]) {
-        return Err(Failure::Failed(format!("the release is not done: {progress}")));
+    if progress.state != MigrationState::Normal || !progress.failed_accounts.is_empty() {
+        return Err(Failure::Failed(format!("the release is not done: {progress:?}")));
     }
     let memory = peak_memory_mib();
     let limit = match (&before, scratch.file()) {

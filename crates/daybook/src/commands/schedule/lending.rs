@@ -6,6 +6,7 @@ use daybook_clock::Manual;
 use daybook_engine::calendar::Day;
 use daybook_service::access::Caller;
 use daybook_service::problem::{Kind, Problem};
+use daybook_service::view::ScheduleRow;
 use daybook_service::{Service, form};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -55,9 +56,8 @@ async fn make_plan(service: &Service, terms: &RequestedTerms) -> Result<PrintedS
     let who = service.operator(Some(ID)).await?;
     service.create_product(&who, None, read(&terms.product)?).await?;
     service.create_account(&who, None, read(&terms.account)?).await?;
-    let schedule = json_of(&service.get_amortization_schedule(&who, ID, None).await?)?;
-    let rows: Vec<PrintedRow> =
-        schedule["results"].as_array().map(Vec::as_slice).unwrap_or_default().iter().map(row).collect();
+    let schedule = service.get_amortization_schedule(&who, ID, None).await?;
+    let rows: Vec<PrintedRow> = schedule.results.iter().map(row).collect();
     let payoff = match terms.payoff_at {
         Some(day) => Some((day, payoff(service, &who, &rows, day).await?)),
         None => None,
@@ -75,32 +75,24 @@ async fn payoff(service: &Service, who: &Caller, rows: &[PrintedRow], day: Day) 
         });
         service.record_payment(who, None, ID, read(&payment)?).await?;
     }
-    let account = json_of(&service.get_account(who, ID, Some(noon(day))).await?)?;
-    Ok(cents(&account["summary"]["total_payoff_cents"]))
+    let account = service.get_account(who, ID, Some(noon(day))).await?;
+    Ok(account.summary.total_payoff_cents)
 }
 
-fn row(shown: &Value) -> PrintedRow {
-    let due_at = shown["min_pay_due_at"].as_str().unwrap_or_default().to_owned();
+fn row(shown: &ScheduleRow) -> PrintedRow {
+    let due_at = shown.min_pay_due_at.to_string();
     PrintedRow {
         due_on: due_at.chars().take_while(|letter| *letter != 'T').collect(),
         due_at,
-        payment_cents: cents(&shown["am_min_pay_cents"]),
-        interest_cents: cents(&shown["am_interest_cents"]),
-        principal_cents: cents(&shown["am_principal_cents"]),
-        balance_cents: cents(&shown["am_end_principal_balance_cents"]),
+        payment_cents: shown.am_min_pay_cents,
+        interest_cents: shown.am_interest_cents,
+        principal_cents: shown.am_principal_cents,
+        balance_cents: shown.am_end_principal_balance_cents,
     }
-}
-
-fn cents(value: &Value) -> i64 {
-    value.as_i64().unwrap_or_default()
 }
 
 fn read<T: DeserializeOwned>(body: &Value) -> Result<T, Problem> {
     Ok(form::parse(body.to_string().as_bytes())?)
-}
-
-fn json_of(bytes: &[u8]) -> Result<Value, Problem> {
-    serde_json::from_slice(bytes).map_err(|error| Problem::internal(format!("a response is not JSON: {error}")))
 }
 
 /// Terms that the service refuses are invalid arguments; the error names their flags.

@@ -170,6 +170,12 @@ impl Serialize for PercentText {
     }
 }
 
+impl fmt::Display for PercentText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 impl utoipa::PartialSchema for PercentText {
     fn schema() -> RefOr<Schema> {
         let about = "A percentage, exact to 6 decimal places: 6.2 is 6.2 %. It is 0 or at least 0.0001.";

@@ -157,6 +157,12 @@ macro_rules! written_by_display {
                 serializer.collect_str(&self.0)
             }
         }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
     )*};
 }
 
@@ -170,7 +176,13 @@ impl Serialize for Moment {
 
 impl Serialize for DayOffset {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&format_args!("{} days", self.0))
+        serializer.collect_str(self)
+    }
+}
+
+impl fmt::Display for DayOffset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} days", self.0)
     }
 }
 

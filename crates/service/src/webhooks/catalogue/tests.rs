@@ -5,8 +5,7 @@ use jsonschema::Validator;
 use serde_json::{Value, json};
 
 fn catalogue() -> Vec<Value> {
-    let bytes = make().unwrap();
-    let catalogue: Value = serde_json::from_slice(&bytes).unwrap();
+    let catalogue = serde_json::to_value(make().unwrap()).unwrap();
     catalogue["results"].as_array().unwrap().clone()
 }
 

@@ -2,7 +2,7 @@
 
 use super::receivers::{Mood, Role, Url};
 use super::{Campaign, HOUR, SECOND, nodes};
-use crate::support::{form_of, json_of};
+use crate::support::{form_of, json_of, view_of};
 use bytes::Bytes;
 use daybook_service::problem::Problem;
 use serde_json::{Value, json};
@@ -240,7 +240,7 @@ impl Campaign {
         let org = self.chance.below(self.orgs.len() as u64) as usize;
         self.note(&format!("organization {org} sends a test event"));
         let trial = &self.orgs[org];
-        json_of(trial.service.send_test_event(&trial.who).await);
+        view_of(trial.service.send_test_event(&trial.who).await);
     }
 
     async fn tidy(&mut self) {

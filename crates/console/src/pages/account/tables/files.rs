@@ -3,27 +3,26 @@
 use super::{all_deliveries, happenings, items, messages, no_table, notices, schedule, titled, trail};
 use crate::Console;
 use crate::csv::{Cell, Csv};
-use crate::display::{Moment, Money};
+use crate::display::AsMoney;
 use crate::form::FormValues;
 use crate::guard::Visitor;
 use crate::page::Answer;
 use crate::pages::account::AccountView;
-use crate::pages::account::data::{Amounts, Posting, Split, TimelineEntry};
+use crate::pages::account::data::PostingWords;
+use daybook_service::view::{Amounts, EventPosting, Relationships, TimelineEvent};
+use std::fmt::Display;
 
-fn money(amount: Money) -> Cell<'static> {
-    Cell::Number(amount.plain())
+fn money(cents: i64) -> Cell<'static> {
+    Cell::Number(cents.money().plain())
 }
 
 fn number(number: impl ToString) -> Cell<'static> {
     Cell::Number(number.to_string())
 }
 
-fn moment(moment: Option<&Moment>) -> Cell<'_> {
-    moment.map_or(Cell::Empty, |moment| Cell::Text(&moment.0))
-}
-
-fn text(text: Option<&String>) -> Cell<'_> {
-    text.map_or(Cell::Empty, |text| Cell::Text(text))
+/// Text that the console or the service formatted, such as a time.
+fn shown(text: Option<impl Display>) -> Cell<'static> {
+    text.map_or(Cell::Empty, |text| Cell::Owned(text.to_string()))
 }
 
 /// The requested table as a download.
@@ -60,7 +59,7 @@ async fn schedule_file(console: &Console, visitor: &Visitor, room: &AccountView)
     for row in schedule(console, visitor, room).await? {
         csv.row(&[
             number(row.number),
-            moment(Some(&row.of.min_pay_due_at)),
+            shown(Some(row.of.min_pay_due_at)),
             money(row.of.am_min_pay_cents),
             money(row.of.am_interest_cents),
             money(row.of.am_principal_cents),
@@ -96,29 +95,29 @@ async fn items_file(console: &Console, visitor: &Visitor, room: &AccountView, as
     for line in items(console, visitor, room, asked).await?.0 {
         let (item, overview, amounts) = (&line.of, &line.of.line_item_overview, &line.of.line_item_summary);
         csv.row(&[
-            Cell::Text(&item.line_item_id),
-            Cell::Text(&overview.line_item_type),
-            Cell::Text(&overview.line_item_status),
-            Cell::Text(&item.processing_state),
-            moment(Some(&item.effective_at)),
-            moment(item.applied_at.as_ref()),
-            moment(Some(&item.created_at)),
+            shown(Some(&item.line_item_id)),
+            Cell::Text(overview.line_item_type),
+            Cell::Text(overview.line_item_status),
+            Cell::Text(item.processing_state.name()),
+            shown(Some(item.effective_at)),
+            shown(item.applied_at),
+            shown(Some(item.created_at)),
             money(amounts.original_amount_cents),
             money(amounts.principal_cents),
             money(amounts.interest_cents),
             money(amounts.fees_cents),
             money(amounts.balance_cents),
             Cell::Text(&splits(&item.line_item_relationships)),
-            text(item.reversed_by_line_item_id.as_ref()),
-            Cell::Text(&overview.description),
+            shown(item.reversed_by_line_item_id.as_ref()),
+            shown(Some(&overview.description)),
         ]);
     }
     Ok(csv)
 }
 
-fn splits(splits: &[Split]) -> String {
+fn splits(splits: &Relationships<'_>) -> String {
     let texts = splits.iter().map(|split| {
-        let amount = split.split_amount_cents.plain();
+        let amount = split.split_amount_cents.money().plain();
         format!("{} {} {amount}", split.paid_down_line_item_type, split.paid_down_line_item_id)
     });
     texts.collect::<Vec<_>>().join("; ")
@@ -147,18 +146,18 @@ async fn timeline_file(console: &Console, visitor: &Visitor, room: &AccountView)
     ]);
     for happening in happenings(console, visitor, room).await? {
         let mut row = vec![
-            Cell::Text(&happening.event),
-            Cell::Text(&happening.state),
-            moment(Some(&happening.effective_at)),
-            moment(Some(&happening.applies_at)),
-            moment(happening.recorded_at.as_ref()),
+            Cell::Text(happening.event),
+            Cell::Text(happening.state.name()),
+            shown(Some(happening.effective_at)),
+            shown(Some(happening.applies_at)),
+            shown(happening.recorded_at),
             Cell::Text(&happening.description),
         ];
         row.extend(amounts(happening.effect.as_ref()));
         row.extend(amounts(happening.balance_after.as_ref()));
         let made = happening.line_items.join("; ");
         row.push(Cell::Text(&made));
-        row.push(text(happening.reason.as_ref()));
+        row.push(shown(happening.reason.as_ref()));
         csv.row(&row);
         for posting in &happening.postings {
             csv.row(&posting_row(&happening, posting));
@@ -168,19 +167,19 @@ async fn timeline_file(console: &Console, visitor: &Visitor, room: &AccountView)
 }
 
 /// A separate row for each posting, so that a column of amounts contains every amount posted or paid.
-fn posting_row<'a>(happening: &'a TimelineEntry, posting: &'a Posting) -> Vec<Cell<'a>> {
+fn posting_row(happening: &TimelineEvent, posting: &EventPosting) -> Vec<Cell<'static>> {
     let mut row = vec![
         Cell::Text("posting"),
-        Cell::Text(&happening.state),
-        moment(Some(&happening.effective_at)),
-        moment(Some(&happening.applies_at)),
-        moment(happening.recorded_at.as_ref()),
-        Cell::Text(&posting.line_item_type),
+        Cell::Text(happening.state.name()),
+        shown(Some(happening.effective_at)),
+        shown(Some(happening.applies_at)),
+        shown(happening.recorded_at),
+        Cell::Text(posting.line_item_type),
     ];
-    let amount = |component| posting.of(component).map_or(Cell::Empty, money);
+    let amount = |component| posting.of(component).map_or(Cell::Empty, |amount| money(amount.0));
     row.extend(["PRINCIPAL", "INTEREST", "FEE", "SURPLUS"].map(amount));
     row.extend([const { Cell::Empty }; 6]);
-    row.push(Cell::Text(&posting.line_item_id));
+    row.push(shown(Some(&posting.line_item_id)));
     row.push(Cell::Empty);
     row
 }
@@ -203,8 +202,8 @@ async fn messages_file(console: &Console, visitor: &Visitor, room: &AccountView)
         csv.row(&[
             Cell::Text(&message.told.event),
             Cell::Text(&message.told.event_id),
-            Cell::Text(&message.told.state),
-            moment(Some(&message.because.applies_at)),
+            Cell::Text(message.told.state.name()),
+            shown(Some(message.because.applies_at)),
             Cell::Text(&message.because.description),
         ]);
     }
@@ -226,16 +225,16 @@ async fn attempts_file(console: &Console, visitor: &Visitor, room: &AccountView)
     ]);
     for attempt in all_deliveries(console, visitor, room).await? {
         csv.row(&[
-            moment(Some(&attempt.attempted_at)),
+            shown(Some(attempt.attempted_at)),
             Cell::Text(&attempt.event),
             Cell::Text(&attempt.event_id),
             Cell::Text(&attempt.webhook_url),
             number(attempt.attempt),
-            Cell::Text(&attempt.outcome),
+            Cell::Text(attempt.outcome),
             attempt.response_status.map_or(Cell::Empty, number),
             number(attempt.latency_ms),
-            text(attempt.error.as_ref()),
-            moment(attempt.next_retry_at.as_ref()),
+            shown(attempt.error.as_ref()),
+            shown(attempt.next_retry_at),
         ]);
     }
     Ok(csv)
@@ -245,12 +244,12 @@ async fn notices_file(console: &Console, visitor: &Visitor, room: &AccountView) 
     let mut csv = Csv::new(&["notification_type", "time_offset", "interval", "time", "enabled", "next_at"]);
     for notice in notices(console, visitor, room).await? {
         csv.row(&[
-            Cell::Text(&notice.notification_type),
-            text(notice.time_offset.as_ref()),
-            text(notice.interval.as_ref()),
-            text(notice.time.as_ref()),
+            Cell::Text(notice.notification_type.name()),
+            shown(notice.time_offset.as_ref()),
+            shown(notice.interval.as_ref()),
+            shown(notice.time.as_ref()),
             Cell::Text(if notice.enabled { "true" } else { "false" }),
-            moment(notice.next_at.as_ref()),
+            shown(notice.next_at),
         ]);
     }
     Ok(csv)
@@ -260,8 +259,8 @@ async fn trail_file(console: &Console, visitor: &Visitor, room: &AccountView) ->
     let mut csv = Csv::new(&["changed_at", "account_status", "account_status_subtype"]);
     for change in trail(console, visitor, room).await? {
         csv.row(&[
-            moment(Some(&change.changed_at)),
-            Cell::Text(&change.account_overview.account_status),
+            shown(Some(change.changed_at)),
+            Cell::Text(change.account_overview.account_status),
             Cell::Text(change.account_overview.reason()),
         ]);
     }

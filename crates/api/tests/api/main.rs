@@ -19,7 +19,7 @@ mod operations;
 mod organization;
 mod paging;
 mod products;
-mod shapes;
 mod same_bytes;
+mod shapes;
 mod sharing;
 mod support;

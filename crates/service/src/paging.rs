@@ -237,8 +237,8 @@ mod tests {
         }
     }
 
-    /// The pages of a list of the numbers 1 to 9, whose entries have as many bytes as JSON as in their number, as a reader
-    /// sees them who goes through the list.
+    /// The pages of a list of the numbers 1 to 9, as a reader sees them who goes through the list. An entry has as many
+    /// bytes of JSON as its number.
     fn pages_by_bytes(largest: usize, is_backwards: bool) -> Vec<Vec<usize>> {
         let mut pages = Vec::new();
         let mut mark: Option<String> = None;

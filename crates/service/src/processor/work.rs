@@ -95,7 +95,10 @@ pub fn work<A>(book: &mut Book, work: &Work, now: Time, show: ShowAnswer<A>) -> 
             add_customers(book, customers, now).and_then(|()| to_account(book, now, &[], show))
         }
         Work::Roll { to, webhooks, done } => roll(book, *to, *webhooks, *done, now, show),
-        Work::Settle { .. } => settle(book, now).map(|()| Ok(JobResult::To(show(Answer::None))))?,
+        Work::Settle { .. } => {
+            settle(book, now)?;
+            Ok(JobResult::To(show(Answer::None)))
+        }
     };
     match came {
         Ok(came) => Ok(came),

@@ -126,6 +126,7 @@ impl Customer {
             warnings,
         }
     }
+
     /// The name of the business, if it is known by one.
     fn business_name(&self) -> Option<&str> {
         let business = self.business_details.as_ref()?;

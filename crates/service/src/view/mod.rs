@@ -5,8 +5,8 @@
 //!
 //! A view is serialized straight into bytes, without an intermediate JSON tree. An account and a line item are rendered
 //! for every announced event, so those two can borrow their data; all other views own it. Facts about a product are
-//! computed once per product ([`ProductFacts`]). A field without a value is `null`, never absent, unless its view states
-//! otherwise.
+//! computed once per product ([`ProductFacts`]). A field without a value is `null`, never absent, unless its view
+//! states otherwise.
 //!
 //! ```text
 //! engine terms, state, reading ─┐
@@ -49,12 +49,20 @@ use std::borrow::Cow;
 use std::io;
 use utoipa::ToSchema;
 
+/// A rendered view of at least this many bytes does not keep the spare memory that it was written into.
+const LONG: usize = 64 << 10;
+
 /// Renders a view as JSON. Views consist of strings, integers and lists, so serialization cannot fail.
 pub fn render<T: Serialize + ?Sized>(view: &T) -> Bytes {
     // An account is about 2,000 bytes.
     let mut bytes = Vec::with_capacity(2_048);
     match serde_json::to_writer(&mut bytes, view) {
-        Ok(()) => Bytes::from(bytes),
+        Ok(()) => {
+            if bytes.len() >= LONG {
+                bytes.shrink_to_fit();
+            }
+            Bytes::from(bytes)
+        }
         Err(error) => {
             debug_assert!(false, "a view cannot be written: {error}");
             Bytes::from_static(b"null")

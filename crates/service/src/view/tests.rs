@@ -332,7 +332,9 @@ fn a_customer_never_shows_the_number() {
         ssn_last_four: form.ssn.as_ref().map(|ssn| ssn.last_four().to_owned()),
         accounts: Vec::new(),
     };
-    let shown = String::from_utf8(render(&Customer::new(form, facts)).to_vec()).unwrap();
+    let customer = Customer::new(form, facts);
+    let shown = String::from_utf8(render(&customer).to_vec()).unwrap();
+    assert_eq!(rendered_bytes(&customer), shown.len());
     assert!(shown.contains(r#""ssn_last_four":"6789""#) && shown.contains(r#""email":null"#), "{shown}");
     assert!(shown.contains(r#""created_at":"2025-01-15T17:00:00Z""#), "{shown}");
     assert!(!shown.contains("45-6789") && !shown.contains("warnings"), "{shown}");

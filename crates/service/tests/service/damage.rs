@@ -293,7 +293,7 @@ async fn messages_of_a_forgotten_key_are_accepted(home: Home) {
 
 async fn the_first_message_is_checked_after_one_rotation_of_the_key(home: Home) {
     let looked = Looked::lived(home).await;
-    json_of(looked.trial.service.rotate_hmac_key(&looked.trial.who).await);
+    view_of(looked.trial.service.rotate_hmac_key(&looked.trial.who).await);
     let data = replaced(home, "object", "another");
     let first = "{place} = (SELECT min(m.{place}) FROM messages m)";
     looked.change(&format!("UPDATE messages SET data = {data} WHERE {first}")).await;

@@ -172,7 +172,7 @@ impl Serialize for PercentText {
 
 impl fmt::Display for PercentText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        fmt::Display::fmt(&self.0, f)
     }
 }
 

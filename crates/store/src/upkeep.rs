@@ -290,7 +290,7 @@ pub(crate) const ORPHANS: &[Kinds] = &[
         remove: None,
     },
     Kinds {
-        what: "is listed to be folded again but does not exist",
+        what: "is listed for recalculation but does not exist",
         find: "SELECT r.org, r.account FROM accounts_to_refold r
                WHERE NOT EXISTS (SELECT 1 FROM accounts a WHERE a.org = r.org AND a.account = r.account)",
         remove: Some(

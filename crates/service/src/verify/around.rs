@@ -63,7 +63,9 @@ impl Service {
             let mut corrections = Vec::new();
             for row in rows.filter(|row| !is_outdated(row) && still_listed.contains(&row.key)) {
                 let account = &row.key.account;
-                let what = format!("account {account}: is listed to be folded again, but the current rules wrote it");
+                let what = format!(
+                    "account {account}: is listed for recalculation, but was already calculated under the current rules"
+                );
                 verified.differences.push(what);
                 corrections.push(Correction::NotToRefold(row.key));
             }
@@ -92,13 +94,16 @@ impl Service {
             |what: String| verified.differences.push(format!("database: the log of organization {org} {what}"));
         let missing = if log.count == 0 { 0 } else { log.last - log.first + 1 - log.count };
         if missing != 0 {
-            differ(format!("lacks {missing} of its positions between {} and {}", log.first, log.last));
+            differ(format!("is missing {missing} of its positions between {} and {}", log.first, log.last));
         }
         if log.count > 0 && log.head != log.last {
             differ(format!("should end at position {}, but its last message is at {}", log.head, log.last));
         }
         if log.hurried > log.head.max(log.last) {
-            differ(format!("is marked for immediate sending up to position {}, but ends at {}", log.hurried, log.head));
+            differ(format!(
+                "is to be sent at once up to position {}, but its last position is {}",
+                log.hurried, log.head
+            ));
         }
         // The last messages may be missing, so the end is moved forward, never back.
         let head = log.head.max(log.last);

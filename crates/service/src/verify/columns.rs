@@ -64,7 +64,7 @@ pub(super) fn compare_columns(row: &AccountRow, expected: &AccountNow, differ: &
     let stored = &row.now;
     let mut column = |name: &str, kept: String, given: String| {
         if kept != given {
-            differ(format!("{name} is {kept}, but its journal gives {given}"));
+            differ(format!("{name} is {kept}; recalculated from the journal, it is {given}"));
         }
     };
     column("processed_through", shown(&stored.processed_through), shown(&expected.processed_through));
@@ -102,7 +102,7 @@ pub(super) fn compare_times(
         [("effective_at", row.effective_at, effective_at), ("created_at", row.created_at, created_at)]
     {
         if kept != given {
-            differ(format!("{name} is {kept}, but its journal gives {given}"));
+            differ(format!("{name} is {kept}; recalculated from the journal, it is {given}"));
         }
     }
     let is_kept = row.created_at == created_at || !signed.confirm_account_created(created_at);

@@ -46,7 +46,7 @@ pub(super) fn compare_items(
     let is_surplus =
         |(id, row): &(&&str, &&ItemRow)| !worked.items.contains_key(**id) && !is_left_over(row, refolded_at);
     for (id, row) in stored.iter().filter(is_surplus) {
-        differ(format!("line item {id} does not follow from the journal"));
+        differ(format!("line item {id} is stored, but recalculating the journal does not give it"));
         plan.corrections.push(Correction::RemoveItem(worked.book.key.clone(), row.item_id.clone()));
     }
 }
@@ -63,7 +63,10 @@ fn with_confirmed_fields<'a>(
     if kept.extra == row.extra || signed.confirm_item_fields(id, row.extra.as_deref()) {
         return Cow::Borrowed(row);
     }
-    differ(format!("line item {id} has other external fields than its record, and no message confirms the record"));
+    differ(format!(
+        "the external fields of line item {id} differ from its journal record, and no signed message confirms the \
+         record"
+    ));
     Cow::Owned(ItemRow { extra: kept.extra.clone(), ..row.clone() })
 }
 
@@ -81,7 +84,10 @@ fn compare_with_record(
     if !is_asked_for || kept.created_at == row.created_at {
         return None;
     }
-    differ(format!("line item {id} was created at {}, but its journal gives {}", kept.created_at, row.created_at));
+    differ(format!(
+        "line item {id} is stored as created at {}, but by its journal record it was created at {}",
+        kept.created_at, row.created_at
+    ));
     signed.confirm_item_created(id, row.created_at).then_some(row.created_at)
 }
 
@@ -102,7 +108,7 @@ pub(super) fn compare_messages(
 ) {
     let messages = &worked.messages;
     if stored.len() > messages.len() {
-        differ(format!("{} messages are stored, but its journal gives {}", stored.len(), messages.len()));
+        differ(format!("{} messages are stored, but recalculating the journal gives {}", stored.len(), messages.len()));
         return;
     }
     let by_sequence: BTreeMap<i64, &MessageRow> = messages.iter().map(|message| (message.sequence, message)).collect();
@@ -114,7 +120,10 @@ pub(super) fn compare_messages(
                 wrong.into_iter().for_each(|sentence| differ(format!("message {} {sentence}", kept.sequence)));
                 plan.corrections.extend(correction);
             }
-            None => differ(format!("message {} is stored, but its journal gives none with this number", kept.sequence)),
+            None => differ(format!(
+                "message {} is stored, but recalculating the journal gives no message with this number",
+                kept.sequence
+            )),
         }
     }
     compare_positions(stored, differ);
@@ -149,12 +158,15 @@ fn compare_row(kept: &MessageRow, expected: &MessageRow) -> Vec<String> {
     let mut wrong = Vec::new();
     if (&kept.event, kept.effective_at, &kept.subject) != (&expected.event, expected.effective_at, &expected.subject) {
         wrong.push(format!(
-            "is {} of {}, but its journal gives {} of {}",
+            "is {} of {}, but recalculating the journal gives {} of {}",
             kept.event, kept.effective_at, expected.event, expected.effective_at
         ));
     }
     if kept.cause != expected.cause {
-        wrong.push(format!("has the cause \"{}\", but its journal gives \"{}\"", kept.cause, expected.cause));
+        wrong.push(format!(
+            "has the cause \"{}\", but recalculating the journal gives \"{}\"",
+            kept.cause, expected.cause
+        ));
     }
     if is_waiting && kept.due_at != Some(expected.effective_at) {
         wrong.push("is scheduled for a moment other than its effective time".to_owned());

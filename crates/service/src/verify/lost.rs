@@ -74,8 +74,10 @@ impl Traces<'_> {
         let ids: Vec<&str> = self.items.iter().filter(is_lost).map(|row| &*row.item_id).collect();
         match ids.as_slice() {
             [] => None,
-            [id] => Some(format!("a caller made line item {id}, but no record gives it")),
-            ids => Some(format!("callers made line items {}, but no record gives them", ids.join(", "))),
+            [id] => Some(format!("a caller created line item {id}, but the journal has no record of it")),
+            ids => {
+                Some(format!("callers created line items {}, but the journal has no records of them", ids.join(", ")))
+            }
         }
     }
 
@@ -99,7 +101,9 @@ impl Traces<'_> {
         let beyond = self.messages.iter().filter(|message| message.sequence > given);
         let last = beyond.filter_map(|message| self.number_of(message)).max();
         let reached = last.unwrap_or(0).max(self.row.now.message_seq);
-        (reached > given).then(|| format!("its messages reach number {reached}, but its journal gives {given}"))
+        (reached > given).then(|| {
+            format!("its messages are numbered up to {reached}, but by its journal the last number is {given}")
+        })
     }
 
     /// The number of a message: the one in its bytes if they are signed, since a column may have been altered. `None`
@@ -117,20 +121,21 @@ impl Traces<'_> {
         let (stored, given) = (&self.row.now, &worked.book.now);
         let seem_held = given.held_events > stored.held_events && given.settled_seq < stored.settled_seq;
         let is_lost = seem_held || worked.book.journal.len() > self.records;
-        is_lost.then(|| "events were released, but no record releases them".to_owned())
+        is_lost.then(|| "events were released, but the journal has no record of the release".to_owned())
     }
 
     /// A roll: the account was processed up to the moment it was rolled to.
     fn of_roll(&self, worked: &Worked) -> Option<String> {
         let to = self.row.now.rolled_to.filter(|to| Some(*to) > worked.book.now.rolled_to)?;
         let through = self.state?.processed_through;
-        (self.is_own() && through >= Some(to)).then(|| format!("it was rolled to {to}, but no record rolls it"))
+        (self.is_own() && through >= Some(to))
+            .then(|| format!("the account was rolled to {to}, but the journal has no record of the roll"))
     }
 
     /// A state that is intact and belongs to the account, and that the journal does not give.
     fn of_state(&self, worked: &Worked) -> Option<String> {
         let is_lost = self.is_own() && !is_given(self.state?, worked);
-        is_lost.then(|| "its state is intact, but its journal gives another one".to_owned())
+        is_lost.then(|| "its stored state is intact, but recalculating the journal gives a different state".to_owned())
     }
 
     /// Numbers of records that no withdrawal explains. If withdrawals may be unknown, the account must also count more

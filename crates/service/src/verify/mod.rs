@@ -329,7 +329,7 @@ fn compare(stored: Stored, product: &Arc<ProductInfo>, now: Time, differ: &mut d
     let worked = match again(&book, product, readable, now) {
         Ok(worked) => worked,
         Err(problem) => {
-            differ(format!("its journal cannot be processed again: {}", problem.message));
+            differ(format!("its journal cannot be recalculated: {}", problem.message));
             return (plan, 0);
         }
     };

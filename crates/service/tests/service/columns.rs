@@ -319,12 +319,12 @@ async fn rows_that_belong_to_nothing_are_found_and_removed(home: Home) {
         (
             "accounts_to_refold",
             "(org, account) VALUES (1, 'unknown')".to_owned(),
-            "unknown is listed to be folded again but does not exist",
+            "unknown is listed for recalculation but does not exist",
         ),
         (
             "accounts_to_refold",
             "(org, account) VALUES (1, 'a1')".to_owned(),
-            "account a1: is listed to be folded again, but the current rules wrote it",
+            "account a1: is listed for recalculation, but was already calculated under the current rules",
         ),
         (
             "words",

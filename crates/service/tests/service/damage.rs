@@ -60,9 +60,9 @@ pub const LOST: &str = "its journal lost a record, or was changed: ";
 
 async fn a_journal_that_lost_a_record_is_told_and_nothing_is_corrected(home: Home) {
     for (which, sentence) in [
-        ("account = 'a1' AND name = 'p'", format!("account a1: {LOST}a caller made line item p, but no record")),
-        ("account = 'a1' AND name = 'q'", format!("account a1: {LOST}a caller made line item q, but no record")),
-        ("account = 'a2' AND name LIKE 'dbk_roll_%'", "it was rolled to ".to_owned()),
+        ("account = 'a1' AND name = 'p'", format!("account a1: {LOST}a caller created line item p, but the")),
+        ("account = 'a1' AND name = 'q'", format!("account a1: {LOST}a caller created line item q, but the")),
+        ("account = 'a2' AND name LIKE 'dbk_roll_%'", "the account was rolled to ".to_owned()),
         ("account = 'a2' AND name LIKE 'dbk_release_%'", format!("account a2: {LOST}")),
         ("account = 'a1' AND name = 'dbk_open'", "the record that opens the account is missing".to_owned()),
     ] {
@@ -77,7 +77,7 @@ async fn a_journal_that_lost_a_record_is_told_and_nothing_is_corrected(home: Hom
     let sentence = format!("account a3: {LOST}");
     finds_and_leaves(&looked, "a release", &sentence).await;
     let found = looked.trial.differences().await;
-    let is_told = |found: &String| found.contains("events were released, but no record releases them");
+    let is_told = |found: &String| found.contains("events were released, but the journal has no record of the release");
     assert!(found.iter().any(is_told), "{found:?}");
 }
 
@@ -109,20 +109,24 @@ async fn a_journal_that_lost_a_record_under_an_earlier_state_is_told(home: Home)
     // Its line item is gone too.
     looked.change("DELETE FROM inputs WHERE account = 'a1' AND name = 'q'").await;
     looked.change("DELETE FROM line_items WHERE account = 'a1' AND {item} = 'q'").await;
-    finds_and_leaves(&looked, "state", "its state is intact, but its journal gives another one").await;
+    let sentence = "its stored state is intact, but recalculating the journal gives a different state";
+    finds_and_leaves(&looked, "state", sentence).await;
 }
 
 async fn a_renamed_record_does_not_rename_its_line_item(home: Home) {
     let looked = lived(home).await;
     looked.change("UPDATE inputs SET name = 'another' WHERE account = 'a1' AND name = 'p'").await;
-    finds_and_leaves(&looked, "name", &format!("account a1: {LOST}a caller made line item p,")).await;
+    finds_and_leaves(&looked, "name", &format!("account a1: {LOST}a caller created line item p,")).await;
 }
 
 async fn messages_are_never_numbered_again(home: Home) {
     let looked = lived(home).await;
     let last = looked.trial.messages("a1").await.last().expect("there is one").sequence;
     looked.change("UPDATE accounts SET message_seq = message_seq + 5 WHERE account = 'a1'").await;
-    let sentence = format!("account a1: {LOST}its messages reach number {}, but its journal gives {last}", last + 5);
+    let sentence = format!(
+        "account a1: {LOST}its messages are numbered up to {}, but by its journal the last number is {last}",
+        last + 5
+    );
     finds_and_leaves(&looked, "message_seq", &sentence).await;
 }
 

@@ -106,8 +106,8 @@ async fn withdrawals_from_before_the_audit_trail_are_no_loss(home: Home) {
 /// The line item and the account still have the right values, and signed messages confirm them.
 async fn values_of_an_altered_record_are_not_copied(home: Home) {
     for (column, value, name, sentence) in [
-        ("recorded_at", "recorded_at - 1", "p", "account a1: line item p was created at "),
-        ("extra", "NULL", "p", "account a1: line item p has other external fields than its record"),
+        ("recorded_at", "recorded_at - 1", "p", "account a1: line item p is stored as created at "),
+        ("extra", "NULL", "p", "account a1: the external fields of line item p differ from its journal record"),
         ("recorded_at", "recorded_at - 1", "dbk_open", "account a1: created_at is "),
     ] {
         let looked = Looked::lived(home).await;

@@ -19,7 +19,7 @@ impl LostGuard {
     pub fn restored(&self) -> String {
         format!(
             "the trigger {} was missing, disabled or altered, and was restored. Without it, {}: find out who changed it, \
-             and compare the trail with ends that were recorded elsewhere (`daybook audit --holds`)",
+             and compare the trail with the chain ends that you stored elsewhere (`daybook audit --holds`)",
             self.trigger, self.purpose
         )
     }
@@ -30,8 +30,8 @@ impl fmt::Display for LostGuard {
         write!(
             f,
             "the trigger {} is missing, disabled or altered, so {}. Find out who changed it, and compare the trail \
-             with ends that were recorded elsewhere (`daybook audit --holds`); `daybook verify --fix` restores the \
-             trigger",
+             with the chain ends that you stored elsewhere (`daybook audit --holds`); `daybook verify --fix` restores \
+             the trigger",
             self.trigger, self.purpose
         )
     }
@@ -53,8 +53,8 @@ impl fmt::Display for ForeignTrigger {
         let ForeignTrigger { what, name, table } = self;
         write!(
             f,
-            "the {what} {name} on table {table} is not Daybook's and may keep records from being written. Find out who \
-             added it, and remove it"
+            "the {what} {name} on table {table} is not Daybook's and may prevent records from being written. Find out \
+             who added it, and remove it"
         )
     }
 }

@@ -63,7 +63,8 @@ impl Server {
             .map_err(|error| StoreError::Broken(format!("its address is invalid: {}", sentence(&error))))?;
         if tls.is_open_to_others() && !config.get_hosts().iter().all(is_this_machine) {
             tracing::warn!(
-                "others can read or change the traffic to the database: set sslmode=verify-full in its address"
+                "an attacker on the network can read or change the traffic to the database: set sslmode=verify-full in \
+                 its address"
             );
         }
         if config.get_application_name().is_none() {

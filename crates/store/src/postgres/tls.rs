@@ -113,11 +113,7 @@ impl TlsParameters {
                 "sslkey" => wanted.key = Some(value().into()),
                 _ if OF_DRIVER.contains(&name) => others.push(pair.to_owned()),
                 // The name is not quoted: it may be the rest of a password with an `&`.
-                _ => {
-                    return Err(wrong(
-                        "it has an unknown parameter; a parameter's value must have no & in it, but %26",
-                    ));
-                }
+                _ => return Err(wrong("it has an unknown parameter; write & in a value as %26")),
             }
         }
         others.push(format!("sslmode={}", wanted.mode.for_driver()));

@@ -63,8 +63,8 @@ impl Health {
             tracing::error!(
                 path = %self.path.display(),
                 why,
-                "the database file is damaged; no write is accepted any more: stop the server, keep a copy of the \
-                 file, and restore a backup (docs/operating/lost-files.md)"
+                "the database file is damaged; the server no longer accepts writes: stop it, keep a copy of the file, \
+                 and restore a backup (docs/operating/lost-files.md)"
             );
         }
     }

@@ -66,8 +66,8 @@ fn id_of(file: &Metadata) -> FileId {
 
 fn lost(path: &Path, what: &str) -> StoreError {
     StoreError::Unavailable(format!(
-        "the database file {} {what}: no request is acknowledged until the original file is back; if it cannot be \
-         recovered, stop the server and restore a backup",
+        "the database file {} {what}: the server acknowledges no request until the original file is back in place; if \
+         the file cannot be recovered, stop the server and restore a backup",
         path.display()
     ))
 }
@@ -75,8 +75,8 @@ fn lost(path: &Path, what: &str) -> StoreError {
 /// The log does not recover: commits that it held may be missing.
 fn lost_log(path: &Path) -> StoreError {
     StoreError::Unavailable(format!(
-        "the write-ahead log {} was truncated or overwritten, and commits may be missing: no request is acknowledged any \
-         more; stop the server and restore a backup",
+        "the write-ahead log {} was truncated or overwritten, and commits may be missing: the server no longer \
+         acknowledges requests; stop it and restore a backup",
         path.display()
     ))
 }

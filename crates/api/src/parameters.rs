@@ -427,7 +427,7 @@ fn given(parts: &Parts) -> Result<Vec<(String, String)>, Refusal> {
 fn unknown(name: &str, known: &[&str]) -> Problem {
     let shown: String = name.chars().take(100).collect();
     let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-    Problem::invalid(shown, format!("is not a known parameter here; known are: {known}"))
+    Problem::invalid(shown, format!("is not a known parameter; the known ones are: {known}"))
 }
 
 fn read<T>(name: &str, value: Result<T, String>) -> Result<T, Problem> {

@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The name of request bodies in errors.
 pub const BODIES: &str = "the bodies of concurrent requests";
 /// The name of unsent responses in errors.
-pub const RESPONSES: &str = "responses that were not read yet";
+pub const RESPONSES: &str = "unread responses";
 /// The largest body of a request without credentials: a form to sign in, an invite, a request for a token.
 pub const BODY_BYTES_WITHOUT_CREDENTIALS: usize = 64 << 10;
 
@@ -84,7 +84,10 @@ impl Full {
                 return format!("the body of a request without credentials may have at most {bytes} bytes");
             }
         };
-        format!("{what} may take at most {bytes} bytes of memory for {whose}; nothing was done: retry in a moment")
+        format!(
+            "the limit of {bytes} bytes for {what} of {whose} is reached; the request changed nothing: retry in a \
+             moment"
+        )
     }
 }
 
@@ -433,7 +436,7 @@ mod tests {
         let sentence = Full::Address(4).sentence(BODIES);
         assert!(
             sentence
-                .starts_with("the bodies of concurrent requests may take at most 4 bytes of memory for this address")
+                .starts_with("the limit of 4 bytes for the bodies of concurrent requests of this address is reached;")
         );
     }
 

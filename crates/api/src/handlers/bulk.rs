@@ -259,8 +259,8 @@ impl Together<'_> {
 
 fn response_too_large() -> Refusal {
     let message = format!(
-        "the responses to the lines before this one have more than {LARGEST_RESPONSE} bytes; this line was not run: \
-         send it again in another call"
+        "the responses to the earlier lines exceed {LARGEST_RESPONSE} bytes, so this line was not processed: send it \
+         again in another call"
     );
     Refusal::new("unavailable", message)
 }
@@ -356,9 +356,9 @@ mod tests {
         assert_eq!(*begun_and_ended.lock().expect("no test panicked"), (3, 3), "the first three have 30 bytes");
         let is_run: Vec<bool> = outcomes.iter().map(Result::is_ok).collect();
         assert_eq!(is_run, (0..20).map(|number| number < 3).collect::<Vec<_>>());
-        let refusal = outcomes.into_iter().next_back().expect("20 lines").expect_err("it was not run");
+        let refusal = outcomes.into_iter().next_back().expect("20 lines").expect_err("it was not processed");
         let (status, body, _) = refusal.into_parts();
         assert_eq!(status.as_u16(), 503);
-        assert!(String::from_utf8_lossy(&body).contains("this line was not run"), "{body:?}");
+        assert!(String::from_utf8_lossy(&body).contains("this line was not processed"), "{body:?}");
     }
 }

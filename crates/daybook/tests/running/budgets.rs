@@ -71,7 +71,8 @@ fn bodies_of_an_organization_leave_room_for_others_and_are_refused_at_once() {
     let error = &refused.json()["error"];
     assert_eq!(error["code"], "unavailable");
     let message = error["message"].as_str().expect("a message");
-    assert!(message.contains("at most 67108864 bytes of memory for this organization"), "{message}");
+    let limit = "the limit of 67108864 bytes for the bodies of concurrent requests of this organization is reached";
+    assert!(message.starts_with(limit), "{message}");
     assert_eq!(metric(&server, "daybook_connections_refused_total{reason=\"bodies\"}"), 1);
     // A body of unknown length is counted piece by piece.
     let caller = Caller::plain(OTHER, address_of(&server));
@@ -109,7 +110,8 @@ fn bodies_without_a_key_are_counted_by_address() {
     let refused = ask(&slow);
     assert_eq!(refused.status(), 503, "{}", refused.body());
     assert_eq!(refused.headers()["retry-after"], "1");
-    assert!(refused.body().contains("at most 8388608 bytes of memory for this address"), "{}", refused.body());
+    let limit = "the limit of 8388608 bytes for the bodies of concurrent requests of this address is reached";
+    assert!(refused.body().contains(limit), "{}", refused.body());
     let form = slow.send_form("/console/sign-in", "a=b", "email=x&password=y");
     assert_eq!(form.status(), 503, "a form of the console is counted too: {}", form.body());
     assert_eq!(ask(&other).status(), 401, "another address");

@@ -223,7 +223,7 @@ impl Slots {
         match tokio::time::timeout(PATIENCE, &mut waiting.granted).await {
             Ok(Ok(slot)) => Ok(slot),
             Ok(Err(_)) => Err(waiting_list_full()),
-            Err(_) => Err(too_many(&format!("this one has waited for {} s", PATIENCE.as_secs()))),
+            Err(_) => Err(too_many(&format!("; this call waited {} s and was not started", PATIENCE.as_secs()))),
         }
     }
 
@@ -337,11 +337,11 @@ impl Drop for WaitingCall {
 }
 
 fn waiting_list_full() -> Problem {
-    too_many("too many others wait")
+    too_many(", and too many calls are already waiting")
 }
 
 fn too_many(why: &str) -> Problem {
-    let message = format!("{TOO_MANY_CALLS}, and {why}; retry in {RETRY_SECONDS} s");
+    let message = format!("{TOO_MANY_CALLS}{why}; retry in {RETRY_SECONDS} s");
     Problem { wait_seconds: RETRY_SECONDS, ..Problem::unavailable(message) }
 }
 

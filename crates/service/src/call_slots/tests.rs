@@ -109,7 +109,7 @@ async fn a_read_waits_for_a_limited_time() {
     assert_eq!((problem.code, problem.wait_seconds), ("unavailable", RETRY_SECONDS));
     assert_eq!(
         problem.message,
-        "too many calls of this kind are in progress, and this one has waited for 30 s; retry in 5 s"
+        "too many calls of this kind are in progress; this call waited 30 s and was not started; retry in 5 s"
     );
     assert_eq!(counts(&slots), (2, 0));
 }
@@ -123,7 +123,10 @@ async fn the_waiting_list_is_limited_and_one_organization_cannot_fill_it() {
         of_first.push(waits(&slots, 1).await);
     }
     let problem = slots.take(1).await.expect_err("the list is full");
-    assert_eq!(problem.message, "too many calls of this kind are in progress, and too many others wait; retry in 5 s");
+    assert_eq!(
+        problem.message,
+        "too many calls of this kind are in progress, and too many calls are already waiting; retry in 5 s"
+    );
     let mut others = Vec::new();
     for org in [2, 3] {
         let slots = slots.clone();

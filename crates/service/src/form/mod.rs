@@ -155,7 +155,7 @@ fn explain(path: &str, message: &str) -> BadForm {
     } else if message.starts_with("unknown field `") {
         let known = message.split_once(", expected ").map_or("none", |(_, known)| known);
         let known = known.trim_start_matches("one of ").replace('`', "");
-        (parent.to_owned(), format!("is not a known field here; known are: {known}"))
+        (parent.to_owned(), format!("is not a known field; the known ones are: {known}"))
     } else if let Some((_, expected)) = message.split_once(", expected ").filter(|_| message.starts_with("invalid ")) {
         (parent.to_owned(), format!("must be {expected}"))
     } else {

@@ -46,7 +46,7 @@ impl Roll {
                 }
                 _ => {
                     let known = "account_id, effective_at, exclusive_end, roll_webhooks";
-                    return Err(invalid(format!("is not a known parameter here; known are: {known}")));
+                    return Err(invalid(format!("is not a known parameter; the known ones are: {known}")));
                 }
             }
         }

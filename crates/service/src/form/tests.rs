@@ -61,7 +61,7 @@ fn a_payment_says_what_is_wrong_with_it() {
         ("{}".to_owned(), "line_item_id", "is required"),
         // An array is not an object, even if its entries match the fields in order.
         (payment(r#", "external_fields": [["key", "value"]]"#), "external_fields[0]", "must be an object"),
-        (payment(r#", "efective_at": 1"#), "efective_at", "is not a known field here; known are: line_item_id, "),
+        (payment(r#", "efective_at": 1"#), "efective_at", "is not a known field; the known ones are: line_item_id, "),
         (payment(r#", "line_item_id": "p2""#), "line_item_id", "is given twice"),
         (
             payment(r#", "line_item_status": "DONE""#),

@@ -21,7 +21,7 @@ async fn an_account_is_read_as_it_stands_stood_and_will_stand() {
 async fn wrong_parameters_are_named() {
     let server = Server::with_account().await;
     for (path, field, rule) in [
-        ("/accounts/a?as_of=x", "as_of", "is not a known parameter here; known are: effective_as_of"),
+        ("/accounts/a?as_of=x", "as_of", "is not a known parameter; the known ones are: effective_as_of"),
         ("/accounts/a?effective_as_of=2025-03-01", "effective_as_of", "must be an RFC 3339 time with an offset"),
         ("/accounts/a?effective_as_of=2025-03-01T00:00:00", "effective_as_of", "must end with an offset"),
         ("/accounts/a?effective_as_of=2025-02-30T00:00:00Z", "effective_as_of", "must be a date and time that exist"),
@@ -39,13 +39,13 @@ async fn wrong_parameters_are_named() {
             "days_past_due_at_most",
             "cannot be combined with effective_as_of",
         ),
-        ("/customers?days_past_due_at_least=1", "days_past_due_at_least", "is not a known parameter here"),
+        ("/customers?days_past_due_at_least=1", "days_past_due_at_least", "is not a known parameter"),
         ("/accounts?limit=0", "limit", "must be a whole number from 1 to 200"),
         ("/accounts/a/line_items?line_item_type=GIFT", "line_item_type", "must be one of"),
         ("/accounts/a/line_items?line_item_status=GONE", "line_item_status", "must be one of"),
         ("/accounts/a/line_items?effective_at_after=x", "effective_at_after", "must be an RFC 3339 time"),
         ("/accounts/a/events?limit=many", "limit", "must be a whole number"),
-        ("/accounts/a/notification_config?x=1", "x", "known are: none"),
+        ("/accounts/a/notification_config?x=1", "x", "the known ones are: none"),
     ] {
         let message = server.get(path).await.refused_field(422, field);
         assert!(message.contains(rule), "{path}: {message}");

@@ -367,7 +367,7 @@ fn status_changes(book: &Book, paging: &Paging) -> Result<view::Page<view::Statu
     };
     let entries = book.settled_entries(through);
     let (_, out) =
-        replay(&book.terms, &entries, through).map_err(|_| Problem::internal("the account cannot be folded"))?;
+        replay(&book.terms, &entries, through).map_err(|_| Problem::internal("the account cannot be calculated"))?;
     let changes = out.events.iter().filter_map(|event| match event.what {
         EventKind::AccountCreated => Some((event.at, Status::ACTIVE)),
         EventKind::StatusChanged { to, .. } => Some((event.at, to)),

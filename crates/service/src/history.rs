@@ -272,7 +272,7 @@ fn target_and_body(
         Input::Open => return Ok(None),
         Input::Payment { amount, status, allocation } => {
             let form = PaymentRecord {
-                line_item_id: line_item_id.ok_or_else(|| Problem::internal("a payment has no id of its caller's"))?,
+                line_item_id: line_item_id.ok_or_else(|| Problem::internal("a payment has no id from its caller"))?,
                 original_amount_cents: Amount::known(*amount),
                 line_item_status: own(*status, ItemStatus::Valid).map(Into::into),
                 effective_at: None,

@@ -88,7 +88,10 @@ pub fn product_policy(product: &NewProduct, account: Option<&NewAccount>) -> Res
     let close_of_business = match given.billing.close_of_business_time.as_ref().map(|close| *close.get()) {
         None => TimeOfDay::END_OF_DAY,
         Some(DailyTime { time, offset_seconds: None }) => time,
-        Some(_) => return Err(vec![Problem::new(CLOSE_OF_BUSINESS, "has an offset that is not resolved yet")]),
+        Some(_) => {
+            let message = "has an offset that was not checked against the time zone";
+            return Err(vec![Problem::new(CLOSE_OF_BUSINESS, message)]);
+        }
     };
     let reversal_fee = given.summary.payment_reversal_fee_cents.or(given.attributes.default_payment_reversal_fee_cents);
     Ok(Policy {

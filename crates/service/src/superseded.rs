@@ -60,7 +60,9 @@ impl Service {
         let sentence = format!("{SUPERSEDED}: {why}");
         if self.superseded.0.set(sentence.clone()).is_ok() {
             self.nudge.mute(true);
-            tracing::error!("{sentence}. Until then, this node processes, sends and changes nothing");
+            tracing::error!(
+                "{sentence}. Until then, this node does not process accounts, send webhooks or accept changes"
+            );
         }
     }
 

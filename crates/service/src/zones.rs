@@ -74,7 +74,7 @@ impl fmt::Display for ZoneDifference {
         let (name, kept) = (&self.name, &self.kept_version);
         match self.from {
             Some(from) => write!(f, "{name}: data {} differ from {kept} as of {from}", data_version()),
-            None => write!(f, "{name}: data {} differ from {kept} in the past only", data_version()),
+            None => write!(f, "{name}: data {} differ from {kept} only for past times", data_version()),
         }
     }
 }
@@ -116,8 +116,8 @@ impl Service {
         }
         let each: Vec<String> = differing.iter().map(ToString::to_string).collect();
         Err(Problem::unavailable(format!(
-            "the database uses other time-zone data than this build: {}. `daybook migrate`, or starting the server, \
-             recalculates the future moments of accounts; nothing was changed now",
+            "the time-zone data of the database and of this build differ: {}. `daybook migrate`, or starting the \
+             server, recalculates the future moments of accounts; this command changed nothing",
             each.join("; ")
         )))
     }

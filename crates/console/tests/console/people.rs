@@ -199,7 +199,7 @@ async fn everybody_changes_their_own_password() {
     };
     assert!(ben.get("/console/people/me").await.page().contains("read_only@example.com"));
     for (old, new, again, word) in [
-        ("not it at all", new, new, "Current password is not right"),
+        ("not it at all", new, new, "Current password is wrong"),
         (PASSWORD, new, "something else", "does not match the new password"),
         (PASSWORD, "short", "short", "New password must"),
     ] {

@@ -18,7 +18,7 @@ pub fn not_refolded(row: &AccountRow) -> Problem {
     let message = match &row.now.failure {
         Some(failure) => format!("account \"{account}\" cannot be used: {failure}"),
         None => {
-            format!("account \"{account}\" has not been folded again under the rules of version {RULES_VERSION} yet")
+            format!("account \"{account}\" has not been recalculated under version {RULES_VERSION} of the rules yet")
         }
     };
     Problem::new("account_failed", message)

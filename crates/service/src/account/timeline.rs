@@ -268,7 +268,7 @@ fn describe_money(record: &JournalEntry, step: &Noted, description: &mut String)
     let Record::Input(input) = &record.record else { return };
     let sentence = match input {
         Input::Payment { .. } if step.is_undone => {
-            Some("It did not go through, so the account is computed without it.".to_owned())
+            Some("The payment bounced or was declined, so the account is calculated without it.".to_owned())
         }
         Input::Payment { .. } | Input::PaymentStatus { .. } | Input::Debit { .. } => where_it_went(&step.postings),
         Input::Reversal { .. } => owed_again(&step.postings),

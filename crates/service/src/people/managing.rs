@@ -155,7 +155,7 @@ impl Service {
         passwords::check(new).map_err(|rule| Problem::invalid("new_password", rule))?;
         let begun = self.begin_try(&person.email_key, None).await?;
         if !self.passwords.is_right(old, Some(&person.password_hash)).await? {
-            return Err(Problem::invalid("old_password", "is not right"));
+            return Err(Problem::invalid("old_password", "is wrong"));
         }
         self.end_try(begun).await?;
         let hashed = self.passwords.hash(new).await?;

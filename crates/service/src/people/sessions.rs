@@ -54,7 +54,7 @@ impl Service {
         let act = act.with("email", typed);
         let record = new_record(&self.secrets, self.clock.now(), org, Arc::new(origin), act);
         self.store.append_audit(&record).await?;
-        Err(Problem::new("unauthenticated", "the e-mail address or the password is not right"))
+        Err(Problem::new("unauthenticated", "the e-mail address or the password is wrong"))
     }
 
     /// Begins a session for a person whose password was just checked; `None` if they are deactivated or the password

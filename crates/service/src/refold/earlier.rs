@@ -23,7 +23,14 @@ use daybook_store::records::AccountRow;
 use serde::Deserialize;
 
 /// The prefix of the failure reason of an account that could not be folded again.
-pub const FAILURE: &str = "It could not be folded again by newer rules";
+pub const FAILURE: &str = "It could not be recalculated under newer rules";
+/// The prefix that earlier builds wrote.
+const EARLIER_FAILURE: &str = "It could not be folded again by newer rules";
+
+/// Whether this is the failure reason of an account that could not be folded again.
+pub fn is_failure(reason: &str) -> bool {
+    [FAILURE, EARLIER_FAILURE].iter().any(|prefix| reason.starts_with(prefix))
+}
 
 /// The terms of an account under the current rules.
 pub fn terms(row: &AccountRow, product: &ProductInfo) -> Result<Terms, Problem> {
@@ -112,7 +119,7 @@ impl OldTerms {
     fn agree(self, product: &ProductInfo) -> Result<Terms, Problem> {
         let usual = product_policy(&product.form, None).map_err(|broken| {
             let sentences: Vec<String> = broken.iter().map(|problem| problem.to_string()).collect();
-            Problem::internal(format!("its product does not fit the current rules: {}", sentences.join("; ")))
+            Problem::internal(format!("its product is not valid under the current rules: {}", sentences.join("; ")))
         })?;
         let OldProduct::Installment(old) = self.product;
         let ProductPolicy::Installment(of_product) = usual.product;
@@ -128,7 +135,7 @@ impl OldTerms {
         let opening = Opening { effective_at, principal, origination_fee };
         Terms::new(&policy, opening).map_err(|invalid| {
             let sentences: Vec<String> = invalid.iter().map(ToString::to_string).collect();
-            Problem::internal(format!("its terms do not fit the current rules: {}", sentences.join("; ")))
+            Problem::internal(format!("its terms are not valid under the current rules: {}", sentences.join("; ")))
         })
     }
 }

@@ -78,7 +78,7 @@ impl Service {
         if waiting == 0 {
             return Ok(done);
         }
-        tracing::info!(accounts = waiting, rules_version = RULES_VERSION, "folding accounts again under newer rules");
+        tracing::info!(accounts = waiting, rules_version = RULES_VERSION, "recalculating accounts under newer rules");
         let mut since_line = Stopwatch::start();
         let mut after: Option<AccountKey> = None;
         loop {
@@ -88,16 +88,16 @@ impl Service {
             done.add(refold_keys(self.store.as_ref(), &self.catalog, keys, self.clock.now(), &by_rules()).await?);
             progress(done.accounts);
             if since_line.elapsed() >= BETWEEN_LINES {
-                tracing::info!(done = done.accounts, of = waiting, "folding accounts again");
+                tracing::info!(done = done.accounts, of = waiting, "recalculating accounts");
                 since_line = Stopwatch::start();
             }
         }
         let Refolded { accounts, moved, failed } = done;
-        tracing::info!(accounts, moved, failed, "accounts were folded again; `daybook rules-report` lists the changes");
+        tracing::info!(accounts, moved, failed, "accounts were recalculated; `daybook rules-report` lists the changes");
         if failed > 0 {
             tracing::error!(
                 failed,
-                "some accounts could not be folded again; `daybook rules-report` gives the reasons"
+                "some accounts could not be recalculated; `daybook rules-report` gives the reasons"
             );
         }
         Ok(done)
@@ -143,7 +143,7 @@ pub(crate) async fn refold_keys(
         }
         keys = stale;
     }
-    Err(Problem::unavailable("accounts are being changed too often to be folded again: try again"))
+    Err(Problem::unavailable("accounts change too often to be recalculated now: try again"))
 }
 
 /// An account to fold again, with its line items.
@@ -179,7 +179,7 @@ async fn refold_once(
             Err(problem) if problem.is_unavailable() => return Err(problem),
             // The account stays listed and is retried at the next start.
             Err(problem) => {
-                tracing::error!(account = %loaded.row.key.account, %problem, "an account is not folded again")
+                tracing::error!(account = %loaded.row.key.account, %problem, "an account was not recalculated")
             }
         }
     }
@@ -212,7 +212,7 @@ fn refold_one((loaded, product, items): Ready, now: Time) -> (AccountKey, Refold
     match folded {
         Ok((outcome, unit)) => (key, outcome, unit),
         Err(problem) => {
-            tracing::error!(account = %key.account, %problem, "an account could not be folded again");
+            tracing::error!(account = %key.account, %problem, "an account could not be recalculated");
             (key, Refolded { failed: 1, ..Refolded::default() }, failed(loaded, &problem.message, now))
         }
     }
@@ -239,7 +239,7 @@ fn fold_again(
         (row.key.clone(), row.version, earlier::balances_and_status(row), row.now.updated_at);
     let terms = earlier::terms(row, product)?;
     let mut book = Book::outdated(loaded, product.clone(), terms)?;
-    if book.now.failure.as_ref().is_some_and(|failure| failure.starts_with(earlier::FAILURE)) {
+    if book.now.failure.as_deref().is_some_and(earlier::is_failure) {
         book.now.failure = None;
     }
     book.refold(items, now)?;

@@ -51,7 +51,7 @@ pub(super) fn expected(row: &AccountRow, worked: &Worked, now: Time) -> Result<A
 
 /// Whether a failed account would fail again.
 fn still_fails(row: &AccountRow, worked: &Worked, now: Time) -> bool {
-    let by_rules = row.now.failure.as_ref().is_some_and(|failure| failure.starts_with(earlier::FAILURE));
+    let by_rules = row.now.failure.as_deref().is_some_and(earlier::is_failure);
     by_rules || worked.tried().settle(now).is_err()
 }
 

@@ -265,7 +265,7 @@ fn without_late_fee(instalment: u32, found: GraceResult) -> String {
         GraceResult::Uncounted => {
             "the late fee is 0.00 under the account's terms. The account's status stops the count of late instalments"
         }
-        GraceResult::Spared => "the payments received covered it and went to older debt",
+        GraceResult::Spared => "payments of at least its amount were received, but paid older debt",
         GraceResult::Excused => "it fell due while the account was closed",
         GraceResult::Stopped => "the account's status stops late fees",
     };

@@ -98,7 +98,7 @@ impl Service {
 
 /// The message of a test event.
 pub(crate) fn test_message(event_id: String, now: Time, signing: &Key) -> MessageRow {
-    let object = view::TestMessage { message: "This is a test: messages of this organization arrive here." };
+    let object = view::TestMessage { message: "This is a test: this URL receives the webhooks of the organization." };
     let at = time::Stamp::Utc(time::Utc(now));
     News { event: OwnEvent::TestEvent, event_id, subject: "", at, now, object: &object }.message(signing)
 }

@@ -26,7 +26,7 @@ pub fn use_folder(folder: &Path) -> Result<(), Problem> {
     }
     zone::provide(&version(folder), files).map_err(|broken| match broken {
         Some(name) => problem(format!("the file {name} is damaged")),
-        None => problem("other time zones are in use already".to_owned()),
+        None => problem("time-zone data were already loaded".to_owned()),
     })
 }
 

@@ -65,7 +65,7 @@ pub struct ServeFlags {
     /// How long webhook messages are collected before they are sent; 0 sends at once [default: 1m]
     #[arg(long, value_name = "DURATION")]
     pub webhook_batch_interval: Option<String>,
-    /// The delay before the first retry; the whole retry schedule scales with it [default: 1m]
+    /// The delay before the first retry; all later delays are proportional to it [default: 1m]
     #[arg(long, value_name = "DURATION")]
     pub webhook_retry_first: Option<String>,
     /// How long a receiver may take to respond [default: 15s]

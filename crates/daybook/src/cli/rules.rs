@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 /// `daybook verify`
 #[derive(Args, Debug)]
 pub struct VerifyArgs {
-    /// Replace what differs with the values recalculated from the journals, and list the changes
+    /// Correct stored data that differ from the journals, and list the changes
     #[arg(long)]
     pub fix: bool,
     /// Print JSON

@@ -102,7 +102,7 @@ pub struct WebhooksSearchArgs {
 /// Where a message stands.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum MessageStateArg {
-    /// It is sent at its own later moment
+    /// It is scheduled and will be sent when it is due
     Scheduled,
     /// It was cancelled and is never sent
     Cancelled,

@@ -93,8 +93,8 @@ fn zones_as_text(taken_up: &ZonesTakenUp) -> String {
     let mut text: String = zones.iter().map(|zone| format!("time zone {zone}\n")).collect();
     if !zones.is_empty() {
         text.push_str(&format!(
-            "rescheduled {accounts} accounts by other time-zone data: the next moment of {} moved, {failed} failed, \
-             0 messages written\n",
+            "applied new time-zone data to {accounts} accounts: the next moment of {} accounts changed, {failed} \
+             failed, 0 messages written\n",
             moved.len()
         ));
     }

@@ -45,7 +45,7 @@ fn as_text(done: &Value) -> String {
         count("accounts", "account", "accounts"),
     );
     told.push_str(if done["dry_run"] == true {
-        "nothing was changed; `daybook unmute` has the messages sent and the accounts processed\n"
+        "nothing was changed; run `daybook unmute` to send the messages and process the accounts\n"
     } else {
         "servers now send the messages and process the accounts, and send the resulting messages\n"
     });
@@ -70,7 +70,7 @@ mod tests {
             told,
             "the database has been muted since 2026-11-17T11:00:00Z: `daybook mute` was run\n\
              pending: 1 message for 1 webhook URL; due: 2 accounts\n\
-             nothing was changed; `daybook unmute` has the messages sent and the accounts processed\n"
+             nothing was changed; run `daybook unmute` to send the messages and process the accounts\n"
         );
         let told = as_text(&json!({ "muted": null, "waiting": null, "dry_run": false }));
         assert_eq!(told, "the database is not muted\n");

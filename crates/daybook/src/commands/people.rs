@@ -23,7 +23,7 @@ fn link(args: &PeopleLinkArgs) -> Result<(), Failure> {
     }
     print(&format!("{}\n", text(&made, "link")))?;
     say(&format!(
-        "The link works once, until {}, and makes a user with the role {}.\n",
+        "The link works once, until {}. The person who opens it becomes a user with the role {}.\n",
         text(&made, "expires_at"),
         text(&made, "role")
     ));

@@ -42,7 +42,7 @@ fn list(args: &WebhooksListArgs) -> Result<(), Failure> {
     print(&table(&rows))?;
     for one in results(&answer).iter().filter(|one| !one["held_until"].is_null()) {
         let (uuid, until) = (text(one, "webhook_uuid"), text(one, "held_until"));
-        say(&format!("{uuid} answered 429 and gets no messages until {until}; resubscribing it ends the wait.\n"));
+        say(&format!("{uuid} answered 429 and is held until {until}; resubscribe it to end the hold.\n"));
     }
     Ok(())
 }
@@ -192,8 +192,8 @@ fn replay(args: &WebhooksReplayArgs) -> Result<(), Failure> {
     print(&format!("{} {what} {verb}\n", text(&done, "replayed")))?;
     match done["left_paused"].as_u64() {
         None | Some(0) => {}
-        Some(1) => say("1 more matches and is not sent: its URL is paused.\n"),
-        Some(count) => say(&format!("{count} more match and are not sent: their URLs are paused.\n")),
+        Some(1) => say("1 more message matches but is not sent, because its URL is paused.\n"),
+        Some(count) => say(&format!("{count} more messages match but are not sent, because their URLs are paused.\n")),
     }
     Ok(())
 }

@@ -45,7 +45,7 @@ pub struct Settings {
     pub environment: Environment,
     /// How long webhook messages are collected before they are sent; 0 sends them at once.
     pub webhook_batch_interval: Duration,
-    /// The delay of the first retry; the whole retry schedule scales with it.
+    /// The delay before the first retry; all later delays are proportional to it.
     pub webhook_retry_first: Duration,
     /// The time limit for a receiver's response.
     pub webhook_timeout: Duration,

@@ -93,7 +93,7 @@ fn wrong_values_are_told(try_it: &dyn Fn(&str, &str) -> Vec<String>) {
         format!("p/loans.csv:3 effective_at: {moment}"),
         "p/loans.csv:3 expected_days_past_due: must be a whole number".to_owned(),
         "p/loans.csv:4 account_id: is already the id of the loan in line 2".to_owned(),
-        "p/loans.csv:5 customer_id: is already in line 2, with another name or other details".to_owned(),
+        "p/loans.csv:5 customer_id: is also used in line 2, with a different name or details".to_owned(),
         "p/loans.csv:6 name_first: is required, unless name_last, business_details.business_name or \
          business_details.business_legal_name is given"
             .to_owned(),

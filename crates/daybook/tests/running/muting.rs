@@ -79,7 +79,7 @@ fn mutes_and_unmutes(daybook: &Daybook, nodes: &[Server]) {
     let would = daybook.stdout_of(&["unmute", "--dry-run"]);
     assert!(would.contains("pending: 0 messages for 0 webhook URLs; due: 0 accounts\n"), "{would}");
     assert!(
-        would.ends_with("nothing was changed; `daybook unmute` has the messages sent and the accounts processed\n"),
+        would.ends_with("nothing was changed; run `daybook unmute` to send the messages and process the accounts\n"),
         "{would}"
     );
     assert!(nodes.iter().all(is_muted), "a dry run changes nothing");

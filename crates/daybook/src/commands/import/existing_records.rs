@@ -54,10 +54,11 @@ pub fn look(
                 report.add(Broken { file, line: loan.line, column, value, rule })
             };
             if account.account_product.product_id != product.id {
-                let rule = format!("is a loan of the product {} on the server", account.account_product.product_id);
-                taken("account_id", rule)?;
+                let other = &account.account_product.product_id;
+                taken("account_id", format!("is already the id of a loan of product {other} on the server"))?;
             } else if Time::parse(&account.effective_at) != loan.start {
-                taken("account_id", format!("is another loan on the server, made at {}", account.effective_at))?;
+                let begun = &account.effective_at;
+                taken("account_id", format!("is already the id of another loan on the server, made at {begun}"))?;
             }
         }
         Ok(())

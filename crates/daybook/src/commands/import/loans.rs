@@ -259,7 +259,7 @@ impl Reading<'_> {
             Entry::Occupied(place) => {
                 let first = &self.portfolio.customers[*place.get()];
                 if first.body != body {
-                    let rule = format!("is already in line {}, with another name or other details", first.line);
+                    let rule = format!("is also used in line {}, with a different name or details", first.line);
                     report.add(sheet.broken(row.line, "customer_id", place.key(), &rule))?;
                 }
             }

@@ -36,7 +36,7 @@ const SSN: &str = "ssn";
 /// Set if a social security number was typed before but not saved.
 const SSN_TYPED: &str = "ssn_typed";
 /// The error message in that case.
-const SSN_AGAIN: &str = "must be entered again: it was not saved, and no page shows it";
+const SSN_AGAIN: &str = "must be entered again: it was not saved, and Daybook does not display it";
 /// Set if the number is left out explicitly.
 const SSN_LEFT_OUT: &str = "ssn_left_out";
 const EXTERNAL: &str = "external_fields";

@@ -59,8 +59,12 @@ const DAY_COUNTS: &[(&str, &str)] = &[
 const ROUNDINGS: &[(&str, &str)] = &[("", "To the even cent (HALF_EVEN)"), ("HALF_UP", "Away from zero (HALF_UP)")];
 const AFTER_MATURITY: &[(&str, &str)] = &[("", "Interest continues (ACCRUE)"), ("NONE", "Interest stops")];
 const SPANS: &[(&str, &str)] = &[
-    ("", "Interest and principal of the oldest instalment, then of the next; fees last (INSTALLMENTS_FIRST)"),
-    ("BUCKET_FIRST", "One kind of debt of all instalments, then the next kind"),
+    ("", "Automatic: INSTALLMENTS_FIRST; if an order of debts is given, BUCKET_FIRST"),
+    (
+        "INSTALLMENTS_FIRST",
+        "Interest and principal of the oldest instalment, then of the next; fees last (INSTALLMENTS_FIRST)",
+    ),
+    ("BUCKET_FIRST", "One kind of debt of all instalments, then the next kind (BUCKET_FIRST)"),
     ("OLDEST_INSTALLMENT_FIRST", "All debts of the oldest instalment, then of the next"),
 ];
 const SURPLUS: &[(&str, &str)] = &[
@@ -68,7 +72,8 @@ const SURPLUS: &[(&str, &str)] = &[
     ("NEXT_INSTALLMENT", "Into the next instalments, in advance"),
     ("REDUCE_PRINCIPAL", "Into principal; later instalments become smaller"),
 ];
-const BACKDATING: &[(&str, &str)] = &[("", "When they arrive (AS_POSTED)"), ("REPLAY", "On their own date (REPLAY)")];
+const BACKDATING: &[(&str, &str)] =
+    &[("", "When they are recorded (AS_POSTED)"), ("REPLAY", "On their own date (REPLAY)")];
 
 const BASICS: &[Field] = &[
     Field::new("product_overview.product_name", "Name", Kind::Text, "The name that users see.")
@@ -281,14 +286,15 @@ const POURING: &[Field] = &[
         "Order of debts",
         Kind::LongText,
         "The debts in the order of payment, separated by commas. Each is PAST_DUE, DUE or IN_ADVANCE with FEE, \
-         PENALTY, INTEREST or PRINCIPAL. Leave empty for fees and penalties, then interest, then principal.",
+         PENALTY, INTEREST or PRINCIPAL. Leave empty for interest and principal of each instalment, oldest first, then \
+         fees and penalties.",
     )
-    .hint("PAST_DUE_FEE, PAST_DUE_PENALTY, DUE_FEE, DUE_PENALTY, PAST_DUE_INTEREST, DUE_INTEREST, PAST_DUE_PRINCIPAL, DUE_PRINCIPAL"),
+    .hint("PAST_DUE_INTEREST, PAST_DUE_PRINCIPAL, DUE_INTEREST, DUE_PRINCIPAL, PAST_DUE_FEE, PAST_DUE_PENALTY, DUE_FEE, DUE_PENALTY"),
     Field::new(
         life!("payment_pouring_policies.span"),
         "Order of instalments",
         Kind::Choice(SPANS),
-        "When several instalments are unpaid.",
+        "Which debts are paid first when several instalments are unpaid.",
     ),
     Field::new(
         life!("payment_pouring_policies.surplus"),
@@ -303,8 +309,8 @@ const BACKDATED: &[Field] = &[
         life!("backdating_policy"),
         "Backdated entries take effect",
         Kind::Choice(BACKDATING),
-        "For a payment that arrives on Friday with the date of Monday, either the charges since Monday stand, or the \
-         account is recalculated from Monday.",
+        "Example: a payment dated Monday is recorded on Friday. Either the interest and fees charged since Monday \
+         stay, or the account is recalculated from Monday.",
     ),
     Field::new(
         life!("opening_policies.most_years_back"),

@@ -225,7 +225,9 @@ fn amortization(amortization: &AmortizationPolicies) -> String {
         Some(MonthEndRule::Roll) => "on the 1st of the next month",
         Some(MonthEndRule::Clamp) | None => "on the month's last day",
     };
-    format!("{method}{only}.{rounding}{smooth} In a month that is too short for the due date, it is {month_end}.")
+    format!(
+        "{method}{only}.{rounding}{smooth} If a month does not have the due day, the instalment is due {month_end}."
+    )
 }
 
 fn interest(interest: &InterestPolicies) -> String {
@@ -272,6 +274,8 @@ fn reversal(fee: Money) -> String {
 fn backdating(policy: Option<BackdatingPolicy>) -> &'static str {
     match policy {
         Some(BackdatingPolicy::Replay) => "They take effect on their own date: the account is recalculated from there.",
-        Some(BackdatingPolicy::AsPosted) | None => "They take effect when they arrive; charges in between stand.",
+        Some(BackdatingPolicy::AsPosted) | None => {
+            "They take effect when they are recorded; interest and fees charged before that stay."
+        }
     }
 }

@@ -278,7 +278,7 @@ fn words(kind: Kind) -> (StatusCode, &'static str, &'static str) {
         ),
         Kind::Invalid => (StatusCode::UNPROCESSABLE_ENTITY, "Invalid value", "Go back and correct it."),
         Kind::TooMany => (StatusCode::TOO_MANY_REQUESTS, "Too many requests", "Wait a moment, then try again."),
-        Kind::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "Too large", "Send less at once."),
+        Kind::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "Too large", "Send less data in one request."),
         Kind::Unsupported => {
             (StatusCode::UNSUPPORTED_MEDIA_TYPE, "Unsupported format", "Use the forms of the console.")
         }

@@ -206,14 +206,14 @@ const DELINQUENCY: &[Field] = &[
         life!("payment_due_policies.delinquent_on_n_consecutive_late_fees"),
         "Delinquent after",
         Kind::Whole,
-        "The number of late instalments in a row that makes an account delinquent.",
+        "The number of late instalments in a row after which an account is delinquent.",
     )
     .hint("1"),
     Field::new(
         life!("payment_due_policies.charge_off_on_n_consecutive_late_fees"),
         "Charged off after",
         Kind::Whole,
-        "The number of late instalments in a row that charges an account off. 99999: never.",
+        "The number of late instalments in a row after which an account is charged off. 99999: never.",
     )
     .hint("99999"),
 ];
@@ -314,14 +314,14 @@ const BACKDATED: &[Field] = &[
     ),
     Field::new(
         life!("opening_policies.most_years_back"),
-        "Most years in the past",
+        "Maximum years in the past",
         Kind::Whole,
         "How far back an account may begin. No limit in migration mode.",
     )
     .hint("60"),
     Field::new(
         life!("opening_policies.most_due_dates_back"),
-        "Most due dates in the past",
+        "Maximum due dates in the past",
         Kind::Whole,
         "The same limit, in due dates. It matters for instalments that fall due daily.",
     )

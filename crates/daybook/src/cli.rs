@@ -221,7 +221,7 @@ Examples:
   daybook demo-data --loans 50000 --payments 24 --wrong 25 --to portfolio
   daybook import --product-file portfolio/product.json portfolio/loans.csv portfolio/payments.csv
 
-The expected values of the loans are calculated independently of the server, so that the import really compares them.")]
+The expected values of the loans are calculated independently of the server, so the import is a real test.")]
     DemoData(DemoDataArgs),
     /// Run test cases: files with the events of a loan and the expected results
     #[command(after_help = "\
@@ -298,7 +298,7 @@ Examples:
   daybook org list
   daybook org list --json
 
-The number is the one by which metrics, the log and `daybook verify` name an organization.")]
+Metrics, the log and `daybook verify` identify an organization by its number.")]
     List(ListArgs),
 }
 

@@ -33,7 +33,7 @@ pub struct AuditArgs {
     /// Check whether the record with this number has this hash; exits with 1 if not
     #[arg(long, value_name = "NUMBER:HASH", conflicts_with_all = ["actor", "action", "subject", "request", "since", "until"])]
     pub holds: Option<String>,
-    /// The organization's name; not needed while there is only one. `-` for records that belong to none
+    /// The organization's name; not needed while there is only one. `-` for records that belong to no organization
     #[arg(long, value_name = "NAME")]
     pub org: Option<String>,
     /// Print JSON

@@ -52,10 +52,10 @@ pub struct BenchTarget {
 /// `daybook bench release`
 #[derive(Args, Debug)]
 pub struct BenchReleaseArgs {
-    /// How many accounts are loaded
+    /// The number of accounts to load
     #[arg(long, value_name = "COUNT", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub accounts: u64,
-    /// How many payments each has
+    /// The number of payments of each account
     #[arg(long, value_name = "COUNT", default_value_t = 12)]
     pub events: u64,
     /// Where and how.
@@ -66,10 +66,10 @@ pub struct BenchReleaseArgs {
 /// `daybook bench payments`
 #[derive(Args, Debug)]
 pub struct BenchPaymentsArgs {
-    /// How many accounts there are
+    /// The number of accounts
     #[arg(long, value_name = "COUNT", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub accounts: u64,
-    /// How many callers make requests at the same time
+    /// The number of callers that make requests at the same time
     #[arg(long, value_name = "COUNT", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..))]
     pub callers: u64,
     /// How long to measure
@@ -86,10 +86,10 @@ pub struct BenchPaymentsArgs {
 /// `daybook bench console`
 #[derive(Args, Debug)]
 pub struct BenchConsoleArgs {
-    /// How many accounts there are
+    /// The number of accounts
     #[arg(long, value_name = "COUNT", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(100..))]
     pub accounts: u64,
-    /// How many payments each has
+    /// The number of payments of each account
     #[arg(long, value_name = "COUNT", default_value_t = 6, value_parser = clap::value_parser!(u64).range(2..))]
     pub payments: u64,
     /// How many times each page is loaded
@@ -103,14 +103,14 @@ pub struct BenchConsoleArgs {
 /// `daybook bench webhooks`
 #[derive(Args, Debug)]
 pub struct BenchWebhooksArgs {
-    /// How many deliveries are made, over all URLs
+    /// The number of deliveries to all URLs together
     #[arg(long, value_name = "COUNT", default_value_t = 500_000, value_parser = clap::value_parser!(u64).range(100..))]
     pub messages: u64,
     /// Only measure deliveries to this many URLs, all of which respond [default: one URL, ten URLs, ten URLs of which
     /// one hangs, and the delay with and without a hanging URL]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=100))]
     pub urls: Option<u64>,
-    /// How many consecutive messages are about the same account
+    /// The number of consecutive messages about the same account
     #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
     pub in_a_row: u64,
     /// How long the delay is measured, with and without a hanging URL
@@ -124,7 +124,7 @@ pub struct BenchWebhooksArgs {
 /// `daybook bench cases`
 #[derive(Args, Debug)]
 pub struct BenchCasesArgs {
-    /// How many files there are
+    /// The number of files
     #[arg(long, value_name = "COUNT", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub files: u64,
     /// Print JSON

@@ -19,10 +19,10 @@ pub struct CommonFlags {
     /// A folder of compiled time zones (TZif), such as /usr/share/zoneinfo [default: the built-in ones]
     #[arg(long, value_name = "FOLDER")]
     pub time_zones: Option<String>,
-    /// How log lines are written: text or json [default: text]
+    /// The format of log lines: text or json [default: text]
     #[arg(long, value_name = "FORMAT")]
     pub log_format: Option<String>,
-    /// Which log lines are written: error, warn, info, debug or trace [default: info]
+    /// The lowest level of log lines that are written: error, warn, info, debug or trace [default: info]
     #[arg(long, value_name = "LEVEL")]
     pub log_level: Option<String>,
 }

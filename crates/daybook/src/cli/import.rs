@@ -49,10 +49,10 @@ pub struct ImportArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// How many rows are sent in one request
+    /// The number of rows in one request
     #[arg(long, value_name = "COUNT", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=1_000))]
     pub rows_per_call: u64,
-    /// How many requests are made at the same time
+    /// The number of requests at the same time
     #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=32))]
     pub connections: u64,
     /// Which server.
@@ -63,19 +63,19 @@ pub struct ImportArgs {
 /// `daybook demo-data`
 #[derive(Args, Debug)]
 pub struct DemoDataArgs {
-    /// How many loans
+    /// The number of loans
     #[arg(long, value_name = "COUNT", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub loans: u64,
     /// The age of each loan in months; it has about as many payments
     #[arg(long, value_name = "COUNT", default_value_t = 24, value_parser = clap::value_parser!(u64).range(2..=35))]
     pub payments: u64,
-    /// The same seed makes the same files
+    /// The seed of the generated values; the same seed gives the same files
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
-    /// How many loans have a wrong expected principal; they are listed in wrong.txt
+    /// The number of loans with a wrong expected principal; wrong.txt lists them
     #[arg(long, value_name = "COUNT", default_value_t = 0)]
     pub wrong: u64,
-    /// How many rows are invalid; they are listed in broken.txt
+    /// The number of invalid rows; broken.txt lists them
     #[arg(long, value_name = "COUNT", default_value_t = 0)]
     pub broken: u64,
     /// The date of the expected balances [default: today]

@@ -14,14 +14,14 @@ pub struct PeopleCommand {
 /// What to do with people.
 #[derive(Debug, Subcommand)]
 pub enum PeopleAction {
-    /// Create an invite: a link that makes a console user
+    /// Create an invite: a link with which a person becomes a console user
     #[command(after_help = "\
 Examples:
   daybook people link
   daybook people link --role READ_ONLY
   daybook people link --org \"Prairie Lending\" --role ADMIN --json
 
-The person who opens the link chooses a name, an e-mail address and a password. It works once, within 7 days.")]
+The person who opens the link chooses a name, an e-mail address and a password. The link works once, within 7 days.")]
     Link(PeopleLinkArgs),
     /// Give a user a new password
     #[command(after_help = "\

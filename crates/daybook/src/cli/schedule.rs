@@ -23,10 +23,10 @@ pub struct ScheduleArgs {
     /// The length of the first cycle, such as "45 days" [default: the same as the others]
     #[arg(long, value_name = "INTERVAL")]
     pub first_cycle: Option<String>,
-    /// From a cycle's end to the due date, such as "21 days" [default: due at the cycle's end]
+    /// The time from the end of a cycle to the due date, such as "21 days" [default: due at the end of the cycle]
     #[arg(long, value_name = "INTERVAL", allow_hyphen_values = true)]
     pub due_after: Option<String>,
-    /// How the principal is spread
+    /// How the principal is spread over the instalments
     #[arg(long, value_enum, ignore_case = true, default_value = "LEVEL")]
     pub method: MethodArg,
     /// The number of interest-only instalments at the beginning
@@ -38,7 +38,7 @@ pub struct ScheduleArgs {
     /// Calculate interest by day, not by period
     #[arg(long)]
     pub daily: bool,
-    /// Where a due date falls if the month does not have that day
+    /// When an instalment is due if the month does not have the due day
     #[arg(long, value_enum, ignore_case = true, default_value = "CLAMP")]
     pub month_end: MonthEndArg,
     /// How half a cent is rounded
@@ -53,10 +53,10 @@ pub struct ScheduleArgs {
     /// Also print the payoff on this date, if everything due before it is paid on time
     #[arg(long, value_name = "DATE")]
     pub payoff_at: Option<String>,
-    /// Print CSV, in cents; the last rows are the total, and the payoff
+    /// Print CSV with amounts in cents; the last rows are the total and the payoff
     #[arg(long, conflicts_with = "json")]
     pub csv: bool,
-    /// Print JSON, in cents
+    /// Print JSON with amounts in cents
     #[arg(long)]
     pub json: bool,
 }
@@ -106,6 +106,6 @@ pub enum MonthEndArg {
 pub enum RoundingArg {
     /// To the even cent
     HalfEven,
-    /// Up
+    /// Away from zero
     HalfUp,
 }

@@ -20,14 +20,14 @@ Examples:
   daybook webhooks list
   daybook webhooks list --url https://loans.example.com --key CLIENT_ID:CLIENT_SECRET --json")]
     List(WebhooksListArgs),
-    /// Search for messages, the latest first
+    /// Search for messages; the latest are printed first
     #[command(after_help = "\
 Examples:
   daybook webhooks search --account loan-1
   daybook webhooks search --state dead --event payment_missed --since 2026-11-01T00:00:00Z
   daybook webhooks search --state pending --webhook WEBHOOK_UUID --limit 1000 --json")]
     Search(Box<WebhooksSearchArgs>),
-    /// Print one message: its body, its state at each URL, all attempts
+    /// Print one message: its body, its state for each URL and all delivery attempts
     #[command(after_help = "\
 Examples:
   daybook webhooks get EVENT_ID
@@ -49,7 +49,7 @@ Examples:
   daybook webhooks replay --account loan-1
   daybook webhooks replay --delivered --since 2026-11-16T08:00:00Z --webhook WEBHOOK_UUID
 
-With --delivered, sends the messages again that the URL accepted since a moment, for a receiver that lost them.")]
+With --delivered, sends again the messages that the URLs accepted at or after --since, for a receiver that lost them.")]
     Replay(Box<WebhooksReplayArgs>),
 }
 
@@ -76,7 +76,7 @@ pub struct WebhooksSearchArgs {
     /// Only messages of this event
     #[arg(long, value_name = "NAME")]
     pub event: Option<String>,
-    /// Only messages in this state at one URL or more
+    /// Only messages that are in this state for at least one URL
     #[arg(long, value_enum)]
     pub state: Option<MessageStateArg>,
     /// Only messages that this subscription gets
@@ -112,7 +112,7 @@ pub enum MessageStateArg {
     Delivered,
     /// It is a dead letter
     Dead,
-    /// A URL does not get it: its filter excludes it, or it was subscribed later
+    /// A URL does not get it: the URL's filter excludes it, or the URL was subscribed later
     NotWanted,
 }
 

@@ -246,7 +246,7 @@ parameters! {
         /// Only messages of this event.
         #[param(value_type = Option<EventName>, inline)]
         event,
-        /// Only messages in this state. `PENDING`, `DELIVERED` and `DEAD` mean the state at one URL or more.
+        /// Only messages in this state. `PENDING`, `DELIVERED` and `DEAD` mean the state for at least one URL.
         #[param(value_type = Option<SearchState>, inline)]
         state,
         /// Only messages that this subscription gets; with `state`, only those in that state there.

@@ -203,7 +203,8 @@ impl Import<'_> {
         if is_there {
             say("Everything is already loaded: only comparing.\n");
             loader.compare(report)?;
-            report.must_be_empty(args.json, "the server has different data for these ids; the import changed nothing")?;
+            report
+                .must_be_empty(args.json, "the server has different data for these ids; the import changed nothing")?;
         }
         let outcome = reconcile::compare(self.client, self.product, self.portfolio, existing, args.connections)?;
         reconcile::write(self.client, self.portfolio, &outcome, &args.differences)?;

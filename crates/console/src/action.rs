@@ -59,10 +59,6 @@ pub enum Action {
     DeleteSubscription(String),
     /// Replays dead letters.
     Replay(Value),
-    /// Sends a test event.
-    SendTestEvent,
-    /// Creates an API key.
-    CreateKey(Value),
     /// Revokes an API key.
     RevokeKey(String),
     /// Replaces the signing key that has this fingerprint with a new one.
@@ -82,7 +78,6 @@ impl Action {
             | Action::WaiveFee(..)
             | Action::CreditOffset(..)
             | Action::DebitOffset(..)
-            | Action::CreateKey(_)
             | Action::RotateHmacKey(_) => Method::POST,
             Action::SetMigrationMode(..)
             | Action::UpdateCustomer(..)
@@ -95,7 +90,6 @@ impl Action {
             | Action::Replay(_) => Method::PUT,
             Action::Roll(_) => Method::PATCH,
             Action::WithdrawLineItem(..) | Action::DeleteSubscription(_) | Action::RevokeKey(_) => Method::DELETE,
-            Action::SendTestEvent => Method::GET,
         }
     }
 
@@ -126,8 +120,6 @@ impl Action {
             Action::Resubscribe(uuid) => subscription(uuid, "/resubscribe"),
             Action::DeleteSubscription(uuid) => subscription(uuid, ""),
             Action::Replay(_) => "/organization/subscribe/replay_failed_events".to_owned(),
-            Action::SendTestEvent => "/organization/subscribe/test".to_owned(),
-            Action::CreateKey(_) => "/organization/keys".to_owned(),
             Action::RevokeKey(client_id) => format!("/organization/keys/{client_id}"),
             Action::RotateHmacKey(_) => "/organization/hmac_key/rotate".to_owned(),
         }
@@ -152,13 +144,11 @@ impl Action {
             | Action::DebitOffset(_, body)
             | Action::Roll(body)
             | Action::Subscribe(body)
-            | Action::Replay(body)
-            | Action::CreateKey(body) => Some(body),
+            | Action::Replay(body) => Some(body),
             Action::WithdrawLineItem(..)
             | Action::Unsubscribe(_)
             | Action::Resubscribe(_)
             | Action::DeleteSubscription(_)
-            | Action::SendTestEvent
             | Action::RevokeKey(_)
             | Action::RotateHmacKey(_) => None,
         }
@@ -218,11 +208,6 @@ impl Action {
             Action::Resubscribe(uuid) => service.resubscribe(who, repeat, uuid).await?,
             Action::DeleteSubscription(uuid) => service.delete_subscription(who, repeat, uuid).await?,
             Action::Replay(_) => service.replay_failed_events(who, repeat, parse(json)?).await?,
-            Action::SendTestEvent => render(&service.send_test_event(who).await?),
-            Action::CreateKey(_) => match once {
-                Some(once) => render(&service.create_key_once(who, once, parse(json)?).await?),
-                None => render(&service.create_key(who, parse(json)?).await?),
-            },
             Action::RevokeKey(client_id) => render(&service.revoke_key(who, client_id).await?),
             Action::RotateHmacKey(mark) => render(&service.rotate_hmac_key_shown(who, mark).await?),
         })

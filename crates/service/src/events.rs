@@ -15,13 +15,19 @@ use crate::accounts::{account_key, problem};
 use crate::paging::Paging;
 use crate::problem::Problem;
 use crate::view;
+use daybook_engine::state::State;
 use daybook_engine::time::Time;
 use daybook_engine::timeline::Backdating;
 use daybook_store::Inputs;
+use daybook_store::records::InputRow;
 use std::collections::{BTreeSet, HashMap};
 
 /// The largest number of records read for a first page before the whole journal is folded.
-const MOST_FIRST: usize = 4_000;
+const MOST_FIRST: usize = 8_000;
+/// How many records more than a page has are read at first: payments that arrive together are placed at one moment.
+const AT_ONE_MOMENT: usize = 1_100;
+/// How many records more than a page has are folded at first.
+const FEW: usize = 16;
 
 /// A page of a timeline and its account.
 type Shown = (Book, Vec<TimelineEntry>, view::Paging);
@@ -80,21 +86,27 @@ impl Service {
         if may_revise && self.store.has_input_beginning(&key, &revising()?).await? {
             return Ok(None);
         }
-        let mut wanted = paging.limit.saturating_add(16);
+        // The timeline is folded from its beginning; copies of the book need no state.
+        book.state = State::new();
+        let mut wanted = paging.limit.saturating_add(AT_ONE_MOMENT);
         while wanted < MOST_FIRST {
-            let mut rows = self.store.first_inputs(&key, wanted).await?;
+            let rows = self.store.first_inputs(&key, wanted).await?;
             let Some(last) = rows.last().filter(|_| rows.len() == wanted) else { return Ok(None) };
-            // All records placed before the last one are loaded.
-            let until = last.applies_at.plus_micros(-1);
-            rows.retain(|row| row.applies_at <= until && row.seq < stored.next_seq);
-            rows.sort_by_key(|row| row.seq);
-            let journal = rows.into_iter().map(JournalEntry::read).collect::<Result<Vec<_>, _>>()?;
-            let mut begins = book.clone();
-            begins.begin_with(journal, &stored);
-            let mut happenings = begins.happenings(Some(until)).map_err(problem)?;
-            if happenings.len() > paging.limit {
-                let mark = paging.cut(&mut happenings, mark_of);
-                return Ok(Some((begins, happenings, mark)));
+            // All records placed before the last one are loaded. Mostly, the moments of the first few are enough.
+            let loaded = last.applies_at.plus_micros(-1);
+            let few = rows.get(paging.limit + FEW).map_or(loaded, |row| row.applies_at.min(loaded));
+            for until in [few, loaded] {
+                let first = rows.iter().filter(|row| row.applies_at <= until && row.seq < stored.next_seq);
+                let mut first: Vec<InputRow> = first.cloned().collect();
+                first.sort_by_key(|row| row.seq);
+                let journal = first.into_iter().map(JournalEntry::read).collect::<Result<Vec<_>, _>>()?;
+                let mut begins = book.clone();
+                begins.begin_with(journal, &stored);
+                let mut happenings = begins.happenings(Some(until)).map_err(problem)?;
+                if happenings.len() > paging.limit {
+                    let mark = paging.cut(&mut happenings, mark_of);
+                    return Ok(Some((begins, happenings, mark)));
+                }
             }
             wanted *= 4;
         }

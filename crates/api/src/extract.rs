@@ -21,7 +21,7 @@ use daybook_service::budget::{BODIES, CallMemory, Full, RESPONSES};
 use daybook_service::call_slots::CallKind;
 use daybook_service::form::{self, fields::Reference};
 use daybook_service::problem::Problem;
-use daybook_service::processor::job::Repeat;
+use daybook_service::processor::job::IdempotencyKey;
 use futures_util::StreamExt;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
@@ -180,7 +180,7 @@ pub struct Form<T> {
     /// The form.
     pub form: T,
     /// The idempotency key, if the caller sent one.
-    pub repeat: Option<Repeat>,
+    pub idempotency_key: Option<IdempotencyKey>,
 }
 
 impl<T: DeserializeOwned> FromRequest<Api> for Form<T> {
@@ -190,7 +190,7 @@ impl<T: DeserializeOwned> FromRequest<Api> for Form<T> {
         let call = Call::of(&request);
         let body = read_body(request, &["application/json"], api.settings.body_limit_bytes).await?;
         let form = form::parse(&body)?;
-        Ok(Form { form, repeat: call.repeat(&body)? })
+        Ok(Form { form, idempotency_key: call.idempotency_key(&body)? })
     }
 }
 
@@ -198,7 +198,7 @@ impl<T: DeserializeOwned> FromRequest<Api> for Form<T> {
 #[derive(Debug)]
 pub struct Bodiless {
     /// The idempotency key, if the caller sent one.
-    pub repeat: Option<Repeat>,
+    pub idempotency_key: Option<IdempotencyKey>,
 }
 
 impl FromRequestParts<Api> for Bodiless {
@@ -206,7 +206,7 @@ impl FromRequestParts<Api> for Bodiless {
 
     async fn from_request_parts(parts: &mut Parts, _: &Api) -> Result<Bodiless, Refusal> {
         let call = Call { method: parts.method.clone(), uri: parts.uri.clone(), headers: parts.headers.clone() };
-        Ok(Bodiless { repeat: call.repeat(b"")? })
+        Ok(Bodiless { idempotency_key: call.idempotency_key(b"")? })
     }
 }
 
@@ -225,7 +225,7 @@ impl Call {
     }
 
     /// The idempotency key, if the caller sent one.
-    pub fn repeat(&self, body: &[u8]) -> Result<Option<Repeat>, Problem> {
+    pub fn idempotency_key(&self, body: &[u8]) -> Result<Option<IdempotencyKey>, Problem> {
         let Some(key) = self.headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
         let key = key.to_str().unwrap_or_default();
         if !(1..=LONGEST_IDEMPOTENCY_KEY).contains(&key.len()) || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -233,7 +233,7 @@ impl Call {
             return Err(Problem::invalid("Idempotency-Key", rule));
         }
         let target = self.uri.path_and_query().map_or("", |target| target.as_str());
-        Ok(Some(Repeat { key: key.to_owned(), content_hash: content_hash(self.method.as_str(), target, body) }))
+        Ok(Some(IdempotencyKey { key: key.to_owned(), content_hash: content_hash(self.method.as_str(), target, body) }))
     }
 }
 

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use daybook_service::Service;
 use daybook_service::access::Caller;
 use daybook_service::form::parse;
-use daybook_service::processor::job::Repeat;
+use daybook_service::processor::job::IdempotencyKey;
 use daybook_service::view::render;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -175,48 +175,62 @@ impl Action {
     /// form twice performs the action once.
     pub async fn perform(self, service: &Service, who: &Caller, once: Option<&str>) -> Result<Bytes, PageError> {
         let once = once.filter(|once| !once.is_empty());
-        let repeat = once.map(|once| self.repeat(once));
+        let idempotency_key = once.map(|once| self.idempotency_key(once));
         let json = self.body().map(Value::to_string).unwrap_or_default();
         let json = json.as_bytes();
         Ok(match &self {
-            Action::CreateProduct(_) => service.create_product(who, repeat, parse(json)?).await?,
+            Action::CreateProduct(_) => service.create_product(who, idempotency_key, parse(json)?).await?,
             Action::SetMigrationMode(product, _) => {
-                service.set_migration_mode(who, repeat, product, parse(json)?).await?
+                service.set_migration_mode(who, idempotency_key, product, parse(json)?).await?
             }
-            Action::CreateCustomer(_) => service.create_customer(who, repeat, parse(json)?).await?,
-            Action::UpdateCustomer(customer, _) => service.update_customer(who, repeat, customer, parse(json)?).await?,
-            Action::CreateAccount(_) => service.create_account(who, repeat, parse(json)?).await?,
-            Action::SetStatus(account, _) => service.set_account_status(who, repeat, account, parse(json)?).await?,
+            Action::CreateCustomer(_) => service.create_customer(who, idempotency_key, parse(json)?).await?,
+            Action::UpdateCustomer(customer, _) => {
+                service.update_customer(who, idempotency_key, customer, parse(json)?).await?
+            }
+            Action::CreateAccount(_) => service.create_account(who, idempotency_key, parse(json)?).await?,
+            Action::SetStatus(account, _) => {
+                service.set_account_status(who, idempotency_key, account, parse(json)?).await?
+            }
             Action::SetNotification(account, _) => {
-                service.set_notification_config(who, repeat, account, parse(json)?).await?
+                service.set_notification_config(who, idempotency_key, account, parse(json)?).await?
             }
-            Action::RecordPayment(account, _) => service.record_payment(who, repeat, account, parse(json)?).await?,
+            Action::RecordPayment(account, _) => {
+                service.record_payment(who, idempotency_key, account, parse(json)?).await?
+            }
             Action::ChangeLineItem(account, item, _) => {
-                service.change_line_item(who, repeat, account, item, parse(json)?).await?
+                service.change_line_item(who, idempotency_key, account, item, parse(json)?).await?
             }
-            Action::WithdrawLineItem(account, item) => service.withdraw_line_item(who, repeat, account, item).await?,
+            Action::WithdrawLineItem(account, item) => {
+                service.withdraw_line_item(who, idempotency_key, account, item).await?
+            }
             Action::ReversePayment(account, item, _) => {
-                service.reverse_payment(who, repeat, account, item, parse(json)?).await?
+                service.reverse_payment(who, idempotency_key, account, item, parse(json)?).await?
             }
-            Action::ChargeFee(account, _) => service.charge_manual_fee(who, repeat, account, parse(json)?).await?,
-            Action::WaiveFee(account, item, _) => service.waive_fee(who, repeat, account, item, parse(json)?).await?,
-            Action::CreditOffset(account, _) => service.credit_offset(who, repeat, account, parse(json)?).await?,
-            Action::DebitOffset(account, _) => service.debit_offset(who, repeat, account, parse(json)?).await?,
-            Action::Roll(_) => service.roll_account(who, repeat, parse(json)?).await?,
-            Action::Subscribe(_) => service.subscribe(who, repeat, parse(json)?).await?,
-            Action::Unsubscribe(uuid) => service.unsubscribe(who, repeat, uuid).await?,
-            Action::Resubscribe(uuid) => service.resubscribe(who, repeat, uuid).await?,
-            Action::DeleteSubscription(uuid) => service.delete_subscription(who, repeat, uuid).await?,
-            Action::Replay(_) => service.replay_failed_events(who, repeat, parse(json)?).await?,
+            Action::ChargeFee(account, _) => {
+                service.charge_manual_fee(who, idempotency_key, account, parse(json)?).await?
+            }
+            Action::WaiveFee(account, item, _) => {
+                service.waive_fee(who, idempotency_key, account, item, parse(json)?).await?
+            }
+            Action::CreditOffset(account, _) => {
+                service.credit_offset(who, idempotency_key, account, parse(json)?).await?
+            }
+            Action::DebitOffset(account, _) => service.debit_offset(who, idempotency_key, account, parse(json)?).await?,
+            Action::Roll(_) => service.roll_account(who, idempotency_key, parse(json)?).await?,
+            Action::Subscribe(_) => service.subscribe(who, idempotency_key, parse(json)?).await?,
+            Action::Unsubscribe(uuid) => service.unsubscribe(who, idempotency_key, uuid).await?,
+            Action::Resubscribe(uuid) => service.resubscribe(who, idempotency_key, uuid).await?,
+            Action::DeleteSubscription(uuid) => service.delete_subscription(who, idempotency_key, uuid).await?,
+            Action::Replay(_) => service.replay_failed_events(who, idempotency_key, parse(json)?).await?,
             Action::RevokeKey(client_id) => render(&service.revoke_key(who, client_id).await?),
             Action::RotateHmacKey(mark) => render(&service.rotate_hmac_key_shown(who, mark).await?),
         })
     }
 
-    fn repeat(&self, once: &str) -> Repeat {
+    fn idempotency_key(&self, once: &str) -> IdempotencyKey {
         let call = format!("{} {}\n{}", self.method(), self.path(), self.body().unwrap_or(&Value::Null));
         let once: String = once.chars().take(100).collect();
-        Repeat { key: format!("console:{once}"), content_hash: Sha256::digest(call.as_bytes()).to_vec() }
+        IdempotencyKey { key: format!("console:{once}"), content_hash: Sha256::digest(call.as_bytes()).to_vec() }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::ids::mint_id;
 use crate::paging::{LOADED_AT_ONCE, LargePage, Paging};
 use crate::policy;
 use crate::problem::Problem;
-use crate::processor::job::{Opening, Repeat, Work};
+use crate::processor::job::{IdempotencyKey, Opening, Work};
 use crate::refold;
 use crate::secrets::hash;
 use crate::view;
@@ -54,14 +54,15 @@ impl Service {
     pub async fn create_account(
         &self,
         who: &Caller,
-        repeat: Option<Repeat>,
+        idempotency_key: Option<IdempotencyKey>,
         form: form::NewAccount,
     ) -> Result<Bytes, Problem> {
         who.may(Right::Write)?;
         let (key, opening) = self.opening(who, &form).await?;
         let act = Act::on("create_account", "account", &key.account).with("product_id", &*opening.product.product);
         let record = self.recorded(who, act);
-        let answer = self.processor.ask(key, Work::Open(Box::new(opening)), repeat, who.only_held, record).await?;
+        let answer =
+            self.processor.ask(key, Work::Open(Box::new(opening)), idempotency_key, who.only_held, record).await?;
         Ok(answer)
     }
 
@@ -224,11 +225,11 @@ impl Service {
     pub async fn set_account_status(
         &self,
         who: &Caller,
-        repeat: Option<Repeat>,
+        idempotency_key: Option<IdempotencyKey>,
         account: &str,
         form: form::SetStatus,
     ) -> Result<Bytes, Problem> {
-        self.change(who, repeat, account, Change::Status(form)).await
+        self.change(who, idempotency_key, account, Change::Status(form)).await
     }
 
     /// The amortization schedule of an account.

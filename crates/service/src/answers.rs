@@ -6,7 +6,7 @@
 use crate::Service;
 use crate::access::Caller;
 use crate::problem::Problem;
-use crate::processor::job::Repeat;
+use crate::processor::job::IdempotencyKey;
 use bytes::Bytes;
 use daybook_engine::time::Time;
 use daybook_store::batch::{Batch, Claimed, NewKeptResponse, Unit};
@@ -16,11 +16,11 @@ use daybook_store::records::{KeptResponse, OrgId};
 const KEPT_MICROS: i64 = 24 * 3_600 * 1_000_000;
 
 /// The response to keep for a request that may be repeated.
-pub(crate) fn to_keep(org: OrgId, repeat: &Repeat, body: &Bytes, now: Time) -> NewKeptResponse {
+pub(crate) fn to_keep(org: OrgId, idempotency_key: &IdempotencyKey, body: &Bytes, now: Time) -> NewKeptResponse {
     NewKeptResponse {
         org,
-        key: repeat.key.clone(),
-        answer: KeptResponse { content_hash: repeat.content_hash.clone(), body: body.clone() },
+        key: idempotency_key.key.clone(),
+        answer: KeptResponse { content_hash: idempotency_key.content_hash.clone(), body: body.clone() },
         recorded_at: now,
         expires_at: now.plus_micros(KEPT_MICROS),
     }
@@ -39,10 +39,14 @@ fn is_small(unit: &Unit) -> bool {
 
 impl Service {
     /// The response that an earlier request with this idempotency key got.
-    pub(crate) async fn answer_before(&self, who: &Caller, repeat: Option<&Repeat>) -> Result<Option<Bytes>, Problem> {
-        let Some(repeat) = repeat else { return Ok(None) };
-        match self.store.answer(who.org, &repeat.key, self.clock.now()).await? {
-            Some(answer) if answer.content_hash == repeat.content_hash => Ok(Some(answer.body)),
+    pub(crate) async fn answer_before(
+        &self,
+        who: &Caller,
+        idempotency_key: Option<&IdempotencyKey>,
+    ) -> Result<Option<Bytes>, Problem> {
+        let Some(idempotency_key) = idempotency_key else { return Ok(None) };
+        match self.store.answer(who.org, &idempotency_key.key, self.clock.now()).await? {
+            Some(answer) if answer.content_hash == idempotency_key.content_hash => Ok(Some(answer.body)),
             Some(_) => Err(reused()),
             None => Ok(None),
         }
@@ -52,13 +56,15 @@ impl Service {
     pub(crate) async fn keep_answer(
         &self,
         who: &Caller,
-        repeat: Option<Repeat>,
+        idempotency_key: Option<IdempotencyKey>,
         answer: Bytes,
     ) -> Result<Bytes, Problem> {
-        if repeat.is_none() || self.write_alone(who, Unit::default(), repeat.clone(), &answer).await? {
+        if idempotency_key.is_none()
+            || self.write_alone(who, Unit::default(), idempotency_key.clone(), &answer).await?
+        {
             return Ok(answer);
         }
-        Ok(self.answer_before(who, repeat.as_ref()).await?.unwrap_or(answer))
+        Ok(self.answer_before(who, idempotency_key.as_ref()).await?.unwrap_or(answer))
     }
 
     /// Writes a unit outside the processor, with the response kept for a repeated request. Returns false if the unit
@@ -67,13 +73,13 @@ impl Service {
         &self,
         who: &Caller,
         mut unit: Unit,
-        repeat: Option<Repeat>,
+        idempotency_key: Option<IdempotencyKey>,
         answer: &Bytes,
     ) -> Result<bool, Problem> {
         self.check_tables()?;
         self.check_clock()?;
         let now = self.clock.now();
-        unit.answers.extend(repeat.map(|repeat| to_keep(who.org, &repeat, answer, now)));
+        unit.answers.extend(idempotency_key.map(|idempotency_key| to_keep(who.org, &idempotency_key, answer, now)));
         let announces = !unit.messages.is_empty();
         let written = if is_small(&unit) {
             self.group_commit.commit(&self.store, unit).await? == Claimed::Written

@@ -13,7 +13,7 @@ use crate::form;
 use crate::form::fields::{ExternalField, Id, Moment};
 use crate::ids::mint_id;
 use crate::problem::Problem;
-use crate::processor::job::{Repeat, Show, Work};
+use crate::processor::job::{IdempotencyKey, Show, Work};
 use crate::processor::work::{self, JobResult};
 use crate::view;
 use crate::withdrawals::WITHDRAWAL;
@@ -190,7 +190,7 @@ impl Service {
     pub(crate) async fn change(
         &self,
         who: &Caller,
-        repeat: Option<Repeat>,
+        idempotency_key: Option<IdempotencyKey>,
         account: &str,
         change: Change,
     ) -> Result<Bytes, Problem> {
@@ -203,7 +203,7 @@ impl Service {
             _ => act,
         });
         let record = act.and_then(|act| self.recorded(who, act));
-        self.processor.ask(account_key(who, account), work, repeat, who.only_held, record).await
+        self.processor.ask(account_key(who, account), work, idempotency_key, who.only_held, record).await
     }
 
     /// Computes the result of a change on a book that is then discarded. Nothing is written or announced.

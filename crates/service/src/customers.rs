@@ -13,7 +13,7 @@ use crate::form::{AssignAccount, CustomerUpdate, NewCustomer};
 use crate::ids::mint_id;
 use crate::paging::{LargePage, Paging};
 use crate::problem::Problem;
-use crate::processor::job::Repeat;
+use crate::processor::job::IdempotencyKey;
 use crate::processor::work::{add_customers, unit};
 use crate::search_index::{of_customer, searched};
 use crate::view;
@@ -44,12 +44,12 @@ impl Service {
     pub async fn create_customer(
         &self,
         who: &Caller,
-        repeat: Option<Repeat>,
+        idempotency_key: Option<IdempotencyKey>,
         mut form: NewCustomer,
     ) -> Result<Bytes, Problem> {
         who.may(Right::Write)?;
         form.check()?;
-        if let Some(answer) = self.answer_before(who, repeat.as_ref()).await? {
+        if let Some(answer) = self.answer_before(who, idempotency_key.as_ref()).await? {
             return Ok(answer);
         }
         Problem::not_supported(form.unsupported())?;
@@ -66,7 +66,7 @@ impl Service {
                     return Err(Problem::id_taken("customer_id", "customer", &customer_id));
                 }
                 let customer = self.show_customer(who, &before).await?;
-                return self.keep_answer(who, repeat, render(&customer)).await;
+                return self.keep_answer(who, idempotency_key, render(&customer)).await;
             }
             let row = CustomerRow {
                 org: who.org,
@@ -79,12 +79,11 @@ impl Service {
                 updated_at: now,
             };
             let write = CustomerWrite::Insert(Box::new(row.clone()));
-            if let Some(answer) =
-                self.write_customer(who, repeat.clone(), &row, write, &assigned, OwnEvent::CustomerCreate).await?
-            {
+            let (key, event) = (idempotency_key.clone(), OwnEvent::CustomerCreate);
+            if let Some(answer) = self.write_customer(who, key, &row, write, &assigned, event).await? {
                 return Ok(answer);
             }
-            if let Some(answer) = self.answer_before(who, repeat.as_ref()).await? {
+            if let Some(answer) = self.answer_before(who, idempotency_key.as_ref()).await? {
                 return Ok(answer);
             }
         }
@@ -95,12 +94,12 @@ impl Service {
     pub async fn update_customer(
         &self,
         who: &Caller,
-        repeat: Option<Repeat>,
+        idempotency_key: Option<IdempotencyKey>,
         customer: &str,
         update: CustomerUpdate,
     ) -> Result<Bytes, Problem> {
         who.may(Right::Write)?;
-        if let Some(answer) = self.answer_before(who, repeat.as_ref()).await? {
+        if let Some(answer) = self.answer_before(who, idempotency_key.as_ref()).await? {
             return Ok(answer);
         }
         for _ in 0..MOST_TRIES {
@@ -118,12 +117,11 @@ impl Service {
                 ..before
             };
             let write = CustomerWrite::Update(Box::new(row.clone()));
-            if let Some(answer) =
-                self.write_customer(who, repeat.clone(), &row, write, &assigned, OwnEvent::CustomerUpdate).await?
-            {
+            let (key, event) = (idempotency_key.clone(), OwnEvent::CustomerUpdate);
+            if let Some(answer) = self.write_customer(who, key, &row, write, &assigned, event).await? {
                 return Ok(answer);
             }
-            if let Some(answer) = self.answer_before(who, repeat.as_ref()).await? {
+            if let Some(answer) = self.answer_before(who, idempotency_key.as_ref()).await? {
                 return Ok(answer);
             }
         }
@@ -135,7 +133,7 @@ impl Service {
     async fn write_customer(
         &self,
         who: &Caller,
-        repeat: Option<Repeat>,
+        idempotency_key: Option<IdempotencyKey>,
         row: &CustomerRow,
         write: CustomerWrite,
         assigned: &[AssignAccount],
@@ -174,7 +172,7 @@ impl Service {
         let message = message(event, event_id, &shown, now, &organization.signing);
         writing.messages.insert(0, (who.org, message));
         let answer = render(&shown);
-        Ok(self.write_alone(who, writing, repeat, &answer).await?.then_some(answer))
+        Ok(self.write_alone(who, writing, idempotency_key, &answer).await?.then_some(answer))
     }
 
     /// Assigns a customer to an account, in memory.

@@ -10,7 +10,7 @@ use crate::form;
 use crate::items::{Stored, item_of_row, kind_names, status_names};
 use crate::paging::Paging;
 use crate::problem::Problem;
-use crate::processor::job::Repeat;
+use crate::processor::job::IdempotencyKey;
 use crate::view;
 use bytes::Bytes;
 use daybook_engine::item::{ItemId, ItemStatus};
@@ -63,92 +63,92 @@ impl Service {
     pub async fn record_payment(
         &self,
         who: &Caller,
-        repeat: Option<Repeat>,
+        idempotency_key: Option<IdempotencyKey>,
         account: &str,
         form: form::PaymentRecord,
     ) -> Result<Bytes, Problem> {
-        self.change(who, repeat, account, Change::Payment(form)).await
+        self.change(who, idempotency_key, account, Change::Payment(form)).await
     }
 
     /// Decides the status of a pending or authorized payment.
     pub async fn change_line_item(
         &self,
         who: &Caller,
-        repeat: Option<Repeat>,
+        idempotency_key: Option<IdempotencyKey>,
         account: &str,
         item: &str,
         form: form::ChangeLineItem,
     ) -> Result<Bytes, Problem> {
-        self.change(who, repeat, account, Change::PaymentStatus(item.to_owned(), form)).await
+        self.change(who, idempotency_key, account, Change::PaymentStatus(item.to_owned(), form)).await
     }
 
     /// Reverses a payment that bounced.
     pub async fn reverse_payment(
         &self,
         who: &Caller,
-        repeat: Option<Repeat>,
+        idempotency_key: Option<IdempotencyKey>,
         account: &str,
         item: &str,
         form: form::PaymentReversal,
     ) -> Result<Bytes, Problem> {
-        self.change(who, repeat, account, Change::Reversal(item.to_owned(), form)).await
+        self.change(who, idempotency_key, account, Change::Reversal(item.to_owned(), form)).await
     }
 
     /// Charges a fee.
     pub async fn charge_manual_fee(
         &self,
         who: &Caller,
-        repeat: Option<Repeat>,
+        idempotency_key: Option<IdempotencyKey>,
         account: &str,
         form: form::ManualFee,
     ) -> Result<Bytes, Problem> {
-        self.change(who, repeat, account, Change::Fee(form)).await
+        self.change(who, idempotency_key, account, Change::Fee(form)).await
     }
 
     /// Waives the unpaid part of a fee.
     pub async fn waive_fee(
         &self,
         who: &Caller,
-        repeat: Option<Repeat>,
+        idempotency_key: Option<IdempotencyKey>,
         account: &str,
         item: &str,
         form: form::FeeWaiver,
     ) -> Result<Bytes, Problem> {
-        self.change(who, repeat, account, Change::Waiver(item.to_owned(), form)).await
+        self.change(who, idempotency_key, account, Change::Waiver(item.to_owned(), form)).await
     }
 
     /// Raises the balance.
     pub async fn credit_offset(
         &self,
         who: &Caller,
-        repeat: Option<Repeat>,
+        idempotency_key: Option<IdempotencyKey>,
         account: &str,
         form: form::Offset,
     ) -> Result<Bytes, Problem> {
-        self.change(who, repeat, account, Change::Credit(form)).await
+        self.change(who, idempotency_key, account, Change::Credit(form)).await
     }
 
     /// Lowers the balance.
     pub async fn debit_offset(
         &self,
         who: &Caller,
-        repeat: Option<Repeat>,
+        idempotency_key: Option<IdempotencyKey>,
         account: &str,
         form: form::Offset,
     ) -> Result<Bytes, Problem> {
-        self.change(who, repeat, account, Change::Debit(form)).await
+        self.change(who, idempotency_key, account, Change::Debit(form)).await
     }
 
     /// Withdraws an input that is still held.
     pub async fn withdraw_line_item(
         &self,
         who: &Caller,
-        repeat: Option<Repeat>,
+        idempotency_key: Option<IdempotencyKey>,
         account: &str,
         item: &str,
     ) -> Result<Bytes, Problem> {
         let key = account_key(who, account);
-        match self.change(who, repeat, account, Change::Withdrawal(item.to_owned())).await {
+        match self.change(who, idempotency_key, account, Change::Withdrawal(item.to_owned())).await {
             Err(missing) if missing.code == "not_found" => {
                 // A line item that the engine made has no input, and is never held.
                 let found = self.store.items_by_id(&key, &[Arc::from(item)]).await?;

@@ -10,7 +10,7 @@ use crate::access::{Caller, Right};
 use crate::audit::Act;
 use crate::form::SetMigrationMode;
 use crate::problem::Problem;
-use crate::processor::job::Repeat;
+use crate::processor::job::IdempotencyKey;
 use crate::products::migration_state;
 use crate::view::render;
 use crate::view::{self, MigrationState};
@@ -61,13 +61,13 @@ impl Service {
     pub async fn set_migration_mode(
         &self,
         who: &Caller,
-        repeat: Option<Repeat>,
+        idempotency_key: Option<IdempotencyKey>,
         product: &str,
         form: SetMigrationMode,
     ) -> Result<Bytes, Problem> {
         who.may(Right::Write)?;
         form.check()?;
-        if let Some(answer) = self.answer_before(who, repeat.as_ref()).await? {
+        if let Some(answer) = self.answer_before(who, idempotency_key.as_ref()).await? {
             return Ok(answer);
         }
         for _ in 0..MOST_TRIES {
@@ -76,7 +76,7 @@ impl Service {
             let (events, accounts) = (counts.events + counts.failed_events, counts.accounts + counts.failed_accounts);
             let answer = render(&view::MigrationMode::new(form.migration_mode, events as u64, accounts as u64));
             let Some(mode) = self.next_mode(&row.mode, &form, events, accounts) else {
-                return self.keep_answer(who, repeat, answer).await;
+                return self.keep_answer(who, idempotency_key, answer).await;
             };
             if !form.migration_mode && counts.failed_accounts > 0 {
                 self.store.retry_failed(&row.key, self.clock.now()).await?;
@@ -84,13 +84,13 @@ impl Service {
             let act = Act::on("set_migration_mode", "product", product).asked(&form).with("held_events", events);
             let audit = self.recorded(who, act).into_iter().collect();
             let unit = Unit { products: vec![ProductWrite::Mode(row.key.clone(), mode)], audit, ..Unit::default() };
-            let written = self.write_alone(who, unit, repeat.clone(), &answer).await;
+            let written = self.write_alone(who, unit, idempotency_key.clone(), &answer).await;
             self.catalog.forget(&row.key);
             if written? {
                 self.timekeeper.wake();
                 return Ok(answer);
             }
-            if let Some(answer) = self.answer_before(who, repeat.as_ref()).await? {
+            if let Some(answer) = self.answer_before(who, idempotency_key.as_ref()).await? {
                 return Ok(answer);
             }
         }

@@ -6,7 +6,7 @@ use crate::account::notices::notices;
 use crate::changes::Change;
 use crate::form::NotificationConfig;
 use crate::problem::Problem;
-use crate::processor::job::Repeat;
+use crate::processor::job::IdempotencyKey;
 use crate::view;
 use bytes::Bytes;
 
@@ -15,11 +15,11 @@ impl Service {
     pub async fn set_notification_config(
         &self,
         who: &Caller,
-        repeat: Option<Repeat>,
+        idempotency_key: Option<IdempotencyKey>,
         account: &str,
         form: NotificationConfig,
     ) -> Result<Bytes, Problem> {
-        self.change(who, repeat, account, Change::Notice(form)).await
+        self.change(who, idempotency_key, account, Change::Notice(form)).await
     }
 
     /// The configured notices.

@@ -10,7 +10,7 @@ use crate::ids::mint_id;
 use crate::paging::Paging;
 use crate::policy;
 use crate::problem::Problem;
-use crate::processor::job::Repeat;
+use crate::processor::job::IdempotencyKey;
 use crate::search_index::of_product;
 use crate::view::render;
 use crate::view::{self, MigrationState};
@@ -24,11 +24,11 @@ impl Service {
     pub async fn create_product(
         &self,
         who: &Caller,
-        repeat: Option<Repeat>,
+        idempotency_key: Option<IdempotencyKey>,
         form: NewProduct,
     ) -> Result<Bytes, Problem> {
         who.may(Right::Write)?;
-        if let Some(answer) = self.answer_before(who, repeat.as_ref()).await? {
+        if let Some(answer) = self.answer_before(who, idempotency_key.as_ref()).await? {
             return Ok(answer);
         }
         Problem::not_supported(form.unsupported())?;
@@ -43,7 +43,7 @@ impl Service {
         // Checked first, so that an existing product is returned even if its form would be refused today.
         if let Some(before) = self.store.product(&key).await? {
             let answer = self.product_again(before, &content_hash).await?;
-            return self.keep_answer(who, repeat, answer).await;
+            return self.keep_answer(who, idempotency_key, answer).await;
         }
         form.check()?;
         let form = policy::settle_product(form, now)?;
@@ -64,11 +64,11 @@ impl Service {
             self.keep_zone(&zone).await?;
         }
         let unit = Unit { products: vec![ProductWrite::Insert(Box::new(row))], words, audit, ..Unit::default() };
-        if self.write_alone(who, unit, repeat.clone(), &answer).await? {
+        if self.write_alone(who, unit, idempotency_key.clone(), &answer).await? {
             return Ok(answer);
         }
         // A concurrent request was faster: with the same idempotency key, or with the same id.
-        if let Some(answer) = self.answer_before(who, repeat.as_ref()).await? {
+        if let Some(answer) = self.answer_before(who, idempotency_key.as_ref()).await? {
             return Ok(answer);
         }
         match self.store.product(&key).await? {

@@ -7,12 +7,17 @@ use crate::accounts::account_key;
 use crate::audit::Act;
 use crate::form::Roll;
 use crate::problem::Problem;
-use crate::processor::job::{Repeat, Work};
+use crate::processor::job::{IdempotencyKey, Work};
 use bytes::Bytes;
 
 impl Service {
     /// Rolls an account's clock to a moment.
-    pub async fn roll_account(&self, who: &Caller, repeat: Option<Repeat>, form: Roll) -> Result<Bytes, Problem> {
+    pub async fn roll_account(
+        &self,
+        who: &Caller,
+        idempotency_key: Option<IdempotencyKey>,
+        form: Roll,
+    ) -> Result<Bytes, Problem> {
         may_roll(who)?;
         let order = form.order()?;
         let work = Work::Roll { to: order.until, webhooks: order.roll_webhooks, done: Rolled::default() };
@@ -21,7 +26,7 @@ impl Service {
         let act =
             Act::on("roll_account", "account", account).with("until", until).with("webhooks", order.roll_webhooks);
         let record = self.recorded(who, act);
-        self.processor.ask(account_key(who, account), work, repeat, false, record).await
+        self.processor.ask(account_key(who, account), work, idempotency_key, false, record).await
     }
 }
 

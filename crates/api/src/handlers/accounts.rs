@@ -22,7 +22,7 @@ pub async fn create_account(
     _: NoParameters,
     call: Form<form::NewAccount>,
 ) -> Answer {
-    Ok(Json(api.service.create_account(&who, call.repeat, call.form).await?))
+    Ok(Json(api.service.create_account(&who, call.idempotency_key, call.form).await?))
 }
 
 /// Lists accounts
@@ -59,7 +59,7 @@ pub async fn set_account_status(
     _: NoParameters,
     call: Form<form::SetStatus>,
 ) -> Answer {
-    Ok(Json(api.service.set_account_status(&who, call.repeat, path.account_id.as_str(), call.form).await?))
+    Ok(Json(api.service.set_account_status(&who, call.idempotency_key, path.account_id.as_str(), call.form).await?))
 }
 
 /// Gets the amortization schedule

@@ -23,7 +23,7 @@ use bytes::Bytes;
 use daybook_service::access::Caller;
 use daybook_service::form::{self, fields::Reference};
 use daybook_service::problem::Problem;
-use daybook_service::processor::job::Repeat;
+use daybook_service::processor::job::IdempotencyKey;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use std::future::{Future, poll_fn};
@@ -87,15 +87,15 @@ pub async fn bulk(
     let call = Call::of(&request);
     let body = read_body(request, &LINE_TYPES, api.settings.bulk_limit_bytes).await?;
     let lines: Vec<&[u8]> = lines(&body)?;
-    let repeat = call.repeat(b"")?;
+    let idempotency_key = call.idempotency_key(b"")?;
     let _slot = api.service.begin_bulk(who.org).await?;
     let who = api.service.record_bulk(&who, lines.len(), &body).await?;
     let mut answers = Vec::with_capacity(lines.len() * 1_024);
     let mut together = Together::default();
     let mut class_now = None;
     for (number, line) in (1..).zip(lines) {
-        let repeat = repeat.as_ref().map(|repeat| repeat_of_line(repeat, number, line));
-        let (class, running) = match start(&api, &who, repeat, line) {
+        let idempotency_key = idempotency_key.as_ref().map(|key| idempotency_key_of_line(key, number, line));
+        let (class, running) = match start(&api, &who, idempotency_key, line) {
             Ok((class, running)) => (Some(class), running),
             Err(refusal) => (class_now, Box::pin(std::future::ready(Err(refusal))) as Running<'_>),
         };
@@ -127,14 +127,15 @@ fn lines(body: &[u8]) -> Result<Vec<&[u8]>, Problem> {
     Ok(lines)
 }
 
-fn repeat_of_line(repeat: &Repeat, number: usize, line: &[u8]) -> Repeat {
-    Repeat { key: format!("{}#{number}", repeat.key), content_hash: content_hash("POST", "/bulk", line.trim_ascii()) }
+fn idempotency_key_of_line(bulk: &IdempotencyKey, number: usize, line: &[u8]) -> IdempotencyKey {
+    let content_hash = content_hash("POST", "/bulk", line.trim_ascii());
+    IdempotencyKey { key: format!("{}#{number}", bulk.key), content_hash }
 }
 
 fn start<'a>(
     api: &'a Api,
     who: &'a Caller,
-    repeat: Option<Repeat>,
+    idempotency_key: Option<IdempotencyKey>,
     line: &[u8],
 ) -> Result<(Class, Running<'a>), Refusal> {
     if line.trim_ascii().is_empty() {
@@ -147,15 +148,15 @@ fn start<'a>(
     let call: (Class, Running<'a>) = match (method.as_str(), parts.as_slice()) {
         ("POST", ["customers"]) => {
             let form = read(body)?;
-            (Class::Customers, run(async move { service.create_customer(who, repeat, form).await }))
+            (Class::Customers, run(async move { service.create_customer(who, idempotency_key, form).await }))
         }
         ("POST", ["accounts"]) => {
             let form = read(body)?;
-            (Class::Accounts, run(async move { service.create_account(who, repeat, form).await }))
+            (Class::Accounts, run(async move { service.create_account(who, idempotency_key, form).await }))
         }
         (method, ["accounts", account, rest @ ..]) => {
             let account = id("account", account)?;
-            (Class::AccountChanges, change(api, who, repeat, (method, &path), account, rest, body)?)
+            (Class::AccountChanges, change(api, who, idempotency_key, (method, &path), account, rest, body)?)
         }
         _ => return Err(not_taken(&method, &path)),
     };
@@ -166,7 +167,7 @@ fn start<'a>(
 fn change<'a>(
     api: &'a Api,
     who: &'a Caller,
-    repeat: Option<Repeat>,
+    idempotency_key: Option<IdempotencyKey>,
     (method, path): (&str, &str),
     account: Reference,
     rest: &[&str],
@@ -176,11 +177,13 @@ fn change<'a>(
     macro_rules! call {
         ($operation:ident) => {{
             let form = read(body)?;
-            Ok(run(async move { service.$operation(who, repeat, account.as_str(), form).await }))
+            Ok(run(async move { service.$operation(who, idempotency_key, account.as_str(), form).await }))
         }};
         ($operation:ident, $item:expr) => {{
             let (form, item) = (read(body)?, id("line item", $item)?);
-            Ok(run(async move { service.$operation(who, repeat, account.as_str(), item.as_str(), form).await }))
+            Ok(run(
+                async move { service.$operation(who, idempotency_key, account.as_str(), item.as_str(), form).await },
+            ))
         }};
     }
     match (method, rest) {

@@ -21,7 +21,7 @@ pub async fn create_customer(
     _: NoParameters,
     call: Form<form::NewCustomer>,
 ) -> Answer {
-    Ok(Json(api.service.create_customer(&who, call.repeat, call.form).await?))
+    Ok(Json(api.service.create_customer(&who, call.idempotency_key, call.form).await?))
 }
 
 /// Lists customers
@@ -52,5 +52,5 @@ pub async fn update_customer(
     _: NoParameters,
     call: Form<form::CustomerUpdate>,
 ) -> Answer {
-    Ok(Json(api.service.update_customer(&who, call.repeat, path.customer_id.as_str(), call.form).await?))
+    Ok(Json(api.service.update_customer(&who, call.idempotency_key, path.customer_id.as_str(), call.form).await?))
 }

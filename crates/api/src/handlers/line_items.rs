@@ -47,7 +47,7 @@ pub async fn change_line_item(
     call: Form<form::ChangeLineItem>,
 ) -> Answer {
     let (account, item) = (path.account_id.as_str(), path.line_item_id.as_str());
-    Ok(Json(api.service.change_line_item(&who, call.repeat, account, item, call.form).await?))
+    Ok(Json(api.service.change_line_item(&who, call.idempotency_key, account, item, call.form).await?))
 }
 
 /// Withdraws an input that is still held
@@ -63,7 +63,7 @@ pub async fn withdraw_line_item(
     call: Bodiless,
 ) -> Answer {
     let (account, item) = (path.account_id.as_str(), path.line_item_id.as_str());
-    Ok(Json(api.service.withdraw_line_item(&who, call.repeat, account, item).await?))
+    Ok(Json(api.service.withdraw_line_item(&who, call.idempotency_key, account, item).await?))
 }
 
 /// Records a payment
@@ -82,7 +82,7 @@ pub async fn record_payment(
     _: NoParameters,
     call: Form<form::PaymentRecord>,
 ) -> Answer {
-    Ok(Json(api.service.record_payment(&who, call.repeat, path.account_id.as_str(), call.form).await?))
+    Ok(Json(api.service.record_payment(&who, call.idempotency_key, path.account_id.as_str(), call.form).await?))
 }
 
 /// Reverses a payment
@@ -100,7 +100,7 @@ pub async fn reverse_payment(
     call: Form<form::PaymentReversal>,
 ) -> Answer {
     let (account, item) = (path.account_id.as_str(), path.line_item_id.as_str());
-    Ok(Json(api.service.reverse_payment(&who, call.repeat, account, item, call.form).await?))
+    Ok(Json(api.service.reverse_payment(&who, call.idempotency_key, account, item, call.form).await?))
 }
 
 /// Charges a fee
@@ -114,7 +114,7 @@ pub async fn charge_manual_fee(
     _: NoParameters,
     call: Form<form::ManualFee>,
 ) -> Answer {
-    Ok(Json(api.service.charge_manual_fee(&who, call.repeat, path.account_id.as_str(), call.form).await?))
+    Ok(Json(api.service.charge_manual_fee(&who, call.idempotency_key, path.account_id.as_str(), call.form).await?))
 }
 
 /// Waives a fee
@@ -131,7 +131,7 @@ pub async fn waive_fee(
     call: Form<form::FeeWaiver>,
 ) -> Answer {
     let (account, item) = (path.account_id.as_str(), path.line_item_id.as_str());
-    Ok(Json(api.service.waive_fee(&who, call.repeat, account, item, call.form).await?))
+    Ok(Json(api.service.waive_fee(&who, call.idempotency_key, account, item, call.form).await?))
 }
 
 /// Raises a balance
@@ -145,7 +145,7 @@ pub async fn credit_offset(
     _: NoParameters,
     call: Form<form::Offset>,
 ) -> Answer {
-    Ok(Json(api.service.credit_offset(&who, call.repeat, path.account_id.as_str(), call.form).await?))
+    Ok(Json(api.service.credit_offset(&who, call.idempotency_key, path.account_id.as_str(), call.form).await?))
 }
 
 /// Lowers a balance
@@ -159,5 +159,5 @@ pub async fn debit_offset(
     _: NoParameters,
     call: Form<form::Offset>,
 ) -> Answer {
-    Ok(Json(api.service.debit_offset(&who, call.repeat, path.account_id.as_str(), call.form).await?))
+    Ok(Json(api.service.debit_offset(&who, call.idempotency_key, path.account_id.as_str(), call.form).await?))
 }

@@ -45,5 +45,5 @@ pub async fn resend_message(
     _: NoParameters,
     call: Form<form::Resend>,
 ) -> Answer {
-    Ok(Json(api.service.resend_message(&who, call.repeat, &path.event_id, call.form).await?))
+    Ok(Json(api.service.resend_message(&who, call.idempotency_key, &path.event_id, call.form).await?))
 }

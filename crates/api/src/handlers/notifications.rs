@@ -22,7 +22,9 @@ pub async fn set_notification_config(
     _: NoParameters,
     call: Form<form::NotificationConfig>,
 ) -> Answer {
-    Ok(Json(api.service.set_notification_config(&who, call.repeat, path.account_id.as_str(), call.form).await?))
+    Ok(Json(
+        api.service.set_notification_config(&who, call.idempotency_key, path.account_id.as_str(), call.form).await?,
+    ))
 }
 
 /// Gets the notices of an account

@@ -22,7 +22,7 @@ pub async fn create_product(
     _: NoParameters,
     call: Form<form::NewProduct>,
 ) -> Answer {
-    Ok(Json(api.service.create_product(&who, call.repeat, call.form).await?))
+    Ok(Json(api.service.create_product(&who, call.idempotency_key, call.form).await?))
 }
 
 /// Lists products
@@ -53,7 +53,7 @@ pub async fn set_migration_mode(
     _: NoParameters,
     call: Form<form::SetMigrationMode>,
 ) -> Answer {
-    Ok(Json(api.service.set_migration_mode(&who, call.repeat, path.product_id.as_str(), call.form).await?))
+    Ok(Json(api.service.set_migration_mode(&who, call.idempotency_key, path.product_id.as_str(), call.form).await?))
 }
 
 /// Gets the progress of a release

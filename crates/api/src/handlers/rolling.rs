@@ -61,5 +61,5 @@ pub async fn roll_account_by_post(
 }
 
 async fn roll(api: &Api, who: &Caller, query: Roll, call: Form<Roll>) -> Answer {
-    Ok(Json(api.service.roll_account(who, call.repeat, query.or(call.form)).await?))
+    Ok(Json(api.service.roll_account(who, call.idempotency_key, query.or(call.form)).await?))
 }

@@ -49,7 +49,7 @@ pub async fn subscribe_by_post(
 }
 
 async fn create(api: &Api, who: &Caller, call: Form<form::Subscribe>) -> Created {
-    Ok((StatusCode::CREATED, Json(api.service.subscribe(who, call.repeat, call.form).await?)))
+    Ok((StatusCode::CREATED, Json(api.service.subscribe(who, call.idempotency_key, call.form).await?)))
 }
 
 /// Lists the organization's subscriptions
@@ -73,7 +73,7 @@ pub async fn unsubscribe(
     _: NoParameters,
     call: Bodiless,
 ) -> Answer {
-    Ok(Json(api.service.unsubscribe(&who, call.repeat, path.webhook_uuid.as_str()).await?))
+    Ok(Json(api.service.unsubscribe(&who, call.idempotency_key, path.webhook_uuid.as_str()).await?))
 }
 
 /// Pauses a subscription
@@ -89,7 +89,7 @@ pub async fn unsubscribe_by_post(
     _: NoParameters,
     call: Bodiless,
 ) -> Answer {
-    Ok(Json(api.service.unsubscribe(&who, call.repeat, path.webhook_uuid.as_str()).await?))
+    Ok(Json(api.service.unsubscribe(&who, call.idempotency_key, path.webhook_uuid.as_str()).await?))
 }
 
 /// Resumes a subscription
@@ -105,7 +105,7 @@ pub async fn resubscribe(
     _: NoParameters,
     call: Bodiless,
 ) -> Answer {
-    Ok(Json(api.service.resubscribe(&who, call.repeat, path.webhook_uuid.as_str()).await?))
+    Ok(Json(api.service.resubscribe(&who, call.idempotency_key, path.webhook_uuid.as_str()).await?))
 }
 
 /// Resumes a subscription
@@ -121,7 +121,7 @@ pub async fn resubscribe_by_post(
     _: NoParameters,
     call: Bodiless,
 ) -> Answer {
-    Ok(Json(api.service.resubscribe(&who, call.repeat, path.webhook_uuid.as_str()).await?))
+    Ok(Json(api.service.resubscribe(&who, call.idempotency_key, path.webhook_uuid.as_str()).await?))
 }
 
 /// Removes a subscription
@@ -137,7 +137,7 @@ pub async fn delete_subscription(
     _: NoParameters,
     call: Bodiless,
 ) -> Answer {
-    Ok(Json(api.service.delete_subscription(&who, call.repeat, path.webhook_uuid.as_str()).await?))
+    Ok(Json(api.service.delete_subscription(&who, call.idempotency_key, path.webhook_uuid.as_str()).await?))
 }
 
 /// Sends dead letters or delivered messages again
@@ -154,7 +154,7 @@ pub async fn replay_failed_events(
     _: NoParameters,
     call: Form<form::Replay>,
 ) -> Answer {
-    Ok(Json(api.service.replay_failed_events(&who, call.repeat, call.form).await?))
+    Ok(Json(api.service.replay_failed_events(&who, call.idempotency_key, call.form).await?))
 }
 
 /// Sends a test event

@@ -7,7 +7,7 @@ use crate::audit::Act;
 use crate::ids::{mint_id, mint_token, token_of};
 use crate::organizations::operator;
 use crate::problem::{Detail, Problem};
-use crate::processor::job::Repeat;
+use crate::processor::job::IdempotencyKey;
 use crate::secrets::hash;
 use crate::view::time::Utc;
 use base64::Engine as _;
@@ -71,8 +71,9 @@ impl Service {
         who.may(Right::Administer)?;
         let words = self.words_of(who, once, &[role.name()]);
         let token = token_of(&self.secrets.console_hash("link by a form", &words));
-        let repeat = Repeat { key: format!("link:{}", token_of(&hash(&words))), content_hash: hash(b"link") };
-        if self.answer_before(who, Some(&repeat)).await?.is_some() {
+        let idempotency_key =
+            IdempotencyKey { key: format!("link:{}", token_of(&hash(&words))), content_hash: hash(b"link") };
+        if self.answer_before(who, Some(&idempotency_key)).await?.is_some() {
             let gone = |_| {
                 Problem::new("conflict", "the invite that this form created is no longer valid; submit the form again")
             };
@@ -80,7 +81,7 @@ impl Service {
         }
         self.may_invite(who).await?;
         // Only the request that stores the response creates the link, so two concurrent requests create one.
-        if self.write_alone(who, Unit::default(), Some(repeat), &Bytes::from_static(b"{}")).await? {
+        if self.write_alone(who, Unit::default(), Some(idempotency_key), &Bytes::from_static(b"{}")).await? {
             self.keep_link(who, &token, role).await?;
             tracing::info!(by = %who.client_id, role = role.name(), "a user was invited");
         }

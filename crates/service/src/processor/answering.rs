@@ -18,20 +18,20 @@ use daybook_store::records::AccountKey;
 /// Answers requests whose idempotency key was used before, and returns the other jobs. Groups without remaining jobs
 /// are returned too.
 pub async fn answer_repeats(shared: &Shared, groups: Vec<Group>, now: Time) -> Vec<Group> {
-    if groups.iter().all(|group| group.jobs.iter().all(|job| job.repeat.is_none())) {
+    if groups.iter().all(|group| group.jobs.iter().all(|job| job.idempotency_key.is_none())) {
         return groups;
     }
     let mut left = Vec::with_capacity(groups.len());
     for mut group in groups {
         let mut jobs = Vec::with_capacity(group.jobs.len());
         for job in group.jobs {
-            let Some(repeat) = &job.repeat else {
+            let Some(idempotency_key) = &job.idempotency_key else {
                 jobs.push(job);
                 continue;
             };
-            match shared.store.answer(job.key.org, &repeat.key, now).await {
+            match shared.store.answer(job.key.org, &idempotency_key.key, now).await {
                 Ok(None) => jobs.push(job),
-                Ok(Some(answer)) if answer.content_hash == repeat.content_hash => {
+                Ok(Some(answer)) if answer.content_hash == idempotency_key.content_hash => {
                     let _ = job.reply.send(Ok(answer.body));
                 }
                 Ok(Some(_)) => {
@@ -84,7 +84,7 @@ pub async fn answer(shared: &Shared, worked: Worked, now: Time) {
                 }
             }
         };
-        if let (Ok(body), Some(_), false) = (&answer, &job.repeat, written_with_it) {
+        if let (Ok(body), Some(_), false) = (&answer, &job.idempotency_key, written_with_it) {
             keep_answer(shared, &job, body, now).await;
         }
         let _ = job.reply.send(answer);

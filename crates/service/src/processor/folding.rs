@@ -209,9 +209,9 @@ fn result_without_work(book: &Book, job: &Job, answers: &[NewKeptResponse]) -> O
     if job.only_held && !book.product.mode.holding {
         return Some(JobResult::ToProblem(not_held(&book.product.key)));
     }
-    let repeat = job.repeat.as_ref()?;
-    let earlier = answers.iter().find(|answer| answer.key == repeat.key)?;
-    let same = repeat.content_hash == earlier.answer.content_hash;
+    let idempotency_key = job.idempotency_key.as_ref()?;
+    let earlier = answers.iter().find(|answer| answer.key == idempotency_key.key)?;
+    let same = idempotency_key.content_hash == earlier.answer.content_hash;
     Some(if same { JobResult::To(earlier.answer.body.clone()) } else { JobResult::ToProblem(reused()) })
 }
 

@@ -18,7 +18,7 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 /// An idempotency key: requests with the same key are the same request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Repeat {
+pub struct IdempotencyKey {
     /// The caller's key.
     pub key: String,
     /// A hash of the request.
@@ -33,7 +33,7 @@ pub struct Job {
     /// The work.
     pub work: Work,
     /// The idempotency key, if there is one.
-    pub repeat: Option<Repeat>,
+    pub idempotency_key: Option<IdempotencyKey>,
     /// Whether it is refused unless the account's product holds events.
     pub only_held: bool,
     /// The audit record to write if it changes something.

@@ -50,7 +50,7 @@ use daybook_store::Store;
 use daybook_store::audit::NewAuditRecord;
 use daybook_store::records::{AccountKey, OrgId};
 use daybook_webhooks::dispatcher::Nudge;
-use job::{Job, Place, Repeat, Timer, Timers, Work};
+use job::{IdempotencyKey, Job, Place, Timer, Timers, Work};
 use queue::Queue;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -149,7 +149,7 @@ impl Processor {
         &self,
         key: AccountKey,
         work: Work,
-        repeat: Option<Repeat>,
+        idempotency_key: Option<IdempotencyKey>,
         only_held: bool,
         record: Option<NewAuditRecord>,
     ) -> Result<Bytes, Problem> {
@@ -158,7 +158,8 @@ impl Processor {
         let place = self.room_of(key.org).acquire_owned().await.map_err(|_| stopping())?;
         let (reply, answer) = oneshot::channel();
         self.shared.metrics.queued.add(1);
-        self.queue(&key).put(Job { key, work, repeat, only_held, record, reply, place: Some(Place::Call(place)) });
+        let place = Some(Place::Call(place));
+        self.queue(&key).put(Job { key, work, idempotency_key, only_held, record, reply, place });
         let answer = answer.await.map_err(|_| stopping());
         self.shared.metrics.queued.sub(1);
         answer?
@@ -173,7 +174,8 @@ impl Processor {
             let Some(timer) = Timer::of(&key, &self.timers) else { continue };
             let (reply, answer) = oneshot::channel();
             let (work, place) = (Work::Settle { whole, cost }, Some(Place::Timer(timer)));
-            self.queue(&key).put(Job { key, work, repeat: None, only_held: false, record: None, reply, place });
+            let job = Job { key, work, idempotency_key: None, only_held: false, record: None, reply, place };
+            self.queue(&job.key).put(job);
             answers.push(answer);
         }
         if answers.is_empty() {

@@ -296,7 +296,7 @@ mod tests {
         let key = AccountKey { org, account: Arc::from(account) };
         let (reply, _) = oneshot::channel();
         let work = Work::Settle { whole: false, cost };
-        Job { key, work, repeat: None, only_held: false, record: None, reply, place: None }
+        Job { key, work, idempotency_key: None, only_held: false, record: None, reply, place: None }
     }
 
     fn payment(org: OrgId, account: &str) -> Job {

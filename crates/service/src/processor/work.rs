@@ -363,5 +363,5 @@ pub fn unit(
 
 /// The response to keep, if the job has an idempotency key.
 pub fn answer_to_keep(job: &Job, body: &Bytes, now: Time) -> Option<NewKeptResponse> {
-    Some(answers::to_keep(job.key.org, job.repeat.as_ref()?, body, now))
+    Some(answers::to_keep(job.key.org, job.idempotency_key.as_ref()?, body, now))
 }

@@ -9,7 +9,7 @@ use crate::access::{Caller, Right};
 use crate::audit::Act;
 use crate::form;
 use crate::problem::{Kind, Problem};
-use crate::processor::job::Repeat;
+use crate::processor::job::IdempotencyKey;
 use crate::view::{self, render};
 use bytes::Bytes;
 use daybook_engine::time::Time;
@@ -73,12 +73,12 @@ impl Service {
     pub async fn resend_message(
         &self,
         who: &Caller,
-        repeat: Option<Repeat>,
+        idempotency_key: Option<IdempotencyKey>,
         event_id: &str,
         form: form::Resend,
     ) -> Result<Bytes, Problem> {
         who.may(Right::Write)?;
-        if let Some(answer) = self.answer_before(who, repeat.as_ref()).await? {
+        if let Some(answer) = self.answer_before(who, idempotency_key.as_ref()).await? {
             return Ok(answer);
         }
         let mut done = view::Resent { event_id: event_id.to_owned(), resent: Vec::new(), left_paused: Vec::new() };
@@ -88,7 +88,7 @@ impl Service {
         } else {
             self.send_again_to_all(who, event_id, &mut done).await?;
         }
-        self.keep_answer(who, repeat, render(&done)).await
+        self.keep_answer(who, idempotency_key, render(&done)).await
     }
 
     async fn send_again_to_all(&self, who: &Caller, event_id: &str, done: &mut view::Resent) -> Result<(), Problem> {

@@ -9,7 +9,7 @@ use crate::audit::Act;
 use crate::form;
 use crate::form::fields::ReplayState;
 use crate::problem::Problem;
-use crate::processor::job::Repeat;
+use crate::processor::job::IdempotencyKey;
 use crate::view::{self, render, time};
 use bytes::Bytes;
 use daybook_engine::time::Time;
@@ -27,11 +27,11 @@ impl Service {
     pub async fn replay_failed_events(
         &self,
         who: &Caller,
-        repeat: Option<Repeat>,
+        idempotency_key: Option<IdempotencyKey>,
         form: form::Replay,
     ) -> Result<Bytes, Problem> {
         who.may(Right::Write)?;
-        if let Some(answer) = self.answer_before(who, repeat.as_ref()).await? {
+        if let Some(answer) = self.answer_before(who, idempotency_key.as_ref()).await? {
             return Ok(answer);
         }
         let filter = DeliveryFilter {
@@ -63,7 +63,7 @@ impl Service {
             self.nudge.changed();
         }
         let answer = render(&view::Replayed { replayed: done.replayed, left_paused: done.left_paused });
-        self.keep_answer(who, repeat, answer).await
+        self.keep_answer(who, idempotency_key, answer).await
     }
 
     async fn replay_delivered(

@@ -8,7 +8,7 @@ use crate::audit::Act;
 use crate::form::{self, fields::WebhookUrl};
 use crate::ids::mint_uuid;
 use crate::problem::Problem;
-use crate::processor::job::Repeat;
+use crate::processor::job::IdempotencyKey;
 use crate::view::{self, render};
 use bytes::Bytes;
 use daybook_store::outbox::{BY_A_PERSON, Backlog, OutOfOrder, Pause, Subscription, SuppliedSettings};
@@ -22,11 +22,11 @@ impl Service {
     pub async fn subscribe(
         &self,
         who: &Caller,
-        repeat: Option<Repeat>,
+        idempotency_key: Option<IdempotencyKey>,
         form: form::Subscribe,
     ) -> Result<Bytes, Problem> {
         who.may(Right::Write)?;
-        if let Some(answer) = self.answer_before(who, repeat.as_ref()).await? {
+        if let Some(answer) = self.answer_before(who, idempotency_key.as_ref()).await? {
             return Ok(answer);
         }
         let filter = form.filter()?;
@@ -45,7 +45,7 @@ impl Service {
         let subscription = subscribed.ok_or_else(one_too_many)?;
         self.nudge.changed();
         let answer = self.show_subscription(who, subscription).await?;
-        self.keep_answer(who, repeat, render(&answer)).await
+        self.keep_answer(who, idempotency_key, render(&answer)).await
     }
 
     /// A subscription to create, with a checked URL. `replaced` is the UUID of the subscription that it replaces, if
@@ -133,38 +133,48 @@ impl Service {
     }
 
     /// Pauses a subscription: from now on its messages are dead letters.
-    pub async fn unsubscribe(&self, who: &Caller, repeat: Option<Repeat>, uuid: &str) -> Result<Bytes, Problem> {
+    pub async fn unsubscribe(
+        &self,
+        who: &Caller,
+        idempotency_key: Option<IdempotencyKey>,
+        uuid: &str,
+    ) -> Result<Bytes, Problem> {
         who.may(Right::Write)?;
-        if let Some(answer) = self.answer_before(who, repeat.as_ref()).await? {
+        if let Some(answer) = self.answer_before(who, idempotency_key.as_ref()).await? {
             return Ok(answer);
         }
         let pause = Pause { reason: BY_A_PERSON.to_owned(), at: self.clock.now(), probe_at: None };
         let record = self.recorded(who, Act::on("unsubscribe", "subscription", uuid));
         let subscription = self.store.pause(who.org, uuid, &pause, record.as_ref()).await?;
-        self.changed(who, repeat, subscription, uuid).await
+        self.changed(who, idempotency_key, subscription, uuid).await
     }
 
     /// Resumes a subscription: it gets messages announced from now on. Missed messages stay available for a replay. A
     /// subscription that is held because it answered 429 gets its pending messages at once.
-    pub async fn resubscribe(&self, who: &Caller, repeat: Option<Repeat>, uuid: &str) -> Result<Bytes, Problem> {
+    pub async fn resubscribe(
+        &self,
+        who: &Caller,
+        idempotency_key: Option<IdempotencyKey>,
+        uuid: &str,
+    ) -> Result<Bytes, Problem> {
         who.may(Right::Write)?;
-        if let Some(answer) = self.answer_before(who, repeat.as_ref()).await? {
+        if let Some(answer) = self.answer_before(who, idempotency_key.as_ref()).await? {
             return Ok(answer);
         }
         let record = self.recorded(who, Act::on("resubscribe", "subscription", uuid));
         let subscription = self.store.resume(who.org, uuid, self.clock.now(), record.as_ref()).await?;
-        self.changed(who, repeat, subscription, uuid).await
+        self.changed(who, idempotency_key, subscription, uuid).await
     }
 
     /// Removes a subscription and its pending messages.
     pub async fn delete_subscription(
         &self,
         who: &Caller,
-        repeat: Option<Repeat>,
+        idempotency_key: Option<IdempotencyKey>,
         uuid: &str,
     ) -> Result<Bytes, Problem> {
         who.may(Right::Write)?;
-        if let Some(answer) = self.answer_before(who, repeat.as_ref()).await? {
+        if let Some(answer) = self.answer_before(who, idempotency_key.as_ref()).await? {
             return Ok(answer);
         }
         let record = self.recorded(who, Act::on("delete_subscription", "subscription", uuid));
@@ -173,20 +183,20 @@ impl Service {
         }
         self.nudge.changed();
         let answer = render(&view::RemovedSubscription { webhook_uuid: uuid.to_owned(), deleted: true });
-        self.keep_answer(who, repeat, answer).await
+        self.keep_answer(who, idempotency_key, answer).await
     }
 
     async fn changed(
         &self,
         who: &Caller,
-        repeat: Option<Repeat>,
+        idempotency_key: Option<IdempotencyKey>,
         subscription: Option<Subscription>,
         uuid: &str,
     ) -> Result<Bytes, Problem> {
         let subscription = subscription.ok_or_else(|| no_subscription(uuid))?;
         self.nudge.changed();
         let answer = self.show_subscription(who, subscription).await?;
-        self.keep_answer(who, repeat, render(&answer)).await
+        self.keep_answer(who, idempotency_key, render(&answer)).await
     }
 
     async fn show_subscription(&self, who: &Caller, subscription: Subscription) -> Result<view::Subscription, Problem> {

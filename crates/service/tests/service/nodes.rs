@@ -1,6 +1,6 @@
 //! Two nodes on one PostgreSQL database.
 
-use crate::support::{Home, LEVEL, PLAN, Trial, balances, code_of, form_of, json_of, repeat};
+use crate::support::{Home, LEVEL, PLAN, Trial, balances, code_of, form_of, idempotency_key, json_of};
 use serde_json::json;
 
 const OPENING: &str = "2026-03-15T00:00:00-04:00";
@@ -74,7 +74,7 @@ async fn an_idempotency_key_is_used_once_on_both_nodes() {
             let trial = if number % 2 == 0 { first.clone() } else { second.clone() };
             tokio::spawn(async move {
                 let fee = form_of(&json!({ "original_amount_cents": 700 }));
-                trial.service.charge_manual_fee(&trial.who, repeat("k", "fee"), "a1", fee).await
+                trial.service.charge_manual_fee(&trial.who, idempotency_key("k", "fee"), "a1", fee).await
             })
         })
         .collect();

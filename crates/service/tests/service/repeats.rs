@@ -1,7 +1,7 @@
 //! Requests that are sent twice: with an id that the caller chose, and with an `Idempotency-Key`.
 
 use crate::support::{
-    Home, LEVEL, PLAN, Trial, balances, code_of, form_of, json_of, on_both, product, repeat, view_of,
+    Home, LEVEL, PLAN, Trial, balances, code_of, form_of, idempotency_key, json_of, on_both, product, view_of,
 };
 use bytes::Bytes;
 use serde_json::json;
@@ -125,32 +125,33 @@ async fn an_idempotency_key_gives_the_same_answer_again(home: Home) {
     let (service, who) = (&trial.service, &trial.who);
     // A fee without a chosen id: only the idempotency key identifies a repeat.
     let fee = || form_of(&json!({ "original_amount_cents": 700 }));
-    let first = service.charge_manual_fee(who, repeat("k1", "fee"), "a1", fee()).await.expect("it is charged");
+    let first = service.charge_manual_fee(who, idempotency_key("k1", "fee"), "a1", fee()).await.expect("it is charged");
     json_of(trial.pay("a1", "p", 700, NOW).await);
-    assert_eq!(service.charge_manual_fee(who, repeat("k1", "fee"), "a1", fee()).await.as_ref(), Ok(&first));
+    assert_eq!(service.charge_manual_fee(who, idempotency_key("k1", "fee"), "a1", fee()).await.as_ref(), Ok(&first));
     assert_eq!(
-        code_of(service.charge_manual_fee(who, repeat("k1", "other"), "a1", fee()).await),
+        code_of(service.charge_manual_fee(who, idempotency_key("k1", "other"), "a1", fee()).await),
         "idempotency_key_reused"
     );
     assert_eq!(trial.items("a1", "MANUAL_FEE").await.len(), 1);
     let customer = || form_of(&json!({ "name_last": "Li" }));
-    let first = service.create_customer(who, repeat("k2", "customer"), customer()).await.expect("it is made");
-    assert_eq!(service.create_customer(who, repeat("k2", "customer"), customer()).await, Ok(first));
+    let first = service.create_customer(who, idempotency_key("k2", "customer"), customer()).await.expect("it is made");
+    assert_eq!(service.create_customer(who, idempotency_key("k2", "customer"), customer()).await, Ok(first));
     assert_eq!(
-        code_of(service.create_customer(who, repeat("k2", "other"), customer()).await),
+        code_of(service.create_customer(who, idempotency_key("k2", "other"), customer()).await),
         "idempotency_key_reused"
     );
     let mut body = product("x", &json!({}));
     body["product_id"].take();
-    let first = service.create_product(who, repeat("k3", "product"), form_of(&body)).await.expect("it is made");
-    assert_eq!(service.create_product(who, repeat("k3", "product"), form_of(&body)).await, Ok(first));
+    let first =
+        service.create_product(who, idempotency_key("k3", "product"), form_of(&body)).await.expect("it is made");
+    assert_eq!(service.create_product(who, idempotency_key("k3", "product"), form_of(&body)).await, Ok(first));
     assert_eq!(
-        code_of(service.create_product(who, repeat("k3", "other"), form_of(&body)).await),
+        code_of(service.create_product(who, idempotency_key("k3", "other"), form_of(&body)).await),
         "idempotency_key_reused"
     );
     let account = || form_of(&json!({ "product_id": "auto-12", "summary": { "initial_principal_cents": 5_000 } }));
-    let first = service.create_account(who, repeat("k4", "account"), account()).await.expect("it is made");
-    assert_eq!(service.create_account(who, repeat("k4", "account"), account()).await, Ok(first));
+    let first = service.create_account(who, idempotency_key("k4", "account"), account()).await.expect("it is made");
+    assert_eq!(service.create_account(who, idempotency_key("k4", "account"), account()).await, Ok(first));
     trial.verify().await;
 }
 
@@ -160,7 +161,7 @@ async fn an_idempotency_key_used_at_once_by_many_is_used_once(home: Home) {
         let trial = trial.clone();
         async move {
             let fee = form_of(&json!({ "original_amount_cents": 700 }));
-            trial.service.charge_manual_fee(&trial.who, repeat("k", "fee"), "a1", fee).await
+            trial.service.charge_manual_fee(&trial.who, idempotency_key("k", "fee"), "a1", fee).await
         }
     });
     let fees = fees.await;
@@ -170,7 +171,7 @@ async fn an_idempotency_key_used_at_once_by_many_is_used_once(home: Home) {
         let trial = trial.clone();
         async move {
             let customer = form_of(&json!({ "name_last": "Li" }));
-            trial.service.create_customer(&trial.who, repeat("c", "customer"), customer).await
+            trial.service.create_customer(&trial.who, idempotency_key("c", "customer"), customer).await
         }
     });
     let customers = customers.await;
@@ -181,7 +182,7 @@ async fn an_idempotency_key_used_at_once_by_many_is_used_once(home: Home) {
         async move {
             let mut body = product("x", &json!({}));
             body["product_id"].take();
-            trial.service.create_product(&trial.who, repeat("p", "product"), form_of(&body)).await
+            trial.service.create_product(&trial.who, idempotency_key("p", "product"), form_of(&body)).await
         }
     });
     let products = products.await;
@@ -194,7 +195,7 @@ async fn an_idempotency_key_used_at_once_by_many_is_used_once(home: Home) {
         let trial = trial.clone();
         async move {
             let body = json!({ "product_id": "auto-12", "summary": { "initial_principal_cents": 5_000 } });
-            trial.service.create_account(&trial.who, repeat("a", "account"), form_of(&body)).await
+            trial.service.create_account(&trial.who, idempotency_key("a", "account"), form_of(&body)).await
         }
     });
     let accounts = accounts.await;
@@ -213,7 +214,7 @@ async fn an_idempotency_key_belongs_to_one_call_whatever_it_is_about(home: Home)
         async move {
             let (account, content) = [("a1", "one"), ("a2", "two")][number];
             let fee = form_of(&json!({ "original_amount_cents": 700 }));
-            trial.service.charge_manual_fee(&trial.who, repeat("k", content), account, fee).await
+            trial.service.charge_manual_fee(&trial.who, idempotency_key("k", content), account, fee).await
         }
     });
     let answers = answers.await;
@@ -224,7 +225,7 @@ async fn an_idempotency_key_belongs_to_one_call_whatever_it_is_about(home: Home)
     assert_eq!(fees, 1);
     let product = form_of(&product("x", &json!({})));
     assert_eq!(
-        code_of(trial.service.create_product(&trial.who, repeat("k", "three"), product).await),
+        code_of(trial.service.create_product(&trial.who, idempotency_key("k", "three"), product).await),
         "idempotency_key_reused"
     );
     trial.verify().await;
@@ -233,7 +234,7 @@ async fn an_idempotency_key_belongs_to_one_call_whatever_it_is_about(home: Home)
 async fn an_idempotency_key_is_free_after_24_hours(home: Home) {
     let trial = open(home).await;
     let fee = || form_of(&json!({ "original_amount_cents": 700 }));
-    let charge = || trial.service.charge_manual_fee(&trial.who, repeat("k", "fee"), "a1", fee());
+    let charge = || trial.service.charge_manual_fee(&trial.who, idempotency_key("k", "fee"), "a1", fee());
     json_of(charge().await);
     trial.go_to("2026-03-21T11:59:59-04:00").await;
     json_of(charge().await);
@@ -242,14 +243,14 @@ async fn an_idempotency_key_is_free_after_24_hours(home: Home) {
     json_of(charge().await);
     assert_eq!(trial.items("a1", "MANUAL_FEE").await.len(), 2);
     trial.go_to("2026-03-23T12:00:00-04:00").await;
-    let other = trial.service.charge_manual_fee(&trial.who, repeat("k", "other"), "a1", fee()).await;
+    let other = trial.service.charge_manual_fee(&trial.who, idempotency_key("k", "other"), "a1", fee()).await;
     json_of(other);
     trial.verify().await;
 }
 
 async fn a_refused_call_may_be_tried_again_with_its_key(home: Home) {
     let trial = open(home).await;
-    let waive = || trial.service.waive_fee(&trial.who, repeat("k", "waive"), "a1", "f", form_of(&json!({})));
+    let waive = || trial.service.waive_fee(&trial.who, idempotency_key("k", "waive"), "a1", "f", form_of(&json!({})));
     assert_eq!(code_of(waive().await), "not_found");
     json_of(trial.fee("a1", &json!({ "line_item_id": "f", "original_amount_cents": 700 })).await);
     let first = waive().await.expect("it is waived");
@@ -261,19 +262,22 @@ async fn an_idempotency_key_on_a_call_that_changed_nothing_is_kept_too(home: Hom
     let trial = open(home).await;
     let (service, who) = (&trial.service, &trial.who);
     let mode = |on: bool| form_of(&json!({ "migration_mode": on }));
-    json_of(service.set_migration_mode(who, repeat("k1", "off"), "auto-12", mode(false)).await);
+    json_of(service.set_migration_mode(who, idempotency_key("k1", "off"), "auto-12", mode(false)).await);
     assert_eq!(
-        code_of(service.set_migration_mode(who, repeat("k1", "on"), "auto-12", mode(true)).await),
+        code_of(service.set_migration_mode(who, idempotency_key("k1", "on"), "auto-12", mode(true)).await),
         "idempotency_key_reused"
     );
     let again = || form_of(&product("auto-12", &json!({})));
-    json_of(service.create_product(who, repeat("k2", "same"), again()).await);
-    assert_eq!(code_of(service.create_product(who, repeat("k2", "other"), again()).await), "idempotency_key_reused");
+    json_of(service.create_product(who, idempotency_key("k2", "same"), again()).await);
+    assert_eq!(
+        code_of(service.create_product(who, idempotency_key("k2", "other"), again()).await),
+        "idempotency_key_reused"
+    );
     json_of(trial.pay("a1", "p", 5, NOW).await);
     let body = json!({ "line_item_id": "p", "original_amount_cents": 5, "effective_at": NOW });
-    json_of(service.record_payment(who, repeat("k3", "same"), "a1", form_of(&body)).await);
+    json_of(service.record_payment(who, idempotency_key("k3", "same"), "a1", form_of(&body)).await);
     assert_eq!(
-        code_of(service.record_payment(who, repeat("k3", "other"), "a1", form_of(&body)).await),
+        code_of(service.record_payment(who, idempotency_key("k3", "other"), "a1", form_of(&body)).await),
         "idempotency_key_reused"
     );
 }
@@ -288,13 +292,13 @@ async fn answers_survive_a_restart() {
         let trial = Trial::over(&address, NOW).await;
         trial.product("auto-12", json!({})).await;
         trial.account("auto-12", "a1", OPENING).await;
-        let first =
-            trial.service.charge_manual_fee(&trial.who, repeat("k", "fee"), "a1", fee()).await.expect("it is charged");
+        let first = trial.service.charge_manual_fee(&trial.who, idempotency_key("k", "fee"), "a1", fee()).await;
+        let first = first.expect("it is charged");
         trial.service.stop().await;
         first
     };
     let trial = Trial::over(&address, "2026-03-20T13:00:00-04:00").await;
-    assert_eq!(trial.service.charge_manual_fee(&trial.who, repeat("k", "fee"), "a1", fee()).await, Ok(first));
+    assert_eq!(trial.service.charge_manual_fee(&trial.who, idempotency_key("k", "fee"), "a1", fee()).await, Ok(first));
     assert_eq!(balances(&trial.read("a1").await), [120_000, 0, 700, 0]);
     trial.verify().await;
 }

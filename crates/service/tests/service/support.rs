@@ -10,7 +10,7 @@ use daybook_service::line_items::ItemQuery;
 use daybook_service::organizations::Bootstrap;
 use daybook_service::paging::Paging;
 use daybook_service::problem::Problem;
-use daybook_service::processor::job::Repeat;
+use daybook_service::processor::job::IdempotencyKey;
 use daybook_service::view::render;
 use daybook_service::webhooks::guard::{Guard, Resolve};
 use daybook_store::records::{AccountKey, MessageRow};
@@ -139,8 +139,8 @@ pub fn form_of<T: serde::de::DeserializeOwned>(value: &Value) -> T {
 }
 
 /// An idempotency key with the content of its request.
-pub fn repeat(key: &str, content: &str) -> Option<Repeat> {
-    Some(Repeat { key: key.to_owned(), content_hash: content.as_bytes().to_vec() })
+pub fn idempotency_key(key: &str, content: &str) -> Option<IdempotencyKey> {
+    Some(IdempotencyKey { key: key.to_owned(), content_hash: content.as_bytes().to_vec() })
 }
 
 /// The longest possible page.

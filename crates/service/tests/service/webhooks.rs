@@ -1,6 +1,6 @@
 //! Subscriptions, dead letters, keys: everything about webhooks except sending.
 
-use crate::support::{Home, Trial, code_of, data, form_of, json_of, list, on_both, repeat, view_of};
+use crate::support::{Home, Trial, code_of, data, form_of, idempotency_key, json_of, list, on_both, view_of};
 use bytes::Bytes;
 use daybook_service::DeliveryQuery;
 use daybook_service::form::EventName;
@@ -126,11 +126,11 @@ async fn an_organization_has_at_most_a_hundred_subscriptions(home: Home) {
 async fn a_repeated_call_gets_its_answer_again(home: Home) {
     let trial = open(home).await;
     let body = json!({ "webhook_url": "https://example.com/a" });
-    let call = || trial.service.subscribe(&trial.who, repeat("k", "1"), form_of(&body));
+    let call = || trial.service.subscribe(&trial.who, idempotency_key("k", "1"), form_of(&body));
     let made = json_of(call().await);
-    json_of(trial.service.delete_subscription(&trial.who, repeat("d", "1"), uuid(&made)).await);
+    json_of(trial.service.delete_subscription(&trial.who, idempotency_key("d", "1"), uuid(&made)).await);
     assert_eq!(json_of(call().await), made);
-    json_of(trial.service.delete_subscription(&trial.who, repeat("d", "1"), uuid(&made)).await);
+    json_of(trial.service.delete_subscription(&trial.who, idempotency_key("d", "1"), uuid(&made)).await);
     assert_eq!(subscriptions(&trial).await, Vec::<Value>::new(), "nothing was done again");
 }
 

@@ -7,8 +7,8 @@ use crate::account::book::{Applied, Asked, Book, Halt, Rolled};
 use crate::account::message_writer::{NOTICE, external_fields};
 use crate::account::notices::notices;
 use crate::account::slice::Slice;
-use crate::answers;
 use crate::form::fields::metro2_warning;
+use crate::idempotency;
 use crate::items::item_of_row;
 use crate::problem::Problem;
 use crate::search_index::of_account;
@@ -363,5 +363,5 @@ pub fn unit(
 
 /// The response to keep, if the job has an idempotency key.
 pub fn answer_to_keep(job: &Job, body: &Bytes, now: Time) -> Option<NewKeptResponse> {
-    Some(answers::to_keep(job.key.org, job.idempotency_key.as_ref()?, body, now))
+    Some(idempotency::to_keep(job.key.org, job.idempotency_key.as_ref()?, body, now))
 }

@@ -90,12 +90,12 @@ impl Service {
 
 /// What was last logged about the clock.
 #[derive(Default)]
-struct Told {
+struct ClockLogState {
     trouble: bool,
     offset: bool,
 }
 
-impl Told {
+impl ClockLogState {
     /// Logs changes.
     fn tell(&mut self, watched: &Watched) {
         match watched.standing() {
@@ -120,7 +120,7 @@ impl Told {
 }
 
 async fn keep_comparing(store: Arc<dyn Store>, watched: Arc<Watched>, mut stop: watch::Receiver<bool>) {
-    let mut told = Told::default();
+    let mut told = ClockLogState::default();
     let mut noted: Option<Time> = None;
     while !*stop.borrow() {
         if let Err(problem) = compare(&*store, &watched).await {

@@ -4,7 +4,7 @@ use super::book::{Book, Halt};
 use super::journal::{JournalEntry, Record, ZoneChange, entries};
 use super::message_writer::cause_text;
 use super::postings::{EarlyInterest, Posting, Recorder, is_undone, owed_again, surplus_used, where_it_went};
-use crate::view::{MomentAmounts, Told};
+use crate::view::{EventText, MomentAmounts};
 use daybook_engine::fold::{FoldObserver, ObservedStep};
 use daybook_engine::item::{ItemId, ItemKind};
 use daybook_engine::money::Cents;
@@ -188,7 +188,7 @@ impl Book {
             early_interest: (step.early_interest.cents, paid_on),
             late_fee: posted(|kind| *kind == ItemKind::LateFee),
         };
-        let told = Told::moment(&step.cause, self.terms.installment().count(), &amounts);
+        let told = EventText::moment(&step.cause, self.terms.installment().count(), &amounts);
         let (kind, description) = told.map_or(("input", String::new()), |told| (told.event, told.description));
         TimelineEntry {
             kind,
@@ -245,7 +245,7 @@ fn of_record(record: &JournalEntry, progress: Progress) -> TimelineEntry {
 
 fn describe(record: &JournalEntry) -> String {
     match &record.record {
-        Record::Input(input) => Told::input(input).description,
+        Record::Input(input) => EventText::input(input).description,
         Record::Release { .. } => "Held events were released.".to_owned(),
         Record::Roll { .. } => "The account's clock was rolled forward to this time.".to_owned(),
         Record::Profile => "Customers or external fields changed.".to_owned(),

@@ -184,60 +184,65 @@ pub struct MomentAmounts {
 
 /// The name and description of an event in the timeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct EventText {
     /// The name.
     pub event: &'static str,
     /// The description: a sentence.
     pub description: String,
 }
 
-impl Told {
-    fn new(event: &'static str, description: impl Into<String>) -> Told {
-        Told { event, description: description.into() }
+impl EventText {
+    fn new(event: &'static str, description: impl Into<String>) -> EventText {
+        EventText { event, description: description.into() }
     }
 
     /// Describes an input.
-    pub fn input(input: &Input) -> Told {
+    pub fn input(input: &Input) -> EventText {
         match input {
-            Input::Open => Told::new("account_created", "The account was opened and the principal paid out."),
+            Input::Open => EventText::new("account_created", "The account was opened and the principal paid out."),
             Input::Payment { amount, status, .. } => {
-                Told::new("payment", format!("A payment of {amount} was recorded as {}.", status.name()))
+                EventText::new("payment", format!("A payment of {amount} was recorded as {}.", status.name()))
             }
             Input::PaymentStatus { payment, valid: true } => {
-                Told::new("payment_status", format!("Payment {payment} became valid."))
+                EventText::new("payment_status", format!("Payment {payment} became valid."))
             }
             Input::PaymentStatus { payment, valid: false } => {
-                Told::new("payment_status", format!("Payment {payment} became invalid and does not count."))
+                EventText::new("payment_status", format!("Payment {payment} became invalid and does not count."))
             }
-            Input::Reversal { payment } => Told::new("payment_reversal", format!("Payment {payment} bounced.")),
-            Input::Fee { amount, .. } => Told::new("manual_fee", format!("A fee of {amount} was charged.")),
-            Input::Waiver { fee } => Told::new("fee_waiver", format!("The unpaid amount of fee {fee} was waived.")),
+            Input::Reversal { payment } => EventText::new("payment_reversal", format!("Payment {payment} bounced.")),
+            Input::Fee { amount, .. } => EventText::new("manual_fee", format!("A fee of {amount} was charged.")),
+            Input::Waiver { fee } => {
+                EventText::new("fee_waiver", format!("The unpaid amount of fee {fee} was waived."))
+            }
             Input::Credit { amount, component } => {
-                Told::new("credit_offset", format!("{amount} was added to the {}.", part(*component)))
+                EventText::new("credit_offset", format!("{amount} was added to the {}.", part(*component)))
             }
             Input::Debit { amount, component } => {
-                Told::new("debit_offset", format!("The balance was lowered by {amount}, {} first.", part(*component)))
+                EventText::new(
+                    "debit_offset",
+                    format!("The balance was lowered by {amount}, {} first.", part(*component)),
+                )
             }
-            Input::Status(status) => Told::new("status", format!("The status was set to {status}.")),
+            Input::Status(status) => EventText::new("status", format!("The status was set to {status}.")),
             Input::Notify(setting) => {
                 let verb = if setting.enabled { "configured" } else { "switched off" };
-                Told::new("notification_config", format!("The notice {} was {verb}.", setting.kind.name()))
+                EventText::new("notification_config", format!("The notice {} was {verb}.", setting.kind.name()))
             }
         }
     }
 
     /// Describes a moment, with the amounts that it posted.
-    pub fn moment(cause: &Cause, instalments: u32, amounts: &MomentAmounts) -> Option<Told> {
+    pub fn moment(cause: &Cause, instalments: u32, amounts: &MomentAmounts) -> Option<EventText> {
         Some(match cause {
             Cause::Input(_) => return None,
             Cause::PeriodEnd { period } if *period <= instalments => {
                 let interest = period_interest(amounts);
-                Told::new("period_end", format!("Instalment {period} fell due. {interest}"))
+                EventText::new("period_end", format!("Instalment {period} fell due. {interest}"))
             }
             Cause::PeriodEnd { period } => {
                 let interest = period_interest(amounts);
                 let after = period - instalments;
-                Told::new("period_end", format!("Period {after} after the last instalment ended. {interest}"))
+                EventText::new("period_end", format!("Period {after} after the last instalment ended. {interest}"))
             }
             Cause::GraceEnd { instalment, .. } if amounts.late_fee.is_positive() => {
                 let fee = amounts.late_fee;
@@ -245,12 +250,12 @@ impl Told {
                     "Instalment {instalment} was not paid in full by the end of its grace period: a late fee of {fee} \
                      was charged."
                 );
-                Told::new("late_fee", sentence)
+                EventText::new("late_fee", sentence)
             }
             Cause::GraceEnd { instalment, grace_result } => {
-                Told::new("grace_end", without_late_fee(*instalment, *grace_result))
+                EventText::new("grace_end", without_late_fee(*instalment, *grace_result))
             }
-            Cause::Notice(kind) => Told::new(kind.name(), format!("The notice {} fired.", kind.name())),
+            Cause::Notice(kind) => EventText::new(kind.name(), format!("The notice {} fired.", kind.name())),
         })
     }
 }

@@ -351,8 +351,8 @@ fn a_timeline_tells_why_the_balance_is_this() {
     for step in &steps {
         let change = Amounts::change(&before, &step.after);
         let words = match step.cause {
-            Cause::Input(seq) => Told::input(&case.entries[seq as usize - 1].input),
-            cause => Told::moment(&cause, 3, &moment_amounts(&change)).unwrap(),
+            Cause::Input(seq) => EventText::input(&case.entries[seq as usize - 1].input),
+            cause => EventText::moment(&cause, 3, &moment_amounts(&change)).unwrap(),
         };
         told.push((words.event, change.total_cents));
         before = step.after;
@@ -373,7 +373,7 @@ fn the_end_of_a_period_says_what_interest_it_earned() {
     let paid_on = Day::from_ymd(2025, 2, 10);
     let sentence = |period, interest, early_interest| {
         let amounts = MomentAmounts { interest: Cents(interest), early_interest, ..MomentAmounts::default() };
-        Told::moment(&Cause::PeriodEnd { period }, 12, &amounts).unwrap().description
+        EventText::moment(&Cause::PeriodEnd { period }, 12, &amounts).unwrap().description
     };
     assert_eq!(
         sentence(1, 1_200, (Cents::ZERO, None)),
@@ -397,8 +397,8 @@ fn the_end_of_a_period_says_what_interest_it_earned() {
 fn the_end_of_a_grace_is_told_by_how_it_found_the_instalment() {
     let told = |found, fees_cents| {
         let change = Amounts::from(Balances { fees: Cents(fees_cents), ..Balances::default() });
-        let told = Told::moment(&Cause::GraceEnd { instalment: 2, grace_result: found }, 12, &moment_amounts(&change))
-            .unwrap();
+        let cause = Cause::GraceEnd { instalment: 2, grace_result: found };
+        let told = EventText::moment(&cause, 12, &moment_amounts(&change)).unwrap();
         (told.event, told.description)
     };
     let (event, words) = told(GraceResult::Late, 1_500);

@@ -28,12 +28,12 @@ pub struct Leftover {
 }
 
 /// A body that is being read; the rest of it goes back into the slot when its reader is dropped.
-struct Kept {
+struct UnreadBody {
     body: Option<BodyDataStream>,
     slot: Slot,
 }
 
-impl Drop for Kept {
+impl Drop for UnreadBody {
     fn drop(&mut self) {
         *self.slot.lock().unwrap_or_else(PoisonError::into_inner) = self.body.take();
     }
@@ -49,7 +49,7 @@ impl Leftover {
         let slot = Slot::default();
         let memory = request.extensions().get::<CallMemory>().cloned();
         let watched = request.map(|body| {
-            let kept = Kept { body: Some(body.into_data_stream()), slot: slot.clone() };
+            let kept = UnreadBody { body: Some(body.into_data_stream()), slot: slot.clone() };
             Body::from_stream(stream::unfold(kept, |mut kept| async move {
                 let chunk = kept.body.as_mut()?.next().await;
                 if chunk.is_none() {

@@ -108,7 +108,7 @@ pub struct Service {
     pub(crate) timekeeper: Timekeeper,
     pub(crate) nudge: Nudge,
     pub(crate) gate: Arc<Gate>,
-    pub(crate) portfolio: Arc<portfolio::Kept>,
+    pub(crate) portfolio: Arc<portfolio::PortfolioCache>,
     pub(crate) held: Arc<single_flight::SingleFlight<ProductKey, migration::Counted>>,
     pub(crate) group_commit: Arc<group_commit::GroupCommit>,
     pub(crate) readers: Arc<readers::Readers>,

@@ -202,7 +202,7 @@ impl Default for Counting {
 
 /// The kept figures of each organization.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct PortfolioCache {
     how: Counting,
     figures: SingleFlight<OrgId, Arc<Slow>>,
 }
@@ -211,7 +211,7 @@ impl Service {
     /// The same service with other limits for counting portfolios.
     #[must_use]
     pub fn counting(self, how: Counting) -> Service {
-        Service { portfolio: Arc::new(Kept { how, ..Kept::default() }), ..self }
+        Service { portfolio: Arc::new(PortfolioCache { how, ..PortfolioCache::default() }), ..self }
     }
 
     /// The portfolio; `None` while many accounts are being counted for the first time.
@@ -306,7 +306,7 @@ impl Service {
     /// The kept figures, or those counted quickly; `None` if there are neither. After the clock is set back, the kept
     /// ones are not used.
     async fn slow_figures(&self, org: OrgId, now: Time) -> Result<Option<Arc<Slow>>, Problem> {
-        let Kept { how, figures } = &*self.portfolio;
+        let PortfolioCache { how, figures } = &*self.portfolio;
         let kept = figures.kept(&org).filter(|slow| slow.counted_at <= now);
         if kept.as_ref().is_some_and(|slow| slow.is_within(now, FRESH_MICROS)) {
             return Ok(kept);

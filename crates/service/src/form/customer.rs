@@ -33,7 +33,7 @@ macro_rules! customer_forms {
                 /// Not supported.
                 associated_entities: Ignored,
                 /// For reports to credit bureaus: stored and returned, without effect.
-                metro2_config: Kept,
+                metro2_config: StoredObject,
                 /// Not supported.
                 issuer_processor_details: Ignored,
             }
@@ -65,8 +65,8 @@ macro_rules! customer_forms {
             pub assign_to_accounts: Option<Vec<AssignAccount>>,
             /// For reports to credit bureaus: stored and returned, without effect.
             #[serde(default, skip_serializing_if = "Change::is_keep")]
-            #[schema(value_type = Option<Kept>)]
-            pub metro2_config: Change<Kept>,
+            #[schema(value_type = Option<StoredObject>)]
+            pub metro2_config: Change<StoredObject>,
         }
 
         super::only_objects! { CustomerUpdate }

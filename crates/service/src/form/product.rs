@@ -47,7 +47,7 @@ form! {
         /// Not supported.
         associated_entities: Ignored,
         /// For reports to credit bureaus: stored and returned, without effect.
-        metro2_config: Kept,
+        metro2_config: StoredObject,
         /// Not supported.
         issuer_processor_details: Ignored,
     }

@@ -4,7 +4,7 @@ use super::min_pay::MinPay;
 use super::product::percent;
 use super::time::Local;
 use super::{ProductFacts, ProductOverview, owned};
-use crate::form::fields::{CustomerRole, ExternalField, IntervalText, Kept, PercentText, TimeOfDayText};
+use crate::form::fields::{CustomerRole, ExternalField, IntervalText, PercentText, StoredObject, TimeOfDayText};
 use crate::policy::first_cycle;
 use daybook_engine::installment::InstallmentPolicy;
 use daybook_engine::installment::reading::Reading;
@@ -87,7 +87,7 @@ pub struct Account<'a> {
     pub external_fields: Cow<'a, [ExternalField]>,
     /// For reports to credit bureaus: returned as it was given, without effect. Absent if it was not given.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Kept>)]
+    #[schema(value_type = Option<StoredObject>)]
     pub metro2_config: Option<Cow<'a, serde_json::Value>>,
     /// Warnings about given fields that have no effect; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]

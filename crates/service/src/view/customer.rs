@@ -1,7 +1,7 @@
 //! Customers.
 
 use super::time::Utc;
-use crate::form::fields::{CustomerRole, CustomerType, ExternalField, Kept};
+use crate::form::fields::{CustomerRole, CustomerType, ExternalField, StoredObject};
 use crate::form::{BusinessDetails, NewCustomer};
 use daybook_engine::time::Time;
 use serde::Serialize;
@@ -58,7 +58,7 @@ pub struct Customer {
     pub accounts: Vec<CustomerAccount>,
     /// For reports to credit bureaus: returned as it was given, without effect. Absent if it was not given.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Kept>)]
+    #[schema(value_type = Option<StoredObject>)]
     pub metro2_config: Option<serde_json::Value>,
     /// Warnings about given fields that have no effect; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]

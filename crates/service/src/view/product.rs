@@ -1,7 +1,7 @@
 //! Products, and their migration mode.
 
 use super::time::Local;
-use crate::form::fields::{Kept, PercentText, ProductType};
+use crate::form::fields::{PercentText, ProductType, StoredObject};
 use crate::form::{LifecyclePolicies, NewProduct, PostPromotionalPolicies, Problem};
 use crate::policy;
 use daybook_engine::terms::Policy;
@@ -84,7 +84,7 @@ pub struct Product {
     pub migration_state: MigrationState,
     /// For reports to credit bureaus: returned as it was given, without effect. Absent if it was not given.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Kept>)]
+    #[schema(value_type = Option<StoredObject>)]
     pub metro2_config: Option<serde_json::Value>,
     /// Warnings about given fields that have no effect; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]

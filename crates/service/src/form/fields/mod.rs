@@ -4,14 +4,14 @@
 //! the same rule in the API reference. Every string and every list has a limit.
 
 mod choice;
-mod kept;
 mod number;
+mod stored_object;
 mod text;
 mod time;
 
 pub use choice::*;
-pub use kept::*;
 pub use number::*;
+pub use stored_object::*;
 pub use text::*;
 pub use time::*;
 
@@ -96,8 +96,8 @@ pub(crate) fn warnings(fields: &[(&str, bool)]) -> Vec<String> {
 }
 
 /// Returns the rule that a new `metro2_config` breaks, if any.
-pub(crate) fn check_metro2(config: Option<&Kept>) -> Result<(), super::Problem> {
-    config.map_or(Ok(()), Kept::check).map_err(|rule| super::Problem::new("metro2_config", rule))
+pub(crate) fn check_metro2(config: Option<&StoredObject>) -> Result<(), super::Problem> {
+    config.map_or(Ok(()), StoredObject::check).map_err(|rule| super::Problem::new("metro2_config", rule))
 }
 
 /// The warning about a `metro2_config`.

@@ -19,19 +19,19 @@ const LARGEST_NUMBER: i64 = (1 << 53) - 1;
 
 /// An object that is stored and returned; the form's `warnings` state that it has no effect.
 ///
-/// It is stored exactly as it was sent, so that a form has the same hash and content in every build. [`Kept::check`]
-/// applies to new values only. Webhooks carry the object too, and a receiver must be able to reproduce the exact text
-/// from the parsed value.
+/// It is stored exactly as it was sent, so that a form has the same hash and content in every build.
+/// [`StoredObject::check`] applies to new values only. Webhooks carry the object too, and a receiver must be able to
+/// reproduce the exact text from the parsed value.
 #[derive(Debug, Clone)]
-pub struct Kept(Box<RawValue>);
+pub struct StoredObject(Box<RawValue>);
 
-impl PartialEq for Kept {
-    fn eq(&self, other: &Kept) -> bool {
+impl PartialEq for StoredObject {
+    fn eq(&self, other: &StoredObject) -> bool {
         self.0.get() == other.0.get()
     }
 }
 
-impl Kept {
+impl StoredObject {
     /// Returns the rule that the value breaks, if any.
     pub fn check(&self) -> Result<(), String> {
         let value: Value = serde_json::from_str(self.0.get()).map_err(|_| "must be JSON".to_owned())?;
@@ -77,20 +77,20 @@ fn check(value: &Value, depth: usize) -> Result<(), String> {
     }
 }
 
-impl<'de> Deserialize<'de> for Kept {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Kept, D::Error> {
+impl<'de> Deserialize<'de> for StoredObject {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<StoredObject, D::Error> {
         let value = Box::<RawValue>::deserialize(deserializer)?;
-        if value.get().contains("\\u0000") { Err(D::Error::custom(NO_NUL)) } else { Ok(Kept(value)) }
+        if value.get().contains("\\u0000") { Err(D::Error::custom(NO_NUL)) } else { Ok(StoredObject(value)) }
     }
 }
 
-impl Serialize for Kept {
+impl Serialize for StoredObject {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.serialize(serializer)
     }
 }
 
-impl utoipa::PartialSchema for Kept {
+impl utoipa::PartialSchema for StoredObject {
     fn schema() -> RefOr<Schema> {
         let about = "Stored and returned, without effect; the response lists it in `warnings`. Its values are text, \
                      whole numbers, `true`, `false`, `null`, lists and objects.";
@@ -102,4 +102,9 @@ impl utoipa::PartialSchema for Kept {
     }
 }
 
-impl utoipa::ToSchema for Kept {}
+impl utoipa::ToSchema for StoredObject {
+    /// The name in the OpenAPI description.
+    fn name() -> std::borrow::Cow<'static, str> {
+        "Kept".into()
+    }
+}

@@ -148,16 +148,16 @@ pub async fn read_body(mut body: Body) -> Result<Bytes, Problem> {
 
 /// The query parameters of the URL.
 #[derive(Clone, Debug, Default)]
-pub struct Asked(pub FormValues);
+pub struct QueryParameters(pub FormValues);
 
-impl<S: Send + Sync> axum::extract::FromRequestParts<S> for Asked {
+impl<S: Send + Sync> axum::extract::FromRequestParts<S> for QueryParameters {
     type Rejection = std::convert::Infallible;
 
     async fn from_request_parts(
         parts: &mut axum::http::request::Parts,
         _: &S,
-    ) -> Result<Asked, std::convert::Infallible> {
-        Ok(Asked(FormValues::read(parts.uri.query().unwrap_or_default().as_bytes())))
+    ) -> Result<QueryParameters, std::convert::Infallible> {
+        Ok(QueryParameters(FormValues::read(parts.uri.query().unwrap_or_default().as_bytes())))
     }
 }
 

@@ -306,10 +306,10 @@ impl Service {
 }
 
 /// A field of a filter: its name, its value, the maximum number of characters, and the allowed characters.
-type Asked<'a> = (&'static str, Option<&'a str>, usize, fn(char) -> bool);
+type FilterField<'a> = (&'static str, Option<&'a str>, usize, fn(char) -> bool);
 
 /// Reports every field that is wrong.
-fn check(asked: &[Asked<'_>]) -> Result<(), Problem> {
+fn check(asked: &[FilterField<'_>]) -> Result<(), Problem> {
     let mut wrong = Vec::new();
     for (field, given, most, may_have) in asked {
         let Some(given) = given else { continue };

@@ -6,7 +6,7 @@
 
 use crate::Service;
 use crate::access::{Caller, Right};
-use crate::account::book::{Asked, Book, Rolled};
+use crate::account::book::{Book, RequestedInput, Rolled};
 use crate::accounts::{account_key, content_hash, problem};
 use crate::audit::Act;
 use crate::form;
@@ -307,7 +307,7 @@ fn asked<T: serde::Serialize>(
     input: Input,
     fields: Option<&[ExternalField]>,
     form: &T,
-) -> Result<Asked, Problem> {
+) -> Result<RequestedInput, Problem> {
     let extra = match fields {
         Some(fields) if !fields.is_empty() => Some(Arc::from(
             serde_json::to_string(fields)
@@ -316,5 +316,5 @@ fn asked<T: serde::Serialize>(
         _ => None,
     };
     let effective_at = effective_at.map(|moment| *moment.get());
-    Ok(Asked { name, effective_at, input, extra, content_hash: content_hash(form)? })
+    Ok(RequestedInput { name, effective_at, input, extra, content_hash: content_hash(form)? })
 }

@@ -3,7 +3,7 @@
 use crate::Console;
 use crate::csv::{Cell, Csv};
 use crate::display::AsMoment;
-use crate::form::{Asked, FormValues};
+use crate::form::{FormValues, QueryParameters};
 use crate::guard::Visitor;
 use crate::listing::all;
 use crate::page::{Answer, Page, PageError, Section, show_again};
@@ -132,7 +132,7 @@ impl AuditPage {
 }
 
 /// The page.
-pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked): Asked) -> Answer {
+pub async fn show(State(console): State<Console>, visitor: Visitor, QueryParameters(asked): QueryParameters) -> Answer {
     let keep = |kept: FormValues, name: &&str| if asked.has(name) { kept.with(name, asked.get(name)) } else { kept };
     let mark = Some(asked.get("starting_after")).filter(|mark| !mark.is_empty());
     let mut page = AuditPage {

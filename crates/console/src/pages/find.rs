@@ -3,7 +3,7 @@
 //! The response is a page, or, for the search palette (Ctrl K), only the list of results.
 
 use crate::Console;
-use crate::form::Asked;
+use crate::form::QueryParameters;
 use crate::guard::Visitor;
 use crate::page::{Answer, Page, Section, fragment};
 use askama::Template;
@@ -51,7 +51,12 @@ struct Results {
 }
 
 /// The search results.
-pub async fn show(State(console): State<Console>, visitor: Visitor, headers: HeaderMap, Asked(asked): Asked) -> Answer {
+pub async fn show(
+    State(console): State<Console>,
+    visitor: Visitor,
+    headers: HeaderMap,
+    QueryParameters(asked): QueryParameters,
+) -> Answer {
     let q = asked.get("q").to_owned();
     let page = Page::new("Find", Section::None, &visitor);
     let mut hits = pages(&page, &q);

@@ -1,7 +1,7 @@
 //! Public pages: signing in and accepting an invite; and signing out.
 
 use crate::Console;
-use crate::form::{Asked, Field, Form, FormValues, Kind};
+use crate::form::{Field, Form, FormValues, Kind, QueryParameters};
 use crate::guard::{RequestContext, Visitor, begin_session, end_session, safe_path};
 use crate::page::{Answer, Page, PageError, show_again, show_refused};
 use askama::Template;
@@ -31,7 +31,7 @@ struct SignIn {
 }
 
 /// The form to sign in.
-pub async fn show(manner: RequestContext, Asked(asked): Asked) -> Answer {
+pub async fn show(manner: RequestContext, QueryParameters(asked): QueryParameters) -> Answer {
     let form = Form::new(SIGN_IN, FormValues::default());
     let next = safe_path(asked.get("next")).to_owned();
     crate::page::show(&SignIn { page: Page::at_the_door("Sign in", &manner), form, next })

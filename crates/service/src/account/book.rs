@@ -59,7 +59,7 @@ pub enum Applied {
 
 /// An input requested for an account.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct RequestedInput {
     /// Its name: the id of the line item it makes, or a generated one.
     pub name: Name,
     /// When it takes effect; `None` means at the account clock.
@@ -72,7 +72,7 @@ pub struct Asked {
     pub content_hash: Vec<u8>,
 }
 
-impl Asked {
+impl RequestedInput {
     /// The name of the input it refers to, if any.
     pub fn refers_to(&self) -> Option<Name> {
         refers_to(&self.input).cloned()

@@ -1,6 +1,6 @@
 //! Requests to an account: submit an input, withdraw one, change the profile, roll the clock.
 
-use super::book::{Applied, Asked, Book, Halt, Rolled};
+use super::book::{Applied, Book, Halt, RequestedInput, Rolled};
 use super::journal::{JournalEntry, OPEN, Record};
 use super::message_writer::Timing;
 use super::profile::Profile;
@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 impl Book {
     /// Places an input in the timeline and folds it, unless it is held or scheduled for later.
-    pub fn submit(&mut self, asked: Asked, now: Time) -> Result<Applied, Halt> {
+    pub fn submit(&mut self, asked: RequestedInput, now: Time) -> Result<Applied, Halt> {
         if let Some(before) = self.named(&asked.name) {
             if before.content_hash == asked.content_hash {
                 return Ok(Applied::Already);
@@ -41,7 +41,7 @@ impl Book {
         }
     }
 
-    fn try_submit(&mut self, asked: Asked, now: Time) -> Result<(), Halt> {
+    fn try_submit(&mut self, asked: RequestedInput, now: Time) -> Result<(), Halt> {
         let clock = self.clock(now);
         let held = self.product.mode.holding;
         let effective_at = asked.effective_at.unwrap_or(clock);

@@ -1,7 +1,7 @@
 //! The jobs that can be requested of an account.
 
 use super::queue::LONG;
-use crate::account::book::{Asked, Rolled};
+use crate::account::book::{RequestedInput, Rolled};
 use crate::account::profile::Profile;
 use crate::lock::lock;
 use crate::problem::Problem;
@@ -96,7 +96,7 @@ pub enum Work {
     /// Create the account.
     Open(Box<Opening>),
     /// Submit an input.
-    Submit(Box<Asked>, Show),
+    Submit(Box<RequestedInput>, Show),
     /// Decide a payment's status.
     PaymentStatus {
         /// The payment.
@@ -104,7 +104,7 @@ pub enum Work {
         /// Whether it becomes valid.
         valid: bool,
         /// The input.
-        asked: Box<Asked>,
+        asked: Box<RequestedInput>,
     },
     /// Withdraw a held input.
     Withdraw(Name),

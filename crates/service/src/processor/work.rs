@@ -3,7 +3,7 @@
 //! The response to a job is a view of the book. The processor renders it at once; a rehearsal keeps a copy of it.
 
 use super::job::{Job, Show, Work};
-use crate::account::book::{Applied, Asked, Book, Halt, Rolled};
+use crate::account::book::{Applied, Book, Halt, RequestedInput, Rolled};
 use crate::account::message_writer::{NOTICE, external_fields};
 use crate::account::notices::notices;
 use crate::account::slice::Slice;
@@ -127,7 +127,13 @@ fn open<A>(
     to_account(book, now, &opening.warnings, show)
 }
 
-fn submit<A>(book: &mut Book, asked: &Asked, what: Show, now: Time, show: ShowAnswer<A>) -> Result<JobResult<A>, Halt> {
+fn submit<A>(
+    book: &mut Book,
+    asked: &RequestedInput,
+    what: Show,
+    now: Time,
+    show: ShowAnswer<A>,
+) -> Result<JobResult<A>, Halt> {
     settled(book, now)?;
     let applied = book.submit(asked.clone(), now)?;
     match what {
@@ -142,7 +148,7 @@ fn payment_status<A>(
     book: &mut Book,
     payment: &Name,
     valid: bool,
-    asked: &Asked,
+    asked: &RequestedInput,
     now: Time,
     show: ShowAnswer<A>,
 ) -> Result<JobResult<A>, Halt> {

@@ -1,7 +1,7 @@
 //! Processes a journal again, record by record, each at the time it was accepted, and collects the rows that the store
 //! would have been given.
 
-use crate::account::book::{Asked, Book, Halt};
+use crate::account::book::{Book, Halt, RequestedInput};
 use crate::account::journal::{JournalEntry, Record};
 use crate::account::message_writer::NOTICE;
 use crate::catalog::ProductInfo;
@@ -215,7 +215,7 @@ fn work_through(book: &mut Book, record: &JournalEntry, product: &Arc<ProductInf
         }
         Record::Input(input) => {
             book.product = with_mode(product, record.held.is_some(), None);
-            let asked = Asked {
+            let asked = RequestedInput {
                 name: record.name.clone(),
                 effective_at: Some(record.effective_at),
                 input: input.clone(),

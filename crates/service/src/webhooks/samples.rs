@@ -5,7 +5,7 @@ use super::dispatcher_support::paused_message;
 use super::event_ids::EventIds;
 use super::events::OwnEvent;
 use super::replaying::test_message;
-use crate::account::book::{Asked, Book, Halt};
+use crate::account::book::{Book, Halt, RequestedInput};
 use crate::account::profile::Profile;
 use crate::catalog::ProductInfo;
 use crate::form::fields::CustomerRole;
@@ -204,7 +204,7 @@ impl Loan {
     }
 
     fn submit(&mut self, name: Name, input: Input, effective_at: Option<Time>) -> Result<(), Problem> {
-        let asked = Asked { name, effective_at, input, extra: None, content_hash: Vec::new() };
+        let asked = RequestedInput { name, effective_at, input, extra: None, content_hash: Vec::new() };
         self.book.submit(asked, self.now).map(drop).map_err(halted)
     }
 }

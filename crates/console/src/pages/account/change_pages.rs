@@ -9,7 +9,7 @@ use super::data::{SplitWords, StatusWords};
 use super::tables::encoded;
 use crate::Console;
 use crate::display::{AsMoment, AsMoney, Count, Moment, Money};
-use crate::form::{Asked, Form, FormValues};
+use crate::form::{Form, FormValues, QueryParameters};
 use crate::guard::{Visitor, redirect_saying};
 use crate::page::{Answer, Notice, Page, PageError, Section, show, show_again};
 use askama::Template;
@@ -62,7 +62,7 @@ pub async fn ask(
     State(console): State<Console>,
     visitor: Visitor,
     Path((id, what)): Path<(String, String)>,
-    Asked(asked): Asked,
+    QueryParameters(asked): QueryParameters,
 ) -> Answer {
     form_page(&console, &visitor, &id, change(&what)?, asked).await
 }
@@ -72,7 +72,7 @@ pub async fn roll(
     State(console): State<Console>,
     visitor: Visitor,
     Path(id): Path<String>,
-    Asked(asked): Asked,
+    QueryParameters(asked): QueryParameters,
 ) -> Answer {
     form_page(&console, &visitor, &id, AccountChange::Roll, asked).await
 }
@@ -82,7 +82,7 @@ pub async fn confirm(
     State(console): State<Console>,
     visitor: Visitor,
     Path((id, what)): Path<(String, String)>,
-    Asked(asked): Asked,
+    QueryParameters(asked): QueryParameters,
 ) -> Answer {
     confirm_page(&console, &visitor, &id, change(&what)?, asked).await
 }
@@ -92,7 +92,7 @@ pub async fn confirm_roll(
     State(console): State<Console>,
     visitor: Visitor,
     Path(id): Path<String>,
-    Asked(asked): Asked,
+    QueryParameters(asked): QueryParameters,
 ) -> Answer {
     confirm_page(&console, &visitor, &id, AccountChange::Roll, asked).await
 }

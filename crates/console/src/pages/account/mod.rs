@@ -22,7 +22,7 @@ pub(crate) use data::StatusWords;
 
 use crate::Console;
 use crate::display::{AsCount, AsMoment, AsMoney, Moment, plain_words};
-use crate::form::{Asked, FormValues};
+use crate::form::{FormValues, QueryParameters};
 use crate::guard::Visitor;
 use crate::page::{Answer, Page, PageError, Section, fragment, show as show_page, show_again};
 use askama::Template;
@@ -210,7 +210,7 @@ pub async fn show(
     State(console): State<Console>,
     visitor: Visitor,
     Path(id): Path<String>,
-    Asked(asked): Asked,
+    QueryParameters(asked): QueryParameters,
     headers: HeaderMap,
 ) -> Answer {
     let piece = headers.get("x-fragment").is_some_and(|name| name == "time-machine");

@@ -6,7 +6,7 @@ pub mod opening;
 use crate::Console;
 use crate::csv::{Cell, Csv};
 use crate::display::{AsCount, AsMoment, AsMoney, plain_words};
-use crate::form::{Asked, FormValues};
+use crate::form::{FormValues, QueryParameters};
 use crate::guard::Visitor;
 use crate::listing::{Pager, all, link, paging};
 use crate::page::{Answer, Page, PageError, Section};
@@ -139,7 +139,7 @@ pub async fn products(console: &Console, visitor: &Visitor) -> Result<Vec<Produc
 }
 
 /// The list of accounts.
-pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked): Asked) -> Answer {
+pub async fn show(State(console): State<Console>, visitor: Visitor, QueryParameters(asked): QueryParameters) -> Answer {
     let (service, who) = (&console.service, visitor.caller());
     let query = match query(&asked) {
         Ok(query) => query,

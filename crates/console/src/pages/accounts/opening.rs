@@ -6,7 +6,7 @@ use super::{HERE, products};
 use crate::Console;
 use crate::action::Action;
 use crate::display::{AsMoment, AsMoney};
-use crate::form::{Asked, Field, Form, FormValues, Kind, checked_body, put};
+use crate::form::{Field, Form, FormValues, Kind, QueryParameters, checked_body, put};
 use crate::guard::{Visitor, redirect_saying};
 use crate::listing::{external_fields, without_places};
 use crate::page::{Answer, Notice, Page, PageError, Section, fragment, read, show_again};
@@ -148,7 +148,7 @@ struct NewPage {
 }
 
 /// The form; without a product, the choice of one.
-pub async fn new(State(console): State<Console>, visitor: Visitor, Asked(asked): Asked) -> Answer {
+pub async fn new(State(console): State<Console>, visitor: Visitor, QueryParameters(asked): QueryParameters) -> Answer {
     if !asked.has("product_id") {
         let products = products(&console, &visitor).await?;
         let page = Page::new("Open an account", Section::Accounts, &visitor);

@@ -15,7 +15,7 @@ pub mod writing;
 
 use crate::Console;
 use crate::csv::{Cell, Csv};
-use crate::form::Asked;
+use crate::form::QueryParameters;
 use crate::guard::Visitor;
 use crate::page::{Answer, Page, PageError, Section};
 use askama::Template;
@@ -58,7 +58,7 @@ fn text_of(file: &str) -> Result<&'static str, PageError> {
 }
 
 /// The list of cases.
-pub async fn show(State(_): State<Console>, visitor: Visitor, Asked(asked): Asked) -> Answer {
+pub async fn show(State(_): State<Console>, visitor: Visitor, QueryParameters(asked): QueryParameters) -> Answer {
     let mut cases = Vec::new();
     for (file, text) in builtin() {
         let case = read(file, text)?;
@@ -92,7 +92,7 @@ struct CasePage {
 }
 
 /// One case, as tables and as its file.
-pub async fn show_one(visitor: Visitor, Path(file): Path<String>, Asked(asked): Asked) -> Answer {
+pub async fn show_one(visitor: Visitor, Path(file): Path<String>, QueryParameters(asked): QueryParameters) -> Answer {
     let text = text_of(&file)?;
     if asked.get("format") == "toml" {
         return Ok(writing::download(&file, text));

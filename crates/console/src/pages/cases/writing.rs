@@ -3,7 +3,7 @@
 use super::HERE;
 use super::running::{play, tell};
 use crate::Console;
-use crate::form::{Asked, FormValues};
+use crate::form::{FormValues, QueryParameters};
 use crate::guard::{Visitor, redirect};
 use crate::page::{Answer, Page, PageError, Section, plain, show_again};
 use askama::Template;
@@ -45,7 +45,7 @@ impl Wrong {
 }
 
 /// An editor for a new case, optionally prefilled with a built-in case.
-pub async fn show(visitor: Visitor, Asked(asked): Asked) -> Answer {
+pub async fn show(visitor: Visitor, QueryParameters(asked): QueryParameters) -> Answer {
     let text = if asked.has("like") { super::text_of(asked.get("like"))? } else { "" };
     let page = Page::new("Your own case", Section::Cases, &visitor);
     crate::page::show(&OwnPage { page, text: text.to_owned(), wrong: None })
@@ -71,7 +71,7 @@ pub async fn run(State(_): State<Console>, visitor: Visitor, typed: FormValues) 
 }
 
 /// Redirects to the case of the typed account.
-pub async fn choose_account(Asked(asked): Asked) -> Answer {
+pub async fn choose_account(QueryParameters(asked): QueryParameters) -> Answer {
     let account = Reference::read(asked.get("account_id"))
         .map_err(|rule| Problem::invalid("account_id", format!("must be {rule}").replace("must be must", "must")))?;
     Ok(redirect(&format!("{HERE}/from-account/{}", account.as_str())))
@@ -90,7 +90,7 @@ pub async fn show_from_account(
     State(console): State<Console>,
     visitor: Visitor,
     Path(account): Path<String>,
-    Asked(asked): Asked,
+    QueryParameters(asked): QueryParameters,
 ) -> Answer {
     let text = from_account(&console.service, visitor.caller(), &account).await?;
     if asked.get("format") == "toml" {

@@ -9,7 +9,7 @@
 use super::{HERE, fetch};
 use crate::Console;
 use crate::action::Action;
-use crate::form::{Asked, Field, Form, FormValues, Kind, checked_body, put};
+use crate::form::{Field, Form, FormValues, Kind, QueryParameters, checked_body, put};
 use crate::guard::{Visitor, redirect_saying};
 use crate::listing::{ExternalField, external_fields, typed_fields, without_places};
 use crate::page::{Answer, Notice, Page, Section, fragment, read, show_again};
@@ -181,7 +181,7 @@ fn ssn_is_missing(typed: &FormValues) -> bool {
 }
 
 /// The form for a new customer.
-pub async fn new(visitor: Visitor, Asked(asked): Asked) -> Answer {
+pub async fn new(visitor: Visitor, QueryParameters(asked): QueryParameters) -> Answer {
     let typed = FormValues::default().with(ACCOUNT, asked.get("account"));
     crate::page::show(&FormPage::new(&visitor, None, typed, None))
 }

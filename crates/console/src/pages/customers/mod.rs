@@ -5,7 +5,7 @@ pub mod changing;
 use crate::Console;
 use crate::csv::{Cell, Csv};
 use crate::display::{AsMoment, AsMoney, Count, Moment, plain_words};
-use crate::form::{Asked, FormValues};
+use crate::form::{FormValues, QueryParameters};
 use crate::guard::Visitor;
 use crate::listing::{Pager, all, link, paging};
 use crate::page::{Answer, Page, PageError, Section};
@@ -72,7 +72,7 @@ fn query(asked: &FormValues) -> CustomerQuery {
 }
 
 /// The list of customers.
-pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked): Asked) -> Answer {
+pub async fn show(State(console): State<Console>, visitor: Visitor, QueryParameters(asked): QueryParameters) -> Answer {
     let (service, who) = (&console.service, visitor.caller());
     if asked.get("format") == "csv" {
         return csv(all(|paging| Box::pin(service.list_customers(who, paging, query(&asked)))).await?);

@@ -10,7 +10,7 @@ pub mod webhook_url;
 use crate::Console;
 use crate::csv::{Cell, Csv};
 use crate::display::AsMoment;
-use crate::form::{Asked, Form, FormValues};
+use crate::form::{Form, FormValues, QueryParameters};
 use crate::guard::Visitor;
 use crate::page::{Answer, Page, PageError, Section};
 use crate::pages::webhooks::Health;
@@ -64,7 +64,7 @@ async fn all(console: &Console, visitor: &Visitor) -> Result<Vec<Key>, PageError
 }
 
 /// The page.
-pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked): Asked) -> Answer {
+pub async fn show(State(console): State<Console>, visitor: Visitor, QueryParameters(asked): QueryParameters) -> Answer {
     if asked.get("format") == "csv" {
         let mut csv = Csv::new(&["client_id", "name", "role", "created_at", "last_used_at", "revoked_at"]);
         for key in all(&console, &visitor).await? {

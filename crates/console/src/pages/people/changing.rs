@@ -3,7 +3,7 @@
 use super::{HERE, Line, NAME, all, role_of};
 use crate::Console;
 use crate::display::{Count, plain_words};
-use crate::form::{Asked, FormValues};
+use crate::form::{FormValues, QueryParameters};
 use crate::guard::{Visitor, end_session, redirect_saying};
 use crate::page::{Answer, Notice, Page, PageError, Section};
 use crate::pages::ask::Ask;
@@ -164,7 +164,7 @@ pub async fn ask(
     State(console): State<Console>,
     visitor: Visitor,
     Path((id, what)): Path<(String, String)>,
-    Asked(asked): Asked,
+    QueryParameters(asked): QueryParameters,
 ) -> Answer {
     let person = find(&console, &visitor, &id).await?;
     let ask = Change::read(&what, &asked)?.question(&console, &visitor, &person, &what).await?;

@@ -10,7 +10,7 @@ pub mod me;
 use crate::Console;
 use crate::csv::{Cell, Csv};
 use crate::display::{Moment, plain_words};
-use crate::form::{Asked, Field, Form, FormValues, Kind};
+use crate::form::{Field, Form, FormValues, Kind, QueryParameters};
 use crate::guard::{Visitor, redirect_saying};
 use crate::page::{Answer, Notice, Page, PageError, Section, show_again};
 use crate::pages::keys::api_keys::ROLES;
@@ -125,7 +125,7 @@ async fn all(console: &Console, visitor: &Visitor) -> Result<Vec<Line>, PageErro
 }
 
 /// The list of users.
-pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked): Asked) -> Answer {
+pub async fn show(State(console): State<Console>, visitor: Visitor, QueryParameters(asked): QueryParameters) -> Answer {
     if asked.get("format") == "csv" {
         let mut csv = Csv::new(&["person_id", "name", "email", "role", "created_at", "last_seen_at", "disabled_at"]);
         for line in all(&console, &visitor).await? {

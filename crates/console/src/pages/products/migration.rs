@@ -8,7 +8,7 @@ use super::{HERE, fetch};
 use crate::Console;
 use crate::action::Action;
 use crate::display::Count;
-use crate::form::{Asked, FormValues};
+use crate::form::{FormValues, QueryParameters};
 use crate::guard::{Visitor, redirect_saying};
 use crate::page::{Answer, Notice, PageError, Section, read};
 use crate::pages::ask::Ask;
@@ -224,7 +224,7 @@ pub async fn ask(
     State(console): State<Console>,
     visitor: Visitor,
     Path(id): Path<String>,
-    Asked(asked): Asked,
+    QueryParameters(asked): QueryParameters,
 ) -> Answer {
     question(&console, &visitor, &id, &asked).await?.show(Section::Products, &visitor)
 }

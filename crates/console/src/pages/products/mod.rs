@@ -13,7 +13,7 @@ pub use terms::{TermsInWords, fetch};
 use crate::Console;
 use crate::csv::{Cell, Csv};
 use crate::display::{AsMoment, Count};
-use crate::form::{Asked, FormValues};
+use crate::form::{FormValues, QueryParameters};
 use crate::guard::Visitor;
 use crate::listing::{Pager, all, link, paging};
 use crate::page::{Answer, Page, PageError, Section};
@@ -52,7 +52,7 @@ impl ListPage {
 }
 
 /// The list of products: a page, or all that match the filter.
-pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked): Asked) -> Answer {
+pub async fn show(State(console): State<Console>, visitor: Visitor, QueryParameters(asked): QueryParameters) -> Answer {
     let (service, who) = (&console.service, visitor.caller());
     let state = asked.get("state").to_owned();
     let is_csv = asked.get("format") == "csv";

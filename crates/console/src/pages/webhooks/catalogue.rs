@@ -3,7 +3,7 @@
 use super::pretty::pretty;
 use crate::Console;
 use crate::csv::{Cell, Csv};
-use crate::form::Asked;
+use crate::form::QueryParameters;
 use crate::guard::Visitor;
 use crate::page::{Answer, Page, PageError, Section};
 use askama::Template;
@@ -43,7 +43,7 @@ struct EventsPage {
 }
 
 /// The list of events.
-pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked): Asked) -> Answer {
+pub async fn show(State(console): State<Console>, visitor: Visitor, QueryParameters(asked): QueryParameters) -> Answer {
     let events = all(&console, &visitor).await?;
     if asked.get("format") == "csv" {
         let mut csv = Csv::new(&["name", "kind", "sent_when"]);

@@ -7,7 +7,7 @@ use crate::Console;
 use crate::action::Action;
 use crate::csv::{Cell, Csv};
 use crate::display::{AsMoment, Count};
-use crate::form::{Asked, FormValues};
+use crate::form::{FormValues, QueryParameters};
 use crate::guard::{Visitor, redirect_saying};
 use crate::listing::all;
 use crate::page::{Answer, Notice, Page, PageError, Section, read, show_again};
@@ -58,7 +58,7 @@ impl DeadLettersPage {
 }
 
 /// The page.
-pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked): Asked) -> Answer {
+pub async fn show(State(console): State<Console>, visitor: Visitor, QueryParameters(asked): QueryParameters) -> Answer {
     let filter = Filter::new(&asked, all_subscriptions(&console, &visitor).await?);
     let mark = Some(asked.get("starting_after")).filter(|mark| !mark.is_empty());
     let mut page = DeadLettersPage {
@@ -156,7 +156,11 @@ struct Replayed {
 }
 
 /// Counts the messages of a replay and asks for confirmation.
-pub async fn ask_replay(State(console): State<Console>, visitor: Visitor, Asked(asked): Asked) -> Answer {
+pub async fn ask_replay(
+    State(console): State<Console>,
+    visitor: Visitor,
+    QueryParameters(asked): QueryParameters,
+) -> Answer {
     let filter = Filter::new(&asked, all_subscriptions(&console, &visitor).await?);
     let body = replay(&filter)?;
     let mut dry_run = body.clone();

@@ -6,7 +6,7 @@ use super::filter::Filter;
 use crate::Console;
 use crate::csv::{Cell, Csv};
 use crate::display::{AsCount, AsMoment};
-use crate::form::Asked;
+use crate::form::QueryParameters;
 use crate::guard::Visitor;
 use crate::listing::all;
 use crate::page::{Answer, Page, PageError, Section, show_again};
@@ -52,7 +52,7 @@ pub(super) fn lines(problem: &Problem) -> Vec<String> {
 }
 
 /// The page.
-pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked): Asked) -> Answer {
+pub async fn show(State(console): State<Console>, visitor: Visitor, QueryParameters(asked): QueryParameters) -> Answer {
     let filter = Filter::new(&asked, all_subscriptions(&console, &visitor).await?);
     let mark = Some(asked.get("starting_after")).filter(|mark| !mark.is_empty());
     let mut page = DeliveriesPage {

@@ -5,7 +5,7 @@ use super::filter::Filter;
 use super::{HERE, all_subscriptions};
 use crate::Console;
 use crate::display::AsMoment;
-use crate::form::{Asked, FormValues};
+use crate::form::{FormValues, QueryParameters};
 use crate::guard::Visitor;
 use crate::listing::link;
 use crate::page::{Answer, Page, PageError, Section, show_again};
@@ -78,7 +78,7 @@ fn query(page: &MessagesPage) -> Result<MessageQuery, Problem> {
 }
 
 /// The page.
-pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked): Asked) -> Answer {
+pub async fn show(State(console): State<Console>, visitor: Visitor, QueryParameters(asked): QueryParameters) -> Answer {
     let mark = Some(asked.get("starting_after")).filter(|mark| !mark.is_empty());
     let mut page = MessagesPage {
         page: Page::new("Messages", Section::Webhooks, &visitor),

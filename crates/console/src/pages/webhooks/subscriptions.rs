@@ -6,7 +6,7 @@ use crate::action::Action;
 use crate::chart::{Bar, Part, bars};
 use crate::csv::{Cell, Csv};
 use crate::display::{AsCount, AsMoment, Count, Moment};
-use crate::form::{Asked, FormValues};
+use crate::form::{FormValues, QueryParameters};
 use crate::guard::{Visitor, redirect_saying};
 use crate::page::{Answer, Notice, Page, PageError, Section, read};
 use crate::pages::ask::Ask;
@@ -86,7 +86,7 @@ impl SubscriptionsPage {
 }
 
 /// The page.
-pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked): Asked) -> Answer {
+pub async fn show(State(console): State<Console>, visitor: Visitor, QueryParameters(asked): QueryParameters) -> Answer {
     if asked.get("format") != "csv" {
         return crate::page::show(&SubscriptionsPage::new(&console, &visitor).await?);
     }

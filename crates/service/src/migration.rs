@@ -33,7 +33,7 @@ const RECENT_MICROS: i64 = 10_000_000;
 
 /// The events that a product's accounts hold.
 #[derive(Clone, Debug)]
-struct Held {
+struct HeldEvents {
     counts: HeldCounts,
     /// Accounts that could not be processed, and why.
     failed: Vec<(Arc<str>, String)>,
@@ -44,7 +44,7 @@ struct Held {
 pub(crate) struct Counted {
     version: i64,
     at: Time,
-    held: Held,
+    held: HeldEvents,
 }
 
 /// The progress of a release, for a page.
@@ -152,7 +152,7 @@ impl Service {
     }
 
     /// The held events, and whether they were counted now.
-    async fn glance_at_held(&self, row: &ProductRow) -> Result<Option<(Held, bool)>, Problem> {
+    async fn glance_at_held(&self, row: &ProductRow) -> Result<Option<(HeldEvents, bool)>, Problem> {
         let (service, key, version) = (self.clone(), row.key.clone(), row.mode.version);
         let now = self.clock.now();
         let is_old = |counted: &Counted| !(0..=RECENT_MICROS).contains(&(now.micros() - counted.at.micros()));
@@ -171,13 +171,13 @@ impl Service {
         }
     }
 
-    async fn count_held(&self, key: &ProductKey) -> Result<Held, Problem> {
+    async fn count_held(&self, key: &ProductKey) -> Result<HeldEvents, Problem> {
         let counts = self.store.held_counts(key).await?;
-        Ok(Held { counts, failed: self.store.failed_accounts(key, MOST_FAILED).await? })
+        Ok(HeldEvents { counts, failed: self.store.failed_accounts(key, MOST_FAILED).await? })
     }
 
-    async fn show_progress(&self, row: ProductRow, held: Held) -> Result<view::MigrationProgress, Problem> {
-        let Held { counts, failed } = held;
+    async fn show_progress(&self, row: ProductRow, held: HeldEvents) -> Result<view::MigrationProgress, Problem> {
+        let HeldEvents { counts, failed } = held;
         let info = self.catalog.keep(row.clone()).await?;
         let mode = &row.mode;
         let state = migration_state(mode);

@@ -31,12 +31,12 @@ pub struct Overview {
     /// The number of status changes not shown.
     pub earlier: usize,
     /// Events held until a release.
-    pub held: Option<Held>,
+    pub held: Option<HeldEventsSummary>,
 }
 
 /// Events held until a release.
 #[derive(Clone, Debug)]
-pub struct Held {
+pub struct HeldEventsSummary {
     /// The first of them.
     pub waiting: Vec<TimelineEvent>,
     /// The number of the others.
@@ -61,7 +61,7 @@ impl Overview {
         let held = if room.current.held_events == 0 {
             None
         } else {
-            Some(Held::load(console, visitor, room, &happenings).await?)
+            Some(HeldEventsSummary::load(console, visitor, room, &happenings).await?)
         };
         let ahead = match room.when.time().filter(|_| room.when.is_ahead) {
             Some(at) => glances(console, visitor, room, at).await?,
@@ -72,13 +72,13 @@ impl Overview {
     }
 }
 
-impl Held {
+impl HeldEventsSummary {
     async fn load(
         console: &Console,
         visitor: &Visitor,
         room: &AccountView,
         happenings: &[TimelineEvent],
-    ) -> Result<Held, PageError> {
+    ) -> Result<HeldEventsSummary, PageError> {
         let waiting: Vec<&TimelineEvent> = happenings.iter().filter(|happening| happening.waits()).collect();
         let failed = waiting.iter().find_map(|happening| happening.reason.clone());
         let at = room.current.effective_at.time.max(room.clock);
@@ -87,7 +87,7 @@ impl Held {
             Err(problem) if problem.kind == Kind::Invalid => (None, super::why(&problem)),
             Err(problem) => return Err(problem.into()),
         };
-        Ok(Held {
+        Ok(HeldEventsSummary {
             more: waiting.len().saturating_sub(WAITING),
             waiting: waiting.into_iter().take(WAITING).cloned().collect(),
             failed: failed.unwrap_or_default(),

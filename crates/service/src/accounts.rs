@@ -7,7 +7,7 @@ use crate::account::outdated;
 use crate::account::profile::Profile;
 use crate::audit::Act;
 use crate::catalog::ProductInfo;
-use crate::changes::Change;
+use crate::changes::ChangeRequest;
 use crate::find::Wanted;
 use crate::form;
 use crate::form::fields::{CustomerRole, metro2_warning};
@@ -229,7 +229,7 @@ impl Service {
         account: &str,
         form: form::SetStatus,
     ) -> Result<Bytes, Problem> {
-        self.change(who, idempotency_key, account, Change::Status(form)).await
+        self.change(who, idempotency_key, account, ChangeRequest::Status(form)).await
     }
 
     /// The amortization schedule of an account.

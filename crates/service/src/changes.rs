@@ -1,8 +1,8 @@
 //! Changes to an account, as data: to apply or to rehearse.
 //!
-//! A [`Change`] holds the form of a request and the object it is about. To apply it, the processor runs it. To rehearse
-//! it, the same code runs on a book in memory that is then discarded, so that people see what a payment would pay
-//! before they record it.
+//! A [`ChangeRequest`] holds the form of a request and the object it is about. To apply it, the processor runs it. To
+//! rehearse it, the same code runs on a book in memory that is then discarded, so that people see what a payment would
+//! pay before they record it.
 
 use crate::Service;
 use crate::access::{Caller, Right};
@@ -30,7 +30,7 @@ pub use crate::processor::work::Answer;
 
 /// A change to an account.
 #[derive(Clone, Debug)]
-pub enum Change {
+pub enum ChangeRequest {
     /// A payment is recorded.
     Payment(form::PaymentRecord),
     /// The status of a pending or authorized payment is decided.
@@ -81,39 +81,39 @@ pub struct OpeningRehearsal {
     pub webhooks: BTreeMap<String, u64>,
 }
 
-impl Change {
+impl ChangeRequest {
     /// The right it requires.
     fn right(&self) -> Right {
-        if matches!(self, Change::Roll(_)) { Right::Administer } else { Right::Write }
+        if matches!(self, ChangeRequest::Roll(_)) { Right::Administer } else { Right::Write }
     }
 
     /// The audit entry for it.
     fn act<'a>(&self, account: &'a str) -> Act<'a> {
         let (action, line_item) = match self {
-            Change::Payment(_) => ("record_payment", None),
-            Change::PaymentStatus(item, _) => ("change_line_item", Some(item)),
-            Change::Reversal(item, _) => ("reverse_payment", Some(item)),
-            Change::Fee(_) => ("charge_manual_fee", None),
-            Change::Waiver(item, _) => ("waive_fee", Some(item)),
-            Change::Credit(_) => ("credit_offset", None),
-            Change::Debit(_) => ("debit_offset", None),
-            Change::Withdrawal(item) => (WITHDRAWAL, Some(item)),
-            Change::Status(_) => ("set_account_status", None),
-            Change::Notice(_) => ("set_notification_config", None),
-            Change::Roll(_) => ("roll_account", None),
+            ChangeRequest::Payment(_) => ("record_payment", None),
+            ChangeRequest::PaymentStatus(item, _) => ("change_line_item", Some(item)),
+            ChangeRequest::Reversal(item, _) => ("reverse_payment", Some(item)),
+            ChangeRequest::Fee(_) => ("charge_manual_fee", None),
+            ChangeRequest::Waiver(item, _) => ("waive_fee", Some(item)),
+            ChangeRequest::Credit(_) => ("credit_offset", None),
+            ChangeRequest::Debit(_) => ("debit_offset", None),
+            ChangeRequest::Withdrawal(item) => (WITHDRAWAL, Some(item)),
+            ChangeRequest::Status(_) => ("set_account_status", None),
+            ChangeRequest::Notice(_) => ("set_notification_config", None),
+            ChangeRequest::Roll(_) => ("roll_account", None),
         };
         let act = Act::on(action, "account", account);
         let act = match self {
-            Change::Payment(form) => act.asked(form),
-            Change::PaymentStatus(_, form) => act.asked(form),
-            Change::Reversal(_, form) => act.asked(form),
-            Change::Fee(form) => act.asked(form),
-            Change::Waiver(_, form) => act.asked(form),
-            Change::Credit(form) | Change::Debit(form) => act.asked(form),
-            Change::Withdrawal(_) => act,
-            Change::Status(form) => act.asked(form),
-            Change::Notice(form) => act.asked(form),
-            Change::Roll(form) => act.asked(form),
+            ChangeRequest::Payment(form) => act.asked(form),
+            ChangeRequest::PaymentStatus(_, form) => act.asked(form),
+            ChangeRequest::Reversal(_, form) => act.asked(form),
+            ChangeRequest::Fee(form) => act.asked(form),
+            ChangeRequest::Waiver(_, form) => act.asked(form),
+            ChangeRequest::Credit(form) | ChangeRequest::Debit(form) => act.asked(form),
+            ChangeRequest::Withdrawal(_) => act,
+            ChangeRequest::Status(form) => act.asked(form),
+            ChangeRequest::Notice(form) => act.asked(form),
+            ChangeRequest::Roll(form) => act.asked(form),
         };
         match line_item {
             Some(item) => act.with("of_line_item", item.as_str()),
@@ -124,54 +124,54 @@ impl Change {
     /// The work for the processor.
     pub(crate) fn work(self) -> Result<Work, Problem> {
         let asked = match &self {
-            Change::Payment(form) => {
+            ChangeRequest::Payment(form) => {
                 let name = Name::from(form.line_item_id.as_str());
                 asked(name, form.effective_at.as_ref(), form.input(), form.external_fields.as_deref(), form)?
             }
-            Change::PaymentStatus(item, form) => {
+            ChangeRequest::PaymentStatus(item, form) => {
                 let (payment, valid) = (Name::from(item.as_str()), form.makes_valid());
                 let input = Input::PaymentStatus { payment: payment.clone(), valid };
                 let asked = asked(Arc::from(mint_id("change")), form.effective_at.as_ref(), input, None, form)?;
                 return Ok(Work::PaymentStatus { payment, valid, asked: Box::new(asked) });
             }
-            Change::Reversal(item, form) => {
+            ChangeRequest::Reversal(item, form) => {
                 let name = chosen(form.line_item_id.as_ref(), || format!("dbk_reversal:{item}"));
                 let input = Input::Reversal { payment: Name::from(item.as_str()) };
                 let hashed = (item.as_str(), form);
                 asked(name, form.effective_at.as_ref(), input, form.external_fields.as_deref(), &hashed)?
             }
-            Change::Fee(form) => {
+            ChangeRequest::Fee(form) => {
                 let name = chosen(form.line_item_id.as_ref(), || mint_id("fee"));
                 asked(name, form.effective_at.as_ref(), form.input(), form.external_fields.as_deref(), form)?
             }
-            Change::Waiver(item, form) => {
+            ChangeRequest::Waiver(item, form) => {
                 let name = chosen(form.line_item_id.as_ref(), || format!("dbk_waiver:{item}"));
                 let input = Input::Waiver { fee: ItemId::parse(item) };
                 let hashed = (item.as_str(), form);
                 asked(name, form.effective_at.as_ref(), input, form.external_fields.as_deref(), &hashed)?
             }
-            Change::Credit(form) => {
+            ChangeRequest::Credit(form) => {
                 let name = chosen(form.line_item_id.as_ref(), || mint_id("credit"));
                 let hashed = ("credit", form);
                 asked(name, form.effective_at.as_ref(), form.credit(), form.external_fields.as_deref(), &hashed)?
             }
-            Change::Debit(form) => {
+            ChangeRequest::Debit(form) => {
                 let name = chosen(form.line_item_id.as_ref(), || mint_id("debit"));
                 let hashed = ("debit", form);
                 asked(name, form.effective_at.as_ref(), form.debit(), form.external_fields.as_deref(), &hashed)?
             }
-            Change::Withdrawal(item) => return Ok(Work::Withdraw(Name::from(item.as_str()))),
-            Change::Status(form) => {
+            ChangeRequest::Withdrawal(item) => return Ok(Work::Withdraw(Name::from(item.as_str()))),
+            ChangeRequest::Status(form) => {
                 let input = Input::Status(form.status()?);
                 let asked = asked(Arc::from(mint_id("status")), form.effective_at.as_ref(), input, None, form)?;
                 return Ok(Work::Submit(Box::new(asked), Show::Account));
             }
-            Change::Notice(form) => {
+            ChangeRequest::Notice(form) => {
                 let input = Input::Notify(form.setting()?);
                 let asked = asked(Arc::from(mint_id("notice")), form.effective_at.as_ref(), input, None, form)?;
                 return Ok(Work::Submit(Box::new(asked), Show::Notices));
             }
-            Change::Roll(form) => {
+            ChangeRequest::Roll(form) => {
                 let order = form.clone().order()?;
                 return Ok(Work::Roll { to: order.until, webhooks: order.roll_webhooks, done: Rolled::default() });
             }
@@ -192,7 +192,7 @@ impl Service {
         who: &Caller,
         idempotency_key: Option<IdempotencyKey>,
         account: &str,
-        change: Change,
+        change: ChangeRequest,
     ) -> Result<Bytes, Problem> {
         who.may(change.right())?;
         let act = (!who.is_recorded).then(|| change.act(account));
@@ -207,9 +207,9 @@ impl Service {
     }
 
     /// Computes the result of a change on a book that is then discarded. Nothing is written or announced.
-    pub async fn rehearse(&self, who: &Caller, account: &str, change: Change) -> Result<Rehearsal, Problem> {
+    pub async fn rehearse(&self, who: &Caller, account: &str, change: ChangeRequest) -> Result<Rehearsal, Problem> {
         who.may(change.right())?;
-        if matches!(change, Change::Roll(_)) {
+        if matches!(change, ChangeRequest::Roll(_)) {
             crate::rolling::may_roll(who)?;
         }
         let now = self.clock.now();

@@ -5,7 +5,7 @@ use crate::access::{Caller, Right};
 use crate::account::book::Book;
 use crate::account::journal::{JournalEntry, Names, named};
 use crate::accounts::{account_key, problem};
-use crate::changes::Change;
+use crate::changes::ChangeRequest;
 use crate::form;
 use crate::items::{Stored, item_of_row, kind_names, status_names};
 use crate::paging::Paging;
@@ -67,7 +67,7 @@ impl Service {
         account: &str,
         form: form::PaymentRecord,
     ) -> Result<Bytes, Problem> {
-        self.change(who, idempotency_key, account, Change::Payment(form)).await
+        self.change(who, idempotency_key, account, ChangeRequest::Payment(form)).await
     }
 
     /// Decides the status of a pending or authorized payment.
@@ -79,7 +79,7 @@ impl Service {
         item: &str,
         form: form::ChangeLineItem,
     ) -> Result<Bytes, Problem> {
-        self.change(who, idempotency_key, account, Change::PaymentStatus(item.to_owned(), form)).await
+        self.change(who, idempotency_key, account, ChangeRequest::PaymentStatus(item.to_owned(), form)).await
     }
 
     /// Reverses a payment that bounced.
@@ -91,7 +91,7 @@ impl Service {
         item: &str,
         form: form::PaymentReversal,
     ) -> Result<Bytes, Problem> {
-        self.change(who, idempotency_key, account, Change::Reversal(item.to_owned(), form)).await
+        self.change(who, idempotency_key, account, ChangeRequest::Reversal(item.to_owned(), form)).await
     }
 
     /// Charges a fee.
@@ -102,7 +102,7 @@ impl Service {
         account: &str,
         form: form::ManualFee,
     ) -> Result<Bytes, Problem> {
-        self.change(who, idempotency_key, account, Change::Fee(form)).await
+        self.change(who, idempotency_key, account, ChangeRequest::Fee(form)).await
     }
 
     /// Waives the unpaid part of a fee.
@@ -114,7 +114,7 @@ impl Service {
         item: &str,
         form: form::FeeWaiver,
     ) -> Result<Bytes, Problem> {
-        self.change(who, idempotency_key, account, Change::Waiver(item.to_owned(), form)).await
+        self.change(who, idempotency_key, account, ChangeRequest::Waiver(item.to_owned(), form)).await
     }
 
     /// Raises the balance.
@@ -125,7 +125,7 @@ impl Service {
         account: &str,
         form: form::Offset,
     ) -> Result<Bytes, Problem> {
-        self.change(who, idempotency_key, account, Change::Credit(form)).await
+        self.change(who, idempotency_key, account, ChangeRequest::Credit(form)).await
     }
 
     /// Lowers the balance.
@@ -136,7 +136,7 @@ impl Service {
         account: &str,
         form: form::Offset,
     ) -> Result<Bytes, Problem> {
-        self.change(who, idempotency_key, account, Change::Debit(form)).await
+        self.change(who, idempotency_key, account, ChangeRequest::Debit(form)).await
     }
 
     /// Withdraws an input that is still held.
@@ -148,7 +148,7 @@ impl Service {
         item: &str,
     ) -> Result<Bytes, Problem> {
         let key = account_key(who, account);
-        match self.change(who, idempotency_key, account, Change::Withdrawal(item.to_owned())).await {
+        match self.change(who, idempotency_key, account, ChangeRequest::Withdrawal(item.to_owned())).await {
             Err(missing) if missing.code == "not_found" => {
                 // A line item that the engine made has no input, and is never held.
                 let found = self.store.items_by_id(&key, &[Arc::from(item)]).await?;

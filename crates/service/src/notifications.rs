@@ -3,7 +3,7 @@
 use crate::Service;
 use crate::access::{Caller, Right};
 use crate::account::notices::notices;
-use crate::changes::Change;
+use crate::changes::ChangeRequest;
 use crate::form::NotificationConfig;
 use crate::problem::Problem;
 use crate::processor::job::IdempotencyKey;
@@ -19,7 +19,7 @@ impl Service {
         account: &str,
         form: NotificationConfig,
     ) -> Result<Bytes, Problem> {
-        self.change(who, idempotency_key, account, Change::Notice(form)).await
+        self.change(who, idempotency_key, account, ChangeRequest::Notice(form)).await
     }
 
     /// The configured notices.

@@ -47,12 +47,12 @@ macro_rules! customer_forms {
                 $(#[$doc])*
                 #[serde(default, skip_serializing_if = "Change::is_keep")]
                 #[schema(value_type = Option<$type>)]
-                pub $field: Change<$type>,
+                pub $field: FieldUpdate<$type>,
             )*
             /// The social security number. It is stored encrypted, and only its last four digits are ever shown.
             #[serde(default, skip_serializing)]
             #[schema(value_type = Option<Ssn>)]
-            pub ssn: Change<Ssn>,
+            pub ssn: FieldUpdate<Ssn>,
             /// The caller's own fields, stored with the customer. They replace all previous ones.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             #[serde(deserialize_with = "list::<_, _, MOST_EXTERNAL_FIELDS>")]
@@ -66,7 +66,7 @@ macro_rules! customer_forms {
             /// For reports to credit bureaus: stored and returned, without effect.
             #[serde(default, skip_serializing_if = "Change::is_keep")]
             #[schema(value_type = Option<StoredObject>)]
-            pub metro2_config: Change<StoredObject>,
+            pub metro2_config: FieldUpdate<StoredObject>,
         }
 
         super::only_objects! { CustomerUpdate }
@@ -196,7 +196,7 @@ impl NewCustomer {
 
 /// How an update changes one field.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub enum Change<T> {
+pub enum FieldUpdate<T> {
     /// Absent: the field stays.
     #[default]
     Keep,
@@ -206,32 +206,32 @@ pub enum Change<T> {
     Set(T),
 }
 
-impl<T> Change<T> {
+impl<T> FieldUpdate<T> {
     /// Whether the field stays as it is.
     pub fn is_keep(&self) -> bool {
-        matches!(self, Change::Keep)
+        matches!(self, FieldUpdate::Keep)
     }
 
     fn apply(self, field: &mut Option<T>) {
         match self {
-            Change::Keep => {}
-            Change::Remove => *field = None,
-            Change::Set(value) => *field = Some(value),
+            FieldUpdate::Keep => {}
+            FieldUpdate::Remove => *field = None,
+            FieldUpdate::Set(value) => *field = Some(value),
         }
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Change<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Change<T>, D::Error> {
-        Option::<T>::deserialize(deserializer).map(|value| value.map_or(Change::Remove, Change::Set))
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for FieldUpdate<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<FieldUpdate<T>, D::Error> {
+        Option::<T>::deserialize(deserializer).map(|value| value.map_or(FieldUpdate::Remove, FieldUpdate::Set))
     }
 }
 
-impl<T: Serialize> Serialize for Change<T> {
+impl<T: Serialize> Serialize for FieldUpdate<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Change::Keep | Change::Remove => serializer.serialize_none(),
-            Change::Set(value) => value.serialize(serializer),
+            FieldUpdate::Keep | FieldUpdate::Remove => serializer.serialize_none(),
+            FieldUpdate::Set(value) => value.serialize(serializer),
         }
     }
 }

@@ -29,7 +29,7 @@ mod webhook;
 
 pub use account::{AccountSummary, AssignCustomer, CycleType, NewAccount, PostPromoOverview, SetStatus};
 pub use auth::{NewKey, TokenRequest};
-pub use customer::{AssignAccount, BusinessDetails, Change, CustomerUpdate, NewCustomer};
+pub use customer::{AssignAccount, BusinessDetails, CustomerUpdate, FieldUpdate, NewCustomer};
 pub use line_item::{ChangeLineItem, FeeWaiver, ManualFee, Offset, PaymentRecord, PaymentReversal};
 pub use notification::NotificationConfig;
 pub(crate) use product::CLOSE_OF_BUSINESS;

@@ -1,7 +1,7 @@
 //! A rehearsed change has the same result as the real one, and leaves nothing behind.
 
 use crate::support::{Home, LEVEL, PLAN, Trial, balances, form_of, json_of, on_both, view_of};
-use daybook_service::changes::Change;
+use daybook_service::changes::ChangeRequest;
 use serde_json::{Value, json};
 
 on_both!(
@@ -21,7 +21,7 @@ async fn open(home: Home) -> Trial {
     trial
 }
 
-async fn rehearsed(trial: &Trial, change: Change) -> (Value, Value) {
+async fn rehearsed(trial: &Trial, change: ChangeRequest) -> (Value, Value) {
     let rehearsal = trial.service.rehearse(&trial.who, "a1", change).await.expect("it can be done");
     (json_of(Ok(rehearsal.answer.render())), view_of(Ok(&rehearsal.account)))
 }
@@ -29,25 +29,25 @@ async fn rehearsed(trial: &Trial, change: Change) -> (Value, Value) {
 async fn what_is_rehearsed_is_what_is_done(home: Home) {
     let trial = open(home).await;
     let payment = json!({ "line_item_id": "p", "original_amount_cents": LEVEL });
-    let (item, after) = rehearsed(&trial, Change::Payment(form_of(&payment))).await;
+    let (item, after) = rehearsed(&trial, ChangeRequest::Payment(form_of(&payment))).await;
     assert_eq!(balances(&after), [PLAN[1], 0, 0, 0]);
     let done = json_of(trial.pay_with("a1", &payment).await);
     assert_eq!(item["line_item_relationships"], done["line_item_relationships"]);
     assert_eq!(after, trial.read("a1").await);
 
-    let (item, after) = rehearsed(&trial, Change::Reversal("p".to_owned(), form_of(&json!({})))).await;
+    let (item, after) = rehearsed(&trial, ChangeRequest::Reversal("p".to_owned(), form_of(&json!({})))).await;
     let done = json_of(trial.reverse("a1", "p", &json!({})).await);
     assert_eq!(item, done);
     assert_eq!(after, trial.read("a1").await);
 
     let status = json!({ "account_status": "SUSPENDED", "account_substatus": "FRAUD" });
-    let (_, after) = rehearsed(&trial, Change::Status(form_of(&status))).await;
+    let (_, after) = rehearsed(&trial, ChangeRequest::Status(form_of(&status))).await;
     json_of(trial.status("a1", &status).await);
     assert_eq!(after, trial.read("a1").await);
 
     let to = "2026-06-01T00:00:00-04:00";
     let roll = json!({ "account_id": "a1", "effective_at": to, "roll_webhooks": true });
-    let (rolled, after) = rehearsed(&trial, Change::Roll(form_of(&roll))).await;
+    let (rolled, after) = rehearsed(&trial, ChangeRequest::Roll(form_of(&roll))).await;
     let done = json_of(trial.roll("a1", to, true).await);
     assert_eq!(rolled["successful_events"], done["successful_events"]);
     assert_eq!(after, trial.read("a1").await);
@@ -57,10 +57,10 @@ async fn a_rehearsal_leaves_nothing_behind(home: Home) {
     let trial = open(home).await;
     let (before, told) = (trial.read("a1").await, trial.announced("a1").await);
     let payment = json!({ "line_item_id": "p", "original_amount_cents": LEVEL });
-    rehearsed(&trial, Change::Payment(form_of(&payment))).await;
-    rehearsed(&trial, Change::Fee(form_of(&json!({ "original_amount_cents": 100 })))).await;
+    rehearsed(&trial, ChangeRequest::Payment(form_of(&payment))).await;
+    rehearsed(&trial, ChangeRequest::Fee(form_of(&json!({ "original_amount_cents": 100 })))).await;
     let notice = json!({ "notification_type": "account_summary", "interval": "1 month" });
-    rehearsed(&trial, Change::Notice(form_of(&notice))).await;
+    rehearsed(&trial, ChangeRequest::Notice(form_of(&notice))).await;
     assert_eq!(trial.read("a1").await, before);
     assert_eq!(trial.announced("a1").await, told);
     assert_eq!(trial.items("a1", "PAYMENT").await, Vec::<Value>::new());
@@ -70,12 +70,12 @@ async fn what_would_be_refused_is_refused(home: Home) {
     let trial = open(home).await;
     let refused = |change| async { trial.service.rehearse(&trial.who, "a1", change).await.expect_err("refused").code };
     let early = json!({ "line_item_id": "p", "original_amount_cents": 1, "effective_at": "2026-01-01T00:00:00Z" });
-    assert_eq!(refused(Change::Payment(form_of(&early))).await, "invalid_request");
-    assert_eq!(refused(Change::Reversal("none".to_owned(), form_of(&json!({})))).await, "not_found");
-    assert_eq!(refused(Change::Withdrawal("none".to_owned())).await, "not_found");
+    assert_eq!(refused(ChangeRequest::Payment(form_of(&early))).await, "invalid_request");
+    assert_eq!(refused(ChangeRequest::Reversal("none".to_owned(), form_of(&json!({})))).await, "not_found");
+    assert_eq!(refused(ChangeRequest::Withdrawal("none".to_owned())).await, "not_found");
     let live = daybook_service::access::Caller { environment: "LIVE".into(), ..trial.who.clone() };
     let roll = form_of(&json!({ "account_id": "a1", "effective_at": "2026-06-01T00:00:00Z" }));
-    let problem = trial.service.rehearse(&live, "a1", Change::Roll(roll)).await.expect_err("time is real");
+    let problem = trial.service.rehearse(&live, "a1", ChangeRequest::Roll(roll)).await.expect_err("time is real");
     assert_eq!(problem.code, "live_environment");
 }
 

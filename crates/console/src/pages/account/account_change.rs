@@ -6,7 +6,7 @@ use crate::display::{AsMoney, Moment, Money};
 use crate::form::{Field, FormValues, body as typed_body, checked_body};
 use crate::page::PageError;
 use daybook_engine::zone::Zone;
-use daybook_service::changes::Change;
+use daybook_service::changes::ChangeRequest;
 use daybook_service::form::{FeeWaiver, ManualFee, Offset, PaymentRecord, PaymentReversal, parse};
 use daybook_service::problem::Problem;
 use daybook_service::view::Account;
@@ -233,22 +233,22 @@ impl AccountChange {
     }
 
     /// The same change, for a rehearsal.
-    pub fn change(self, item: &str, body: &Value) -> Result<Change, PageError> {
+    pub fn change(self, item: &str, body: &Value) -> Result<ChangeRequest, PageError> {
         let json = body.to_string();
         let json = json.as_bytes();
         let item = item.to_owned();
         Ok(match self {
-            AccountChange::Payment => Change::Payment(parse(json)?),
-            AccountChange::Reverse => Change::Reversal(item, parse(json)?),
-            AccountChange::Settle => Change::PaymentStatus(item, parse(json)?),
-            AccountChange::Fee => Change::Fee(parse(json)?),
-            AccountChange::Waive => Change::Waiver(item, parse(json)?),
-            AccountChange::Credit => Change::Credit(parse(json)?),
-            AccountChange::Debit => Change::Debit(parse(json)?),
-            AccountChange::Status => Change::Status(parse(json)?),
-            AccountChange::Notice => Change::Notice(parse(json)?),
-            AccountChange::Withdraw => Change::Withdrawal(item),
-            AccountChange::Roll => Change::Roll(parse(json)?),
+            AccountChange::Payment => ChangeRequest::Payment(parse(json)?),
+            AccountChange::Reverse => ChangeRequest::Reversal(item, parse(json)?),
+            AccountChange::Settle => ChangeRequest::PaymentStatus(item, parse(json)?),
+            AccountChange::Fee => ChangeRequest::Fee(parse(json)?),
+            AccountChange::Waive => ChangeRequest::Waiver(item, parse(json)?),
+            AccountChange::Credit => ChangeRequest::Credit(parse(json)?),
+            AccountChange::Debit => ChangeRequest::Debit(parse(json)?),
+            AccountChange::Status => ChangeRequest::Status(parse(json)?),
+            AccountChange::Notice => ChangeRequest::Notice(parse(json)?),
+            AccountChange::Withdraw => ChangeRequest::Withdrawal(item),
+            AccountChange::Roll => ChangeRequest::Roll(parse(json)?),
         })
     }
 

@@ -26,7 +26,7 @@ const MARK: &str = "password";
 
 /// A change to a user.
 #[derive(Clone, Copy, Debug)]
-enum Change {
+enum UserChange {
     Role(Role),
     Disable,
     Enable,
@@ -34,15 +34,15 @@ enum Change {
     Reset,
 }
 
-impl Change {
+impl UserChange {
     /// Reads the change from the path and the form.
-    fn read(what: &str, typed: &FormValues) -> Result<Change, PageError> {
+    fn read(what: &str, typed: &FormValues) -> Result<UserChange, PageError> {
         Ok(match what {
-            "role" => Change::Role(role_of(typed)?),
-            "disable" => Change::Disable,
-            "enable" => Change::Enable,
-            "sessions" => Change::EndSessions,
-            "password" => Change::Reset,
+            "role" => UserChange::Role(role_of(typed)?),
+            "disable" => UserChange::Disable,
+            "enable" => UserChange::Enable,
+            "sessions" => UserChange::EndSessions,
+            "password" => UserChange::Reset,
             _ => return Err(Problem::not_found("page", what).into()),
         })
     }
@@ -50,7 +50,7 @@ impl Change {
     fn ask(self, person: &Line, what: &str) -> Ask {
         let name = &person.name;
         let (title, words, button) = match self {
-            Change::Role(role) => {
+            UserChange::Role(role) => {
                 let (from, to) = (person.role_words(), plain_words(role.name()));
                 let may = match role {
                     Role::Admin => "do everything, including keys and people",
@@ -65,7 +65,7 @@ impl Change {
                     "Change the role",
                 )
             }
-            Change::Disable => (
+            UserChange::Disable => (
                 format!("Deactivate {name}"),
                 vec![
                     format!(
@@ -76,7 +76,7 @@ impl Change {
                 ],
                 "Deactivate",
             ),
-            Change::Enable => (
+            UserChange::Enable => (
                 format!("Reactivate {name}"),
                 vec![format!(
                     "{name} can sign in again with their email address and password. Their role is {}.",
@@ -84,12 +84,12 @@ impl Change {
                 )],
                 "Reactivate",
             ),
-            Change::EndSessions => (
+            UserChange::EndSessions => (
                 format!("End all sessions of {name}"),
                 vec![format!("{name} is signed out everywhere and can sign in again with their password.")],
                 "End all sessions",
             ),
-            Change::Reset => (
+            UserChange::Reset => (
                 format!("Give {name} a new password"),
                 vec![format!(
                     "{name} is signed out everywhere. The new password is shown once, for you to pass on. They can \
@@ -104,11 +104,11 @@ impl Change {
             words,
             path: format!("{HERE}/{}/{what}", person.id),
             fields: match self {
-                Change::Role(role) => vec![("role", role.name().to_owned())],
+                UserChange::Role(role) => vec![("role", role.name().to_owned())],
                 _ => Vec::new(),
             },
             button,
-            danger: matches!(self, Change::Disable | Change::EndSessions | Change::Reset),
+            danger: matches!(self, UserChange::Disable | UserChange::EndSessions | UserChange::Reset),
             ..Ask::default()
         }
     }
@@ -116,7 +116,7 @@ impl Change {
     /// The confirmation page, with the state that the form depends on.
     async fn question(self, console: &Console, visitor: &Visitor, person: &Line, what: &str) -> Result<Ask, Problem> {
         let mut ask = self.ask(person, what);
-        if matches!(self, Change::Reset) {
+        if matches!(self, UserChange::Reset) {
             let mark = console.service.password_mark(visitor.caller(), &person.id).await?;
             ask.fields.push((MARK, mark));
         }
@@ -133,23 +133,23 @@ impl Change {
     ) -> Result<String, Problem> {
         let (service, who, id, name) = (&console.service, visitor.caller(), &person.id, &person.name);
         Ok(match self {
-            Change::Role(role) => {
+            UserChange::Role(role) => {
                 service.set_role(who, id, role).await?;
                 format!("{name} now has the role {}.", plain_words(role.name()))
             }
-            Change::Disable => {
+            UserChange::Disable => {
                 service.disable_person(who, id).await?;
                 format!("{name} was deactivated.")
             }
-            Change::Enable => {
+            UserChange::Enable => {
                 service.enable_person(who, id).await?;
                 format!("{name} can sign in again.")
             }
-            Change::EndSessions => {
+            UserChange::EndSessions => {
                 let ended = service.end_sessions(who, id).await?;
                 format!("{} of {name} ended.", Count(ended).of("session", "sessions"))
             }
-            Change::Reset => service.reset_password_once(who, id, typed.get("once"), typed.get(MARK)).await?,
+            UserChange::Reset => service.reset_password_once(who, id, typed.get("once"), typed.get(MARK)).await?,
         })
     }
 }
@@ -167,7 +167,7 @@ pub async fn ask(
     QueryParameters(asked): QueryParameters,
 ) -> Answer {
     let person = find(&console, &visitor, &id).await?;
-    let ask = Change::read(&what, &asked)?.question(&console, &visitor, &person, &what).await?;
+    let ask = UserChange::read(&what, &asked)?.question(&console, &visitor, &person, &what).await?;
     ask.show(Section::People, &visitor)
 }
 
@@ -179,15 +179,15 @@ pub async fn make(
     typed: FormValues,
 ) -> Answer {
     let person = find(&console, &visitor, &id).await?;
-    let change = Change::read(&what, &typed)?;
+    let change = UserChange::read(&what, &typed)?;
     match change.make(&console, &visitor, &person, &typed).await {
         // A password is only in the response, never in a cookie.
-        Ok(password) if matches!(change, Change::Reset) => crate::page::show(&Reset {
+        Ok(password) if matches!(change, UserChange::Reset) => crate::page::show(&Reset {
             page: Page::new("New password", Section::People, &visitor),
             name: person.name,
             password,
         }),
-        Ok(_) if person.is_me && matches!(change, Change::EndSessions | Change::Disable) => {
+        Ok(_) if person.is_me && matches!(change, UserChange::EndSessions | UserChange::Disable) => {
             Ok(end_session("/console/sign-in", &visitor.manner))
         }
         // Administrators who gave up their own role may no longer open the list.

@@ -48,7 +48,7 @@ pub enum FoundKind {
 
 /// A search result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Found {
+pub struct SearchResult {
     /// Its type.
     pub kind: FoundKind,
     /// Its id.
@@ -102,7 +102,7 @@ pub(crate) fn days_past_due(zone: &Zone, due: Option<Time>, at: Time) -> i32 {
 impl Service {
     /// Accounts, customers and products whose id starts with the text or that contain every word of it. Accounts of
     /// matching customers are included.
-    pub async fn find(&self, who: &Caller, text: &str, limit: usize) -> Result<Vec<Found>, Problem> {
+    pub async fn find(&self, who: &Caller, text: &str, limit: usize) -> Result<Vec<SearchResult>, Problem> {
         who.may(Right::Read)?;
         let (text, limit) = (searched(text), limit.min(MOST_FOUND));
         if text.is_empty() || limit == 0 {
@@ -151,7 +151,7 @@ impl Service {
     }
 
     /// Adds titles and details to the results. An object that was deleted in the meantime is left out.
-    async fn describe(&self, who: &Caller, chosen: Vec<(FoundKind, Arc<str>)>) -> Result<Vec<Found>, Problem> {
+    async fn describe(&self, who: &Caller, chosen: Vec<(FoundKind, Arc<str>)>) -> Result<Vec<SearchResult>, Problem> {
         let wants: Vec<AccountToLoad> = chosen
             .iter()
             .filter(|(kind, _)| *kind == FoundKind::Account)
@@ -186,7 +186,7 @@ impl Service {
                     info.map(|info| (info.facts.overview.product_name.clone(), id.to_string()))
                 }
             };
-            found.extend(described.map(|(title, detail)| Found { kind, id: id.to_string(), title, detail }));
+            found.extend(described.map(|(title, detail)| SearchResult { kind, id: id.to_string(), title, detail }));
         }
         Ok(found)
     }

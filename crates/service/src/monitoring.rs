@@ -42,7 +42,7 @@ const PAUSE_REASONS: [&str; 3] = ["CONSECUTIVE_ERRORS", "UNAUTHORIZED", "UNSUBSC
 
 /// The values read from the database.
 #[derive(Debug)]
-struct Found {
+struct DatabaseReadings {
     standing: OverdueWork,
     urls: Vec<UrlMetrics>,
     room: Option<StorageSpace>,
@@ -65,7 +65,7 @@ impl Read {
     }
 }
 
-impl Found {
+impl DatabaseReadings {
     fn families(&self, now: Time) -> Families {
         let figures = Registry::default();
         show_work(&figures, &self.standing, now);
@@ -133,7 +133,7 @@ impl Service {
         Read { began, shown_until: began.plus_micros(shown_us), families }
     }
 
-    async fn ask_database(&self, now: Time) -> Result<Found, Problem> {
+    async fn ask_database(&self, now: Time) -> Result<DatabaseReadings, Problem> {
         let asking = async {
             self.store.ping().await?;
             let standing = self.store.overdue_work(now).await?;
@@ -145,7 +145,7 @@ impl Service {
             Ok(counted) => Some(counted?),
             Err(_) => None,
         };
-        Ok(Found { standing, urls, room, releases })
+        Ok(DatabaseReadings { standing, urls, room, releases })
     }
 
     fn show_build(&self, figures: &Registry) {
@@ -245,7 +245,7 @@ fn show_urls(figures: &Registry, urls: &[UrlMetrics], now: Time) {
     gauge("daybook_webhook_url_dead_letters", "Dead letters of the URL", &|one| one.dead as f64);
 }
 
-fn show_webhooks(figures: &Registry, found: &Found, now: Time) {
+fn show_webhooks(figures: &Registry, found: &DatabaseReadings, now: Time) {
     let urls = &found.urls;
     let sum = |of: fn(&UrlMetrics) -> u64| urls.iter().map(of).sum::<u64>() as f64;
     let help = "Messages pending for all URLs, including retries";

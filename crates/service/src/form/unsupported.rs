@@ -29,7 +29,7 @@ const DEFERRED_INTEREST: &str = "is not supported: interest is not deferred. Lea
 impl NewProduct {
     /// The unsupported features it requests.
     pub fn unsupported(&self) -> Vec<Problem> {
-        let mut found = Found::default();
+        let mut found = UnsupportedFields::default();
         found.autopay(self.payment_processor_config.as_ref());
         found.discounts(self.discounts.as_ref());
         found.promotion("promotional_policies", self.promotional_policies.as_ref());
@@ -47,7 +47,7 @@ impl NewProduct {
 impl NewAccount {
     /// The unsupported features it requests.
     pub fn unsupported(&self) -> Vec<Problem> {
-        let mut found = Found::default();
+        let mut found = UnsupportedFields::default();
         found.autopay(self.payment_processor_config.as_ref());
         found.discounts(self.discounts.as_ref());
         found.promotion("promo_overview", self.promo_overview.as_ref());
@@ -71,16 +71,16 @@ impl NewAccount {
 impl NewCustomer {
     /// The unsupported features it requests.
     pub fn unsupported(&self) -> Vec<Problem> {
-        let mut found = Found::default();
+        let mut found = UnsupportedFields::default();
         found.autopay(self.payment_processor_config.as_ref());
         found.0
     }
 }
 
 #[derive(Default)]
-struct Found(Vec<Problem>);
+struct UnsupportedFields(Vec<Problem>);
 
-impl Found {
+impl UnsupportedFields {
     fn add(&mut self, field: impl Into<String>, reason: &str) {
         self.0.push(Problem::new(field, reason));
     }

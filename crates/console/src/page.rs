@@ -71,7 +71,7 @@ pub const PLACES: &[Place] = &[
 
 /// The frame around a page. Every template has it as `page`.
 #[derive(Clone, Debug)]
-pub struct Page {
+pub struct PageFrame {
     /// The title.
     pub title: String,
     /// Its section.
@@ -82,15 +82,15 @@ pub struct Page {
     pub manner: RequestContext,
 }
 
-impl Page {
+impl PageFrame {
     /// A page for a signed-in user.
-    pub fn new(title: impl Into<String>, section: Section, visitor: &Visitor) -> Page {
-        Page { title: title.into(), section, visitor: Some(visitor.clone()), manner: visitor.manner.clone() }
+    pub fn new(title: impl Into<String>, section: Section, visitor: &Visitor) -> PageFrame {
+        PageFrame { title: title.into(), section, visitor: Some(visitor.clone()), manner: visitor.manner.clone() }
     }
 
     /// A page for a user who is not signed in.
-    pub fn at_the_door(title: impl Into<String>, manner: &RequestContext) -> Page {
-        Page { title: title.into(), section: Section::None, visitor: None, manner: manner.clone() }
+    pub fn at_the_door(title: impl Into<String>, manner: &RequestContext) -> PageFrame {
+        PageFrame { title: title.into(), section: Section::None, visitor: None, manner: manner.clone() }
     }
 
     /// The sections that the user may open.
@@ -207,7 +207,7 @@ pub struct Unframed(pub Problem);
 pub struct PageError {
     /// The error of the service or the console.
     pub problem: Problem,
-    page: Option<Box<Page>>,
+    page: Option<Box<PageFrame>>,
     /// Advice that replaces the usual advice for this kind of problem.
     advice: Option<&'static str>,
 }
@@ -227,13 +227,13 @@ impl PageError {
 
     /// The error page for a signed-in user.
     pub fn seen_by(mut self, visitor: &Visitor) -> Response {
-        self.page = Some(Box::new(Page::new("Not done", Section::None, visitor)));
+        self.page = Some(Box::new(PageFrame::new("Not done", Section::None, visitor)));
         self.into_response()
     }
 
     /// The error page for a user who is not signed in.
     pub fn at_the_door(mut self, manner: &RequestContext) -> Response {
-        self.page = Some(Box::new(Page::at_the_door("Not done", manner)));
+        self.page = Some(Box::new(PageFrame::at_the_door("Not done", manner)));
         self.into_response()
     }
 }
@@ -253,7 +253,7 @@ impl From<daybook_service::form::BadForm> for PageError {
 #[derive(Template)]
 #[template(path = "trouble.html")]
 struct TroublePage {
-    page: Page,
+    page: PageFrame,
     heading: &'static str,
     problem: Problem,
     /// What the user can do now.
@@ -308,8 +308,8 @@ impl IntoResponse for PageError {
             tracing::error!(problem = %self.problem, "a page could not be shown");
         }
         let has_frame = self.page.is_some();
-        let page = self.page.map_or_else(|| Page::at_the_door(heading, &RequestContext::default()), |page| *page);
-        let page = Page { title: heading.to_owned(), ..page };
+        let page = self.page.map_or_else(|| PageFrame::at_the_door(heading, &RequestContext::default()), |page| *page);
+        let page = PageFrame { title: heading.to_owned(), ..page };
         let mut problem = self.problem;
         if problem.kind == Kind::Internal {
             problem.message = INSIDE.to_owned();

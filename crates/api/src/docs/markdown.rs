@@ -5,7 +5,7 @@ use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
 
 /// A page.
 #[derive(Debug)]
-pub struct Page {
+pub struct DocumentPage {
     /// Its title.
     pub title: String,
     /// Its HTML.
@@ -23,7 +23,7 @@ pub fn heading(text: &str) -> &str {
 }
 
 /// Renders a file as a page. `is_served` says which files have pages.
-pub fn page(name: &str, text: &str, is_served: &dyn Fn(&str) -> bool) -> Page {
+pub fn page(name: &str, text: &str, is_served: &dyn Fn(&str) -> bool) -> DocumentPage {
     let mut links = Vec::new();
     let events = Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH).filter_map(|event| {
         match event {
@@ -44,7 +44,7 @@ pub fn page(name: &str, text: &str, is_served: &dyn Fn(&str) -> bool) -> Page {
     let events = with_ids(events.collect());
     let mut body = String::with_capacity(text.len() * 2);
     html::push_html(&mut body, events.into_iter());
-    Page { title: heading(text).to_owned(), body }
+    DocumentPage { title: heading(text).to_owned(), body }
 }
 
 /// Gives every heading an id, so that links can lead to it, by the rule that code hosts use: lower case, spaces as

@@ -4,7 +4,7 @@
 
 use crate::action::Action;
 use crate::guard::Visitor;
-use crate::page::{Answer, Page, Section, show, show_again};
+use crate::page::{Answer, PageFrame, Section, show, show_again};
 use askama::Template;
 use daybook_service::ids::mint_secret;
 use daybook_service::problem::Problem;
@@ -33,7 +33,7 @@ pub struct Ask {
 #[derive(Template)]
 #[template(path = "ask.html")]
 struct AskPage {
-    page: Page,
+    page: PageFrame,
     ask: Ask,
     once: String,
     /// Why the change was refused, after an attempt.
@@ -62,6 +62,6 @@ impl Ask {
     }
 
     fn page(self, section: Section, visitor: &Visitor, refused: Vec<String>) -> AskPage {
-        AskPage { page: Page::new(self.title.clone(), section, visitor), ask: self, once: mint_secret(), refused }
+        AskPage { page: PageFrame::new(self.title.clone(), section, visitor), ask: self, once: mint_secret(), refused }
     }
 }

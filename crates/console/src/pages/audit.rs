@@ -6,7 +6,7 @@ use crate::display::AsMoment;
 use crate::form::{FormValues, QueryParameters};
 use crate::guard::Visitor;
 use crate::listing::all;
-use crate::page::{Answer, Page, PageError, Section, show_again};
+use crate::page::{Answer, PageError, PageFrame, Section, show_again};
 use crate::pages::webhooks::filter::moment;
 use askama::Template;
 use axum::extract::State;
@@ -94,7 +94,7 @@ fn details(record: &AuditRecord) -> Value {
 #[derive(Template)]
 #[template(path = "audit.html")]
 struct AuditPage {
-    page: Page,
+    page: PageFrame,
     typed: FormValues,
     records: Vec<Row>,
     /// Errors in the filter.
@@ -136,7 +136,7 @@ pub async fn show(State(console): State<Console>, visitor: Visitor, QueryParamet
     let keep = |kept: FormValues, name: &&str| if asked.has(name) { kept.with(name, asked.get(name)) } else { kept };
     let mark = Some(asked.get("starting_after")).filter(|mark| !mark.is_empty());
     let mut page = AuditPage {
-        page: Page::new("Audit trail", Section::Audit, &visitor),
+        page: PageFrame::new("Audit trail", Section::Audit, &visitor),
         typed: FIELDS.iter().fold(FormValues::default(), keep),
         records: Vec::new(),
         wrong: Vec::new(),

@@ -5,7 +5,7 @@
 use crate::Console;
 use crate::form::QueryParameters;
 use crate::guard::Visitor;
-use crate::page::{Answer, Page, Section, fragment};
+use crate::page::{Answer, PageFrame, Section, fragment};
 use askama::Template;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -38,7 +38,7 @@ struct Hit {
 #[derive(Template)]
 #[template(path = "find/find.html")]
 struct FindPage {
-    page: Page,
+    page: PageFrame,
     q: String,
     hits: Vec<Hit>,
 }
@@ -58,7 +58,7 @@ pub async fn show(
     QueryParameters(asked): QueryParameters,
 ) -> Answer {
     let q = asked.get("q").to_owned();
-    let page = Page::new("Find", Section::None, &visitor);
+    let page = PageFrame::new("Find", Section::None, &visitor);
     let mut hits = pages(&page, &q);
     for found in console.service.find(visitor.caller(), &q, MOST).await? {
         let (kind, room) = match found.kind {
@@ -80,7 +80,7 @@ pub async fn show(
 }
 
 /// Pages whose name contains all typed words; without any, the sections of the navigation.
-fn pages(page: &Page, q: &str) -> Vec<Hit> {
+fn pages(page: &PageFrame, q: &str) -> Vec<Hit> {
     let words: Vec<String> = q.split_whitespace().map(str::to_lowercase).collect();
     let fits = |text: &str| words.iter().all(|word| text.to_lowercase().contains(word.as_str()));
     let hit = |name: &str, path: &str| Hit {

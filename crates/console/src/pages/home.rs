@@ -8,7 +8,7 @@ use crate::chart::{Bar, Part, bars};
 use crate::display::{Count, Moment, Money, plain_words, short_money};
 use crate::guard::Visitor;
 use crate::listing::link;
-use crate::page::{Answer, Page, PageError, Section, refreshed};
+use crate::page::{Answer, PageError, PageFrame, Section, refreshed};
 use askama::Template;
 use axum::extract::State;
 use daybook_service::AccountQuery;
@@ -65,7 +65,7 @@ struct Step {
 #[derive(Template)]
 #[template(path = "home/home.html")]
 struct HomePage {
-    page: Page,
+    page: PageFrame,
     as_of: Moment,
     /// When the totals were computed, if they are outdated.
     outdated: Option<Moment>,
@@ -83,7 +83,7 @@ struct HomePage {
 #[derive(Template)]
 #[template(path = "home/beginning.html")]
 struct BeginningPage {
-    page: Page,
+    page: PageFrame,
     steps: Vec<Step>,
     concerns: Vec<Concern>,
 }
@@ -91,12 +91,12 @@ struct BeginningPage {
 #[derive(Template)]
 #[template(path = "home/counting.html")]
 struct CountingPage {
-    page: Page,
+    page: PageFrame,
 }
 
 /// The page.
 pub async fn show(State(console): State<Console>, visitor: Visitor) -> Answer {
-    let page = Page::new("Home", Section::Home, &visitor);
+    let page = PageFrame::new("Home", Section::Home, &visitor);
     let Some(portfolio) = console.service.portfolio(visitor.caller()).await? else {
         return Ok(refreshed(crate::page::show(&CountingPage { page })?));
     };

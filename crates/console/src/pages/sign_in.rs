@@ -3,7 +3,7 @@
 use crate::Console;
 use crate::form::{Field, Form, FormValues, Kind, QueryParameters};
 use crate::guard::{RequestContext, Visitor, begin_session, end_session, safe_path};
-use crate::page::{Answer, Page, PageError, show_again, show_refused};
+use crate::page::{Answer, PageError, PageFrame, show_again, show_refused};
 use askama::Template;
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -25,7 +25,7 @@ const WELCOME: &[Field] = &[
 #[derive(Template)]
 #[template(path = "sign_in.html")]
 struct SignIn {
-    page: Page,
+    page: PageFrame,
     form: Form,
     next: String,
 }
@@ -34,7 +34,7 @@ struct SignIn {
 pub async fn show(manner: RequestContext, QueryParameters(asked): QueryParameters) -> Answer {
     let form = Form::new(SIGN_IN, FormValues::default());
     let next = safe_path(asked.get("next")).to_owned();
-    crate::page::show(&SignIn { page: Page::at_the_door("Sign in", &manner), form, next })
+    crate::page::show(&SignIn { page: PageFrame::at_the_door("Sign in", &manner), form, next })
 }
 
 /// Signs a user in.
@@ -44,7 +44,7 @@ pub async fn sign_in(State(console): State<Console>, manner: RequestContext, typ
         Ok(session) => Ok(begin_session(&next, &session.token, &manner)),
         Err(problem) => {
             let form = Form::new(SIGN_IN, FormValues::default().with("email", typed.get("email"))).refused(&problem);
-            show_refused(&SignIn { page: Page::at_the_door("Sign in", &manner), form, next }, &problem)
+            show_refused(&SignIn { page: PageFrame::at_the_door("Sign in", &manner), form, next }, &problem)
         }
     }
 }
@@ -52,7 +52,7 @@ pub async fn sign_in(State(console): State<Console>, manner: RequestContext, typ
 #[derive(Template)]
 #[template(path = "welcome.html")]
 struct Welcome {
-    page: Page,
+    page: PageFrame,
     form: Form,
     organization: String,
     role: String,
@@ -62,7 +62,7 @@ impl Welcome {
     async fn new(console: &Console, manner: &RequestContext, link: &str, form: Form) -> Result<Welcome, PageError> {
         let invitation = console.service.invitation(link).await?;
         Ok(Welcome {
-            page: Page::at_the_door("Welcome", manner),
+            page: PageFrame::at_the_door("Welcome", manner),
             form,
             organization: invitation.organization,
             role: invitation.role.name().to_owned(),

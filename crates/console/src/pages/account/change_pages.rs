@@ -11,7 +11,7 @@ use crate::Console;
 use crate::display::{AsMoment, AsMoney, Count, Moment, Money};
 use crate::form::{Form, FormValues, QueryParameters};
 use crate::guard::{Visitor, redirect_saying};
-use crate::page::{Answer, Notice, Page, PageError, Section, show, show_again};
+use crate::page::{Answer, Notice, PageError, PageFrame, Section, show, show_again};
 use askama::Template;
 use axum::extract::{Path, State};
 use daybook_service::changes::{Answer as Rehearsed, Rehearsal};
@@ -23,7 +23,7 @@ use serde_json::Value;
 #[derive(Template)]
 #[template(path = "account/form.html")]
 struct FormPage {
-    page: Page,
+    page: PageFrame,
     room: AccountView,
     change: AccountChange,
     item: String,
@@ -41,7 +41,7 @@ struct Moved {
 #[derive(Template)]
 #[template(path = "account/confirm.html")]
 struct ConfirmPage {
-    page: Page,
+    page: PageFrame,
     room: AccountView,
     change: AccountChange,
     item: String,
@@ -175,7 +175,7 @@ async fn form_page(console: &Console, visitor: &Visitor, id: &str, change: Accou
 impl FormPage {
     fn new(visitor: &Visitor, room: AccountView, change: AccountChange, typed: FormValues) -> FormPage {
         FormPage {
-            page: Page::new(change.title(), Section::Accounts, visitor),
+            page: PageFrame::new(change.title(), Section::Accounts, visitor),
             room,
             change,
             item: typed.get("item").to_owned(),
@@ -238,7 +238,7 @@ async fn confirm_page(
     let typed = change.fields().iter().map(|field| (field.name, asked.get(field.name).to_owned()));
     let typed = typed.filter(|(_, value)| !value.is_empty()).collect();
     show(&ConfirmPage {
-        page: Page::new(change.title(), Section::Accounts, visitor),
+        page: PageFrame::new(change.title(), Section::Accounts, visitor),
         sentence,
         came,
         made,

@@ -24,7 +24,7 @@ use crate::Console;
 use crate::display::{AsCount, AsMoment, AsMoney, Moment, plain_words};
 use crate::form::{FormValues, QueryParameters};
 use crate::guard::Visitor;
-use crate::page::{Answer, Page, PageError, Section, fragment, show as show_page, show_again};
+use crate::page::{Answer, PageError, PageFrame, Section, fragment, show as show_page, show_again};
 use askama::Template;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
@@ -188,7 +188,7 @@ enum Content {
 #[derive(Template)]
 #[template(path = "account/page.html")]
 struct Whole {
-    page: Page,
+    page: PageFrame,
     room: AccountView,
     tab: Tab,
     machine: Machine,
@@ -199,7 +199,7 @@ struct Whole {
 #[derive(Template)]
 #[template(path = "account/then.html")]
 struct Then {
-    page: Page,
+    page: PageFrame,
     room: AccountView,
     tab: Tab,
     content: Content,
@@ -231,7 +231,7 @@ async fn look(console: &Console, visitor: &Visitor, id: &str, asked: &FormValues
         Tab::Webhooks => Content::Webhooks(WebhooksTab::load(console, visitor, &room, asked).await?),
         Tab::Notices => Content::Notices(NoticesTab::load(console, visitor, &room).await?),
     };
-    let page = Page::new(format!("Account {id}"), Section::Accounts, visitor);
+    let page = PageFrame::new(format!("Account {id}"), Section::Accounts, visitor);
     let refused = !room.when.problem.is_empty();
     match (piece, refused) {
         (true, false) => fragment(&Then { page, room, tab, content }),

@@ -7,7 +7,7 @@ use crate::action::Action;
 use crate::display::{AsMoment, AsMoney, Count, Money};
 use crate::form::FormValues;
 use crate::guard::Visitor;
-use crate::page::{Answer, Page, Section, show};
+use crate::page::{Answer, PageFrame, Section, show};
 use crate::pages::account::StatusWords;
 use askama::Template;
 use daybook_service::changes::OpeningRehearsal;
@@ -20,7 +20,7 @@ pub const CONFIRMED: &str = "confirmed";
 #[derive(Template)]
 #[template(path = "accounts/confirm.html")]
 struct ConfirmPage {
-    page: Page,
+    page: PageFrame,
     sentence: String,
     has_borrower: bool,
     holds: bool,
@@ -54,7 +54,7 @@ pub fn page(
     let holds = product.migration_state == MigrationState::Holding;
     let shown = fields().iter().map(|field| (field.name, typed.get(field.name).to_owned())).collect::<Vec<_>>();
     show(&ConfirmPage {
-        page: Page::new("Open an account", Section::Accounts, visitor),
+        page: PageFrame::new("Open an account", Section::Accounts, visitor),
         sentence: sentence(product, &sent, account),
         has_borrower: !account.customers.is_empty(),
         holds,

@@ -9,7 +9,7 @@ use crate::display::{AsCount, AsMoment, AsMoney, plain_words};
 use crate::form::{FormValues, QueryParameters};
 use crate::guard::Visitor;
 use crate::listing::{Pager, all, link, paging};
-use crate::page::{Answer, Page, PageError, Section};
+use crate::page::{Answer, PageError, PageFrame, Section};
 use askama::Template;
 use axum::extract::State;
 use daybook_service::AccountQuery;
@@ -76,7 +76,7 @@ const KEPT: [&str; 5] = ["q", "product", "status", "substatus", "due"];
 #[derive(Template)]
 #[template(path = "accounts/list.html")]
 struct ListPage {
-    page: Page,
+    page: PageFrame,
     asked: FormValues,
     products: Vec<Product>,
     accounts: Vec<Row>,
@@ -155,7 +155,7 @@ pub async fn show(State(console): State<Console>, visitor: Visitor, QueryParamet
         Err(problem) => return Err(problem.into()),
     };
     crate::page::show(&ListPage {
-        page: Page::new("Accounts", Section::Accounts, &visitor),
+        page: PageFrame::new("Accounts", Section::Accounts, &visitor),
         products: products(&console, &visitor).await?,
         pager: Pager::new(HERE, &kept(&asked), &asked, &paging),
         accounts: named(&console, &visitor, results).await?,
@@ -166,7 +166,7 @@ pub async fn show(State(console): State<Console>, visitor: Visitor, QueryParamet
 
 async fn refuse(console: &Console, visitor: &Visitor, asked: FormValues, problem: &Problem) -> Answer {
     crate::page::show_again(&ListPage {
-        page: Page::new("Accounts", Section::Accounts, visitor),
+        page: PageFrame::new("Accounts", Section::Accounts, visitor),
         products: products(console, visitor).await?,
         pager: Pager::default(),
         accounts: Vec::new(),

@@ -9,7 +9,7 @@ use crate::display::{AsMoment, AsMoney};
 use crate::form::{Field, Form, FormValues, Kind, QueryParameters, checked_body, put};
 use crate::guard::{Visitor, redirect_saying};
 use crate::listing::{external_fields, without_places};
-use crate::page::{Answer, Notice, Page, PageError, Section, fragment, read, show_again};
+use crate::page::{Answer, Notice, PageError, PageFrame, Section, fragment, read, show_again};
 use crate::pages::products::{Piece, Preview, TermsInWords, fetch};
 use askama::Template;
 use axum::extract::State;
@@ -130,7 +130,7 @@ pub(super) fn fields() -> Vec<Field> {
 #[derive(Template)]
 #[template(path = "accounts/choose.html")]
 struct ChoosePage {
-    page: Page,
+    page: PageFrame,
     products: Vec<Product>,
     customer: String,
 }
@@ -138,7 +138,7 @@ struct ChoosePage {
 #[derive(Template)]
 #[template(path = "accounts/new.html")]
 struct NewPage {
-    page: Page,
+    page: PageFrame,
     product: Product,
     form: Form,
     /// Customers to choose from: id and name.
@@ -151,7 +151,7 @@ struct NewPage {
 pub async fn new(State(console): State<Console>, visitor: Visitor, QueryParameters(asked): QueryParameters) -> Answer {
     if !asked.has("product_id") {
         let products = products(&console, &visitor).await?;
-        let page = Page::new("Open an account", Section::Accounts, &visitor);
+        let page = PageFrame::new("Open an account", Section::Accounts, &visitor);
         return crate::page::show(&ChoosePage { page, products, customer: asked.get("customer").to_owned() });
     }
     let typed = asked.clone().with(CUSTOMERS, asked.get("customer"));
@@ -175,7 +175,7 @@ async fn page(
         None => form,
     };
     Ok(NewPage {
-        page: Page::new("Open an account", Section::Accounts, visitor),
+        page: PageFrame::new("Open an account", Section::Accounts, visitor),
         product,
         form,
         customers: customers(console, visitor).await?,

@@ -17,7 +17,7 @@ use crate::Console;
 use crate::csv::{Cell, Csv};
 use crate::form::QueryParameters;
 use crate::guard::Visitor;
-use crate::page::{Answer, Page, PageError, Section};
+use crate::page::{Answer, PageError, PageFrame, Section};
 use askama::Template;
 use axum::extract::{Path, State};
 use daybook_cases::{Scenario, builtin};
@@ -41,7 +41,7 @@ struct Line {
 #[derive(Template)]
 #[template(path = "cases/cases.html")]
 struct CasesPage {
-    page: Page,
+    page: PageFrame,
     cases: Vec<Line>,
 }
 
@@ -79,13 +79,13 @@ pub async fn show(State(_): State<Console>, visitor: Visitor, QueryParameters(as
         }
         return Ok(csv.file("test-cases"));
     }
-    crate::page::show(&CasesPage { page: Page::new("Test cases", Section::Cases, &visitor), cases })
+    crate::page::show(&CasesPage { page: PageFrame::new("Test cases", Section::Cases, &visitor), cases })
 }
 
 #[derive(Template)]
 #[template(path = "cases/case.html")]
 struct CasePage {
-    page: Page,
+    page: PageFrame,
     file: String,
     story: Story,
     text: &'static str,
@@ -98,6 +98,6 @@ pub async fn show_one(visitor: Visitor, Path(file): Path<String>, QueryParameter
         return Ok(writing::download(&file, text));
     }
     let story = Story::new(&read(&file, text)?, text);
-    let page = Page::new(story.title.clone(), Section::Cases, &visitor);
+    let page = PageFrame::new(story.title.clone(), Section::Cases, &visitor);
     crate::page::show(&CasePage { page, file, story, text })
 }

@@ -7,7 +7,7 @@ use super::{HERE, read, text_of};
 use crate::Console;
 use crate::display::Count;
 use crate::guard::Visitor;
-use crate::page::{Answer, Page, PageError, Section};
+use crate::page::{Answer, PageError, PageFrame, Section};
 use askama::Template;
 use axum::extract::{Path, State};
 use daybook_cases::{CaseOutcome, Scenario, builtin, run_all};
@@ -50,7 +50,7 @@ pub async fn play(cases: Vec<Scenario>) -> Result<Vec<CaseOutcome>, PageError> {
 #[derive(Template)]
 #[template(path = "cases/outcomes.html")]
 struct OutcomesPage {
-    page: Page,
+    page: PageFrame,
     outcomes: Vec<CaseOutcome>,
     /// The page that the run was started from: its path and name.
     back: (String, String),
@@ -75,7 +75,7 @@ impl OutcomesPage {
 /// Shows the results of cases.
 pub(super) fn tell(visitor: &Visitor, outcomes: Vec<CaseOutcome>, back: (String, String), text: &str) -> Answer {
     let mut shown =
-        OutcomesPage { page: Page::new("", Section::Cases, visitor), outcomes, back, text: text.to_owned() };
+        OutcomesPage { page: PageFrame::new("", Section::Cases, visitor), outcomes, back, text: text.to_owned() };
     shown.page.title = shown.verdict();
     crate::page::show(&shown)
 }

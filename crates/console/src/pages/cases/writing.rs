@@ -5,7 +5,7 @@ use super::running::{play, tell};
 use crate::Console;
 use crate::form::{FormValues, QueryParameters};
 use crate::guard::{Visitor, redirect};
-use crate::page::{Answer, Page, PageError, Section, plain, show_again};
+use crate::page::{Answer, PageError, PageFrame, Section, plain, show_again};
 use askama::Template;
 use axum::extract::{Path, State};
 use axum::http::HeaderValue;
@@ -22,7 +22,7 @@ const FILE: &str = "your-case.toml";
 #[derive(Template)]
 #[template(path = "cases/own.html")]
 struct OwnPage {
-    page: Page,
+    page: PageFrame,
     text: String,
     wrong: Option<Wrong>,
 }
@@ -47,7 +47,7 @@ impl Wrong {
 /// An editor for a new case, optionally prefilled with a built-in case.
 pub async fn show(visitor: Visitor, QueryParameters(asked): QueryParameters) -> Answer {
     let text = if asked.has("like") { super::text_of(asked.get("like"))? } else { "" };
-    let page = Page::new("Your own case", Section::Cases, &visitor);
+    let page = PageFrame::new("Your own case", Section::Cases, &visitor);
     crate::page::show(&OwnPage { page, text: text.to_owned(), wrong: None })
 }
 
@@ -66,7 +66,7 @@ pub async fn run(State(_): State<Console>, visitor: Visitor, typed: FormValues) 
         },
         Err(error) => Wrong::new(error, &text),
     };
-    let page = Page::new("Your own case", Section::Cases, &visitor);
+    let page = PageFrame::new("Your own case", Section::Cases, &visitor);
     show_again(&OwnPage { page, text, wrong: Some(wrong) })
 }
 
@@ -80,7 +80,7 @@ pub async fn choose_account(QueryParameters(asked): QueryParameters) -> Answer {
 #[derive(Template)]
 #[template(path = "cases/from_account.html")]
 struct FromAccountPage {
-    page: Page,
+    page: PageFrame,
     account: String,
     text: String,
 }
@@ -96,7 +96,7 @@ pub async fn show_from_account(
     if asked.get("format") == "toml" {
         return Ok(download(&format!("{account}.toml"), &text));
     }
-    let page = Page::new(format!("Test case from account {account}"), Section::Cases, &visitor);
+    let page = PageFrame::new(format!("Test case from account {account}"), Section::Cases, &visitor);
     crate::page::show(&FromAccountPage { page, account, text })
 }
 

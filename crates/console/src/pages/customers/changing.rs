@@ -12,7 +12,7 @@ use crate::action::Action;
 use crate::form::{Field, Form, FormValues, Kind, QueryParameters, checked_body, put};
 use crate::guard::{Visitor, redirect_saying};
 use crate::listing::{ExternalField, external_fields, typed_fields, without_places};
-use crate::page::{Answer, Notice, Page, Section, fragment, read, show_again};
+use crate::page::{Answer, Notice, PageFrame, Section, fragment, read, show_again};
 use askama::Template;
 use axum::extract::{Path, State};
 use daybook_engine::zone::Zone;
@@ -112,7 +112,7 @@ fn fields(is_new: bool) -> Vec<Field> {
 #[derive(Template)]
 #[template(path = "customers/form.html")]
 struct FormPage {
-    page: Page,
+    page: PageFrame,
     form: Form,
     /// The path that the form is sent to.
     path: String,
@@ -149,7 +149,7 @@ impl FormPage {
             None => form,
         };
         FormPage {
-            page: Page::new(title, Section::Customers, visitor),
+            page: PageFrame::new(title, Section::Customers, visitor),
             form,
             path: if id.is_empty() { format!("{HERE}/new") } else { format!("{HERE}/{id}/edit") },
             id,

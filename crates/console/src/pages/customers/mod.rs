@@ -8,7 +8,7 @@ use crate::display::{AsMoment, AsMoney, Count, Moment, plain_words};
 use crate::form::{FormValues, QueryParameters};
 use crate::guard::Visitor;
 use crate::listing::{Pager, all, link, paging};
-use crate::page::{Answer, Page, PageError, Section};
+use crate::page::{Answer, PageError, PageFrame, Section};
 use askama::Template;
 use axum::extract::{Path, State};
 use daybook_service::CustomerQuery;
@@ -55,7 +55,7 @@ fn facts(customer: &Customer) -> Vec<(&'static str, String)> {
 #[derive(Template)]
 #[template(path = "customers/list.html")]
 struct ListPage {
-    page: Page,
+    page: PageFrame,
     q: String,
     customers: Vec<Customer>,
     pager: Pager,
@@ -80,7 +80,7 @@ pub async fn show(State(console): State<Console>, visitor: Visitor, QueryParamet
     let view::Page { results, paging } = service.list_customers(who, paging(&asked)?, query(&asked)).await?;
     let q = asked.get("q").to_owned();
     let pager = Pager::new(HERE, &[("q", &q)], &asked, &paging);
-    let page = Page::new("Customers", Section::Customers, &visitor);
+    let page = PageFrame::new("Customers", Section::Customers, &visitor);
     crate::page::show(&ListPage { page, q, customers: results, pager })
 }
 
@@ -111,7 +111,7 @@ struct Theirs {
 #[derive(Template)]
 #[template(path = "customers/customer.html")]
 struct CustomerPage {
-    page: Page,
+    page: PageFrame,
     customer: Customer,
     /// The known facts about the customer, as labels and values.
     facts: Vec<(&'static str, String)>,
@@ -130,7 +130,7 @@ pub async fn show_one(State(console): State<Console>, visitor: Visitor, Path(id)
         accounts.push(Theirs { role, account });
     }
     let more = Count(customer.accounts.len().saturating_sub(MOST_ACCOUNTS) as u64);
-    let page = Page::new(customer.name(), Section::Customers, &visitor);
+    let page = PageFrame::new(customer.name(), Section::Customers, &visitor);
     crate::page::show(&CustomerPage { page, facts: facts(&customer), customer, accounts, more })
 }
 

@@ -6,7 +6,7 @@ use crate::action::Action;
 use crate::display::{AsMoment, plain_words};
 use crate::form::{Field, Form, FormValues, Kind};
 use crate::guard::{Visitor, redirect_saying};
-use crate::page::{Answer, Notice, Page, PageError, Section, show_again};
+use crate::page::{Answer, Notice, PageError, PageFrame, Section, show_again};
 use crate::pages::ask::Ask;
 use askama::Template;
 use axum::extract::{Path, State};
@@ -33,7 +33,7 @@ pub(super) const FORM: &[Field] = &[
 #[derive(Template)]
 #[template(path = "keys/made.html")]
 struct Made {
-    page: Page,
+    page: PageFrame,
     key: NewKey,
     /// An example call with the new key.
     curl: String,
@@ -51,7 +51,7 @@ pub async fn create(State(console): State<Console>, visitor: Visitor, typed: For
         Ok(key) => {
             let base_url = &visitor.manner.base_url;
             let curl = format!("curl {base_url}/products \\\n  -H \"Authorization: Bearer {}\"", key.client_secret);
-            crate::page::show(&Made { page: Page::new("New key", Section::Keys, &visitor), key, curl })
+            crate::page::show(&Made { page: PageFrame::new("New key", Section::Keys, &visitor), key, curl })
         }
         Err(PageError { problem, .. }) => {
             let form = Form::new(FORM, typed).refused(&problem);

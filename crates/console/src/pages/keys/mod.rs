@@ -12,7 +12,7 @@ use crate::csv::{Cell, Csv};
 use crate::display::AsMoment;
 use crate::form::{Form, FormValues, QueryParameters};
 use crate::guard::Visitor;
-use crate::page::{Answer, Page, PageError, Section};
+use crate::page::{Answer, PageError, PageFrame, Section};
 use crate::pages::webhooks::Health;
 use askama::Template;
 use axum::extract::State;
@@ -28,7 +28,7 @@ const NAME: &str = "Keys";
 #[derive(Template)]
 #[template(path = "keys/keys.html")]
 struct KeysPage {
-    page: Page,
+    page: PageFrame,
     keys: Vec<Key>,
     form: Form,
     /// A token unique to this form: submitting it twice creates one key.
@@ -41,7 +41,7 @@ impl KeysPage {
     async fn new(console: &Console, visitor: &Visitor) -> Result<KeysPage, PageError> {
         let url = webhook_url::Saved::find(console, visitor).await?;
         Ok(KeysPage {
-            page: Page::new("Keys", Section::Keys, visitor),
+            page: PageFrame::new("Keys", Section::Keys, visitor),
             keys: all(console, visitor).await?,
             form: Form::new(api_keys::FORM, FormValues::default()),
             once: mint_secret(),

@@ -6,7 +6,7 @@ use crate::action::Action;
 use crate::display::AsMoment;
 use crate::form::FormValues;
 use crate::guard::Visitor;
-use crate::page::{Answer, Page, Section};
+use crate::page::{Answer, PageFrame, Section};
 use crate::pages::ask::Ask;
 use askama::Template;
 use axum::extract::State;
@@ -17,7 +17,7 @@ use daybook_service::view::{HmacKey, RotatedKey};
 #[derive(Template)]
 #[template(path = "keys/hmac.html")]
 struct HmacPage {
-    page: Page,
+    page: PageFrame,
     hmac_secret_key: String,
     /// Until when messages also carry a signature of the previous key, if this one is new.
     previous_key_until: Option<Utc>,
@@ -28,7 +28,7 @@ struct HmacPage {
 /// Shows the key.
 pub async fn reveal(State(console): State<Console>, visitor: Visitor) -> Answer {
     let HmacKey { hmac_secret_key } = console.service.hmac_key(visitor.caller()).await?;
-    let page = Page::new("HMAC key", Section::Keys, &visitor);
+    let page = PageFrame::new("HMAC key", Section::Keys, &visitor);
     crate::page::show(&HmacPage { page, hmac_secret_key, previous_key_until: None, again: false })
 }
 
@@ -65,7 +65,7 @@ pub async fn ask_rotate(State(console): State<Console>, visitor: Visitor) -> Ans
 /// Replaces the key and shows the new one. If it was already replaced, shows the current key.
 pub async fn rotate(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> Answer {
     let (service, who) = (&console.service, visitor.caller());
-    let page = Page::new("HMAC key", Section::Keys, &visitor);
+    let page = PageFrame::new("HMAC key", Section::Keys, &visitor);
     match service.rotate_hmac_key_shown(who, typed.get(MARK)).await {
         Ok(RotatedKey { hmac_secret_key, previous_key_until }) => {
             let previous_key_until = Some(previous_key_until);

@@ -5,7 +5,7 @@ use crate::Console;
 use crate::display::{Count, plain_words};
 use crate::form::{FormValues, QueryParameters};
 use crate::guard::{Visitor, end_session, redirect_saying};
-use crate::page::{Answer, Notice, Page, PageError, Section};
+use crate::page::{Answer, Notice, PageError, PageFrame, Section};
 use crate::pages::ask::Ask;
 use askama::Template;
 use axum::extract::{Path, State};
@@ -15,7 +15,7 @@ use daybook_service::problem::Problem;
 #[derive(Template)]
 #[template(path = "people/reset.html")]
 struct Reset {
-    page: Page,
+    page: PageFrame,
     name: String,
     password: String,
 }
@@ -183,7 +183,7 @@ pub async fn make(
     match change.make(&console, &visitor, &person, &typed).await {
         // A password is only in the response, never in a cookie.
         Ok(password) if matches!(change, UserChange::Reset) => crate::page::show(&Reset {
-            page: Page::new("New password", Section::People, &visitor),
+            page: PageFrame::new("New password", Section::People, &visitor),
             name: person.name,
             password,
         }),

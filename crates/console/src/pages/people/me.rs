@@ -4,7 +4,7 @@ use crate::Console;
 use crate::display::plain_words;
 use crate::form::{Field, Form, FormValues, Kind};
 use crate::guard::{Visitor, end_session, redirect_saying};
-use crate::page::{Answer, Notice, Page, Section, show_refused};
+use crate::page::{Answer, Notice, PageFrame, Section, show_refused};
 use askama::Template;
 use axum::extract::State;
 use daybook_service::problem::Problem;
@@ -26,7 +26,7 @@ const PASSWORD: &[Field] = &[
 #[derive(Template)]
 #[template(path = "people/me.html")]
 struct Me {
-    page: Page,
+    page: PageFrame,
     name: String,
     email: String,
     role: String,
@@ -36,7 +36,7 @@ struct Me {
 impl Me {
     fn new(visitor: &Visitor, form: Form) -> Me {
         Me {
-            page: Page::new("Your profile", Section::None, visitor),
+            page: PageFrame::new("Your profile", Section::None, visitor),
             name: visitor.visit.name.clone(),
             email: visitor.visit.email.clone(),
             role: plain_words(visitor.caller().role.name()),

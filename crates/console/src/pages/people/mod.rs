@@ -12,7 +12,7 @@ use crate::csv::{Cell, Csv};
 use crate::display::{Moment, plain_words};
 use crate::form::{Field, Form, FormValues, Kind, QueryParameters};
 use crate::guard::{Visitor, redirect_saying};
-use crate::page::{Answer, Notice, Page, PageError, Section, show_again};
+use crate::page::{Answer, Notice, PageError, PageFrame, Section, show_again};
 use crate::pages::keys::api_keys::ROLES;
 use askama::Template;
 use axum::extract::State;
@@ -65,7 +65,7 @@ impl Line {
 #[derive(Template)]
 #[template(path = "people/people.html")]
 struct PeoplePage {
-    page: Page,
+    page: PageFrame,
     people: Vec<Line>,
     links: Vec<Waiting>,
     form: Form,
@@ -103,7 +103,7 @@ impl Waiting {
 impl PeoplePage {
     async fn new(console: &Console, visitor: &Visitor, form: Form) -> Result<PeoplePage, PageError> {
         Ok(PeoplePage {
-            page: Page::new("People", Section::People, visitor),
+            page: PageFrame::new("People", Section::People, visitor),
             people: all(console, visitor).await?,
             links: console.service.list_links(visitor.caller()).await?.into_iter().map(Waiting::new).collect(),
             form,
@@ -149,7 +149,7 @@ pub async fn show(State(console): State<Console>, visitor: Visitor, QueryParamet
 #[derive(Template)]
 #[template(path = "people/invited.html")]
 struct Invited {
-    page: Page,
+    page: PageFrame,
     role: String,
     link: String,
 }
@@ -162,7 +162,7 @@ pub async fn invite(State(console): State<Console>, visitor: Visitor, typed: For
     };
     match link {
         Ok((role, token)) => crate::page::show(&Invited {
-            page: Page::new("Invite link", Section::People, &visitor),
+            page: PageFrame::new("Invite link", Section::People, &visitor),
             role: plain_words(role.name()),
             link: format!("{}/console/welcome/{token}", visitor.manner.base_url),
         }),

@@ -9,7 +9,7 @@ use crate::display::{AsMoment, AsMoney};
 use crate::form::{Field, Form, FormValues, Input, body, checked_body, put};
 use crate::guard::{Visitor, redirect_saying};
 use crate::listing::without_places;
-use crate::page::{Answer, Notice, Page, PageError, Section, fragment, read, show_again};
+use crate::page::{Answer, Notice, PageError, PageFrame, Section, fragment, read, show_again};
 use askama::Template;
 use axum::extract::State;
 use daybook_service::form::{NewProduct, parse};
@@ -24,7 +24,7 @@ const SAMPLE: &str = "12,000.00";
 #[derive(Template)]
 #[template(path = "products/new.html")]
 struct NewPage {
-    page: Page,
+    page: PageFrame,
     form: Form,
     preview: Preview,
     once: String,
@@ -37,7 +37,7 @@ impl NewPage {
             Some(problem) => form.refused(&without_places(problem)),
             None => form,
         };
-        NewPage { page: Page::new("New product", Section::Products, visitor), form, preview, once: mint_secret() }
+        NewPage { page: PageFrame::new("New product", Section::Products, visitor), form, preview, once: mint_secret() }
     }
 
     fn groups(&self) -> &'static [Group] {

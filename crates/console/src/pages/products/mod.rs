@@ -16,7 +16,7 @@ use crate::display::{AsMoment, Count};
 use crate::form::{FormValues, QueryParameters};
 use crate::guard::Visitor;
 use crate::listing::{Pager, all, link, paging};
-use crate::page::{Answer, Page, PageError, Section};
+use crate::page::{Answer, PageError, PageFrame, Section};
 use askama::Template;
 use axum::extract::{Path, State};
 use daybook_service::view::{self, MigrationState, Product};
@@ -30,7 +30,7 @@ const FAILED: &str = "failed";
 #[derive(Template)]
 #[template(path = "products/list.html")]
 struct ListPage {
-    page: Page,
+    page: PageFrame,
     products: Vec<Listing>,
     pager: Pager,
     /// `HOLDING`, `RELEASING`, `failed`; empty for all.
@@ -67,7 +67,7 @@ pub async fn show(State(console): State<Console>, visitor: Visitor, QueryParamet
     if is_csv {
         return csv(&products);
     }
-    let page = Page::new("Products", Section::Products, &visitor);
+    let page = PageFrame::new("Products", Section::Products, &visitor);
     crate::page::show(&ListPage { page, products, pager, state })
 }
 
@@ -117,7 +117,7 @@ fn csv(products: &[Listing]) -> Answer {
 #[derive(Template)]
 #[template(path = "products/product.html")]
 struct ProductPage {
-    page: Page,
+    page: PageFrame,
     terms: Product,
     progress: Progress,
 }
@@ -126,7 +126,7 @@ struct ProductPage {
 pub async fn show_one(State(console): State<Console>, visitor: Visitor, Path(id): Path<String>) -> Answer {
     let terms = fetch(&console, &visitor, &id).await?;
     let progress = Progress::glance(&console, &visitor, &terms).await?;
-    let page = Page::new(terms.product_overview.product_name.clone(), Section::Products, &visitor);
+    let page = PageFrame::new(terms.product_overview.product_name.clone(), Section::Products, &visitor);
     crate::page::show(&ProductPage { page, terms, progress })
 }
 

@@ -5,7 +5,7 @@ use crate::Console;
 use crate::csv::{Cell, Csv};
 use crate::form::QueryParameters;
 use crate::guard::Visitor;
-use crate::page::{Answer, Page, PageError, Section};
+use crate::page::{Answer, PageError, PageFrame, Section};
 use askama::Template;
 use axum::extract::{Path, State};
 use daybook_service::problem::Problem;
@@ -38,7 +38,7 @@ async fn all(console: &Console, visitor: &Visitor) -> Result<&'static [EventType
 #[derive(Template)]
 #[template(path = "webhooks/events.html")]
 struct EventsPage {
-    page: Page,
+    page: PageFrame,
     events: &'static [EventType],
 }
 
@@ -52,7 +52,7 @@ pub async fn show(State(console): State<Console>, visitor: Visitor, QueryParamet
         }
         return Ok(csv.file("events"));
     }
-    crate::page::show(&EventsPage { page: Page::new("Events", Section::Webhooks, &visitor), events })
+    crate::page::show(&EventsPage { page: PageFrame::new("Events", Section::Webhooks, &visitor), events })
 }
 
 /// A field of `data`, from the schema.
@@ -66,7 +66,7 @@ struct FieldOf {
 #[derive(Template)]
 #[template(path = "webhooks/event.html")]
 struct EventPage {
-    page: Page,
+    page: PageFrame,
     event: &'static EventType,
     fields: Vec<FieldOf>,
     schema: String,
@@ -78,7 +78,7 @@ pub async fn show_one(State(console): State<Console>, visitor: Visitor, Path(nam
     let found = all(&console, &visitor).await?.iter().find(|event| event.name == name);
     let event = found.ok_or_else(|| Problem::not_found("event", &name))?;
     crate::page::show(&EventPage {
-        page: Page::new(name, Section::Webhooks, &visitor),
+        page: PageFrame::new(name, Section::Webhooks, &visitor),
         fields: fields(&event.schema),
         schema: pretty(&event.schema.to_string()),
         sample: pretty(event.sample.get()),

@@ -10,7 +10,7 @@ use crate::display::{AsMoment, Count};
 use crate::form::{FormValues, QueryParameters};
 use crate::guard::{Visitor, redirect_saying};
 use crate::listing::all;
-use crate::page::{Answer, Notice, Page, PageError, Section, read, show_again};
+use crate::page::{Answer, Notice, PageError, PageFrame, Section, read, show_again};
 use crate::pages::ask::Ask;
 use askama::Template;
 use axum::extract::State;
@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 #[derive(Template)]
 #[template(path = "webhooks/dead_letters.html")]
 struct DeadLettersPage {
-    page: Page,
+    page: PageFrame,
     filter: Filter,
     letters: Vec<DeadLetter>,
     /// Errors in the filter.
@@ -62,7 +62,7 @@ pub async fn show(State(console): State<Console>, visitor: Visitor, QueryParamet
     let filter = Filter::new(&asked, all_subscriptions(&console, &visitor).await?);
     let mark = Some(asked.get("starting_after")).filter(|mark| !mark.is_empty());
     let mut page = DeadLettersPage {
-        page: Page::new("Dead letters", Section::Webhooks, &visitor),
+        page: PageFrame::new("Dead letters", Section::Webhooks, &visitor),
         letters: Vec::new(),
         wrong: Vec::new(),
         is_onward: mark.is_some(),

@@ -9,7 +9,7 @@ use crate::display::{AsCount, AsMoment};
 use crate::form::QueryParameters;
 use crate::guard::Visitor;
 use crate::listing::all;
-use crate::page::{Answer, Page, PageError, Section, show_again};
+use crate::page::{Answer, PageError, PageFrame, Section, show_again};
 use askama::Template;
 use axum::extract::State;
 use daybook_service::DeliveryQuery;
@@ -20,7 +20,7 @@ use daybook_service::view::{self, Delivery};
 #[derive(Template)]
 #[template(path = "webhooks/deliveries.html")]
 struct DeliveriesPage {
-    page: Page,
+    page: PageFrame,
     filter: Filter,
     deliveries: Vec<Delivery>,
     /// Errors in the filter.
@@ -56,7 +56,7 @@ pub async fn show(State(console): State<Console>, visitor: Visitor, QueryParamet
     let filter = Filter::new(&asked, all_subscriptions(&console, &visitor).await?);
     let mark = Some(asked.get("starting_after")).filter(|mark| !mark.is_empty());
     let mut page = DeliveriesPage {
-        page: Page::new("Deliveries", Section::Webhooks, &visitor),
+        page: PageFrame::new("Deliveries", Section::Webhooks, &visitor),
         deliveries: Vec::new(),
         wrong: Vec::new(),
         is_onward: mark.is_some(),

@@ -6,7 +6,7 @@ use crate::Console;
 use crate::display::{Count, Moment};
 use crate::form::FormValues;
 use crate::guard::{Visitor, redirect_saying};
-use crate::page::{Answer, Notice, Page, PageError, Section};
+use crate::page::{Answer, Notice, PageError, PageFrame, Section};
 use crate::pages::ask::Ask;
 use askama::Template;
 use axum::extract::{Path, State};
@@ -19,7 +19,7 @@ use serde::Deserialize;
 #[derive(Template)]
 #[template(path = "webhooks/message.html")]
 struct MessagePage {
-    page: Page,
+    page: PageFrame,
     message: Message,
     effective_at: Moment,
     recorded_at: Moment,
@@ -145,7 +145,7 @@ pub async fn show(State(console): State<Console>, visitor: Visitor, Path(event_i
     let raw = String::from_utf8_lossy(&message.body).into_owned();
     let signed: Signed = serde_json::from_str(&raw).unwrap_or_default();
     crate::page::show(&MessagePage {
-        page: Page::new(message.event.clone(), Section::Webhooks, &visitor),
+        page: PageFrame::new(message.event.clone(), Section::Webhooks, &visitor),
         effective_at: moment(message.effective_at),
         recorded_at: moment(message.recorded_at),
         due_at: message.due_at.map(moment),

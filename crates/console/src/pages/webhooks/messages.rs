@@ -8,7 +8,7 @@ use crate::display::AsMoment;
 use crate::form::{FormValues, QueryParameters};
 use crate::guard::Visitor;
 use crate::listing::link;
-use crate::page::{Answer, Page, PageError, Section, show_again};
+use crate::page::{Answer, PageError, PageFrame, Section, show_again};
 use askama::Template;
 use axum::extract::State;
 use daybook_service::MessageQuery;
@@ -23,7 +23,7 @@ const FIELDS: [&str; 7] = ["event_id", "state", "webhook_uuid", "event", "accoun
 #[derive(Template)]
 #[template(path = "webhooks/messages.html")]
 struct MessagesPage {
-    page: Page,
+    page: PageFrame,
     filter: Filter,
     event_id: String,
     state: String,
@@ -81,7 +81,7 @@ fn query(page: &MessagesPage) -> Result<MessageQuery, Problem> {
 pub async fn show(State(console): State<Console>, visitor: Visitor, QueryParameters(asked): QueryParameters) -> Answer {
     let mark = Some(asked.get("starting_after")).filter(|mark| !mark.is_empty());
     let mut page = MessagesPage {
-        page: Page::new("Messages", Section::Webhooks, &visitor),
+        page: PageFrame::new("Messages", Section::Webhooks, &visitor),
         filter: Filter::new(&asked, all_subscriptions(&console, &visitor).await?),
         event_id: asked.get("event_id").trim().to_owned(),
         state: asked.get("state").to_owned(),

@@ -8,7 +8,7 @@ use crate::csv::{Cell, Csv};
 use crate::display::{AsCount, AsMoment, Count, Moment};
 use crate::form::{FormValues, QueryParameters};
 use crate::guard::{Visitor, redirect_saying};
-use crate::page::{Answer, Notice, Page, PageError, Section, read};
+use crate::page::{Answer, Notice, PageError, PageFrame, Section, read};
 use crate::pages::ask::Ask;
 use askama::Template;
 use axum::extract::{Path, State};
@@ -22,7 +22,7 @@ use serde_json::json;
 #[derive(Template)]
 #[template(path = "webhooks/subscriptions.html")]
 struct SubscriptionsPage {
-    page: Page,
+    page: PageFrame,
     subscriptions: Vec<Subscription>,
     hours: Vec<Hour>,
     chart: String,
@@ -66,7 +66,7 @@ impl SubscriptionsPage {
         let base_url = &visitor.manner.base_url;
         let subscribe = |body| Action::Subscribe(body).curl(base_url);
         Ok(SubscriptionsPage {
-            page: Page::new("Webhooks", Section::Webhooks, visitor),
+            page: PageFrame::new("Webhooks", Section::Webhooks, visitor),
             subscriptions: all_subscriptions(console, visitor).await?,
             chart: bars("Delivery attempts by hour", &columns, |top| Count(top).to_string()),
             hours,

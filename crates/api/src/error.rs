@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use daybook_service::call_slots::TOO_MANY_CALLS;
 use daybook_service::clockwatch::CLOCK_IN_DOUBT;
 use daybook_service::form::BadForm;
-use daybook_service::problem::{CODES, Kind, Problem};
+use daybook_service::problem::{CODES, Problem, ProblemKind};
 use daybook_service::superseded::SUPERSEDED;
 use serde::Serialize;
 use std::any::Any;
@@ -63,7 +63,7 @@ impl Refusal {
     /// A refusal with the problem's own message.
     pub(crate) fn shown(problem: Problem) -> Refusal {
         let wait_seconds = u64::from(problem.wait_seconds).max(RETRY_UNAVAILABLE_SECONDS);
-        let retry_after_seconds = (problem.kind == Kind::Unavailable).then_some(wait_seconds);
+        let retry_after_seconds = (problem.kind == ProblemKind::Unavailable).then_some(wait_seconds);
         Refusal { problem, log: None, retry_after_seconds }
     }
 
@@ -100,20 +100,20 @@ pub fn help_url(code: &str) -> String {
 }
 
 /// The status of a family of problems.
-pub const fn status_of(kind: Kind) -> StatusCode {
+pub const fn status_of(kind: ProblemKind) -> StatusCode {
     match kind {
-        Kind::Malformed => StatusCode::BAD_REQUEST,
-        Kind::Unauthenticated => StatusCode::UNAUTHORIZED,
-        Kind::Forbidden => StatusCode::FORBIDDEN,
-        Kind::NotFound => StatusCode::NOT_FOUND,
-        Kind::Conflict => StatusCode::CONFLICT,
-        Kind::Invalid => StatusCode::UNPROCESSABLE_ENTITY,
-        Kind::TooMany => StatusCode::TOO_MANY_REQUESTS,
-        Kind::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-        Kind::Unsupported => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        Kind::NotSupported => StatusCode::NOT_IMPLEMENTED,
-        Kind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
-        Kind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        ProblemKind::Malformed => StatusCode::BAD_REQUEST,
+        ProblemKind::Unauthenticated => StatusCode::UNAUTHORIZED,
+        ProblemKind::Forbidden => StatusCode::FORBIDDEN,
+        ProblemKind::NotFound => StatusCode::NOT_FOUND,
+        ProblemKind::Conflict => StatusCode::CONFLICT,
+        ProblemKind::Invalid => StatusCode::UNPROCESSABLE_ENTITY,
+        ProblemKind::TooMany => StatusCode::TOO_MANY_REQUESTS,
+        ProblemKind::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        ProblemKind::Unsupported => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        ProblemKind::NotSupported => StatusCode::NOT_IMPLEMENTED,
+        ProblemKind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        ProblemKind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 
@@ -125,10 +125,12 @@ fn is_shown(message: &str) -> bool {
 impl From<Problem> for Refusal {
     fn from(mut problem: Problem) -> Refusal {
         let sentence = match problem.kind {
-            Kind::Internal => "an internal error occurred; the header x-request-id identifies the request in the log",
+            ProblemKind::Internal => {
+                "an internal error occurred; the header x-request-id identifies the request in the log"
+            }
             // The message is safe to show, and callers can report it.
-            Kind::Unavailable if is_shown(&problem.message) => return Refusal::shown(problem),
-            Kind::Unavailable => "the database is unavailable; retry in a moment",
+            ProblemKind::Unavailable if is_shown(&problem.message) => return Refusal::shown(problem),
+            ProblemKind::Unavailable => "the database is unavailable; retry in a moment",
             _ => return Refusal::shown(problem),
         };
         let log = std::mem::replace(&mut problem.message, sentence.to_owned());
@@ -152,7 +154,7 @@ impl IntoResponse for Refusal {
         if let Some(seconds) = self.retry_after_seconds {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
-        if self.problem.kind == Kind::Unauthenticated {
+        if self.problem.kind == ProblemKind::Unauthenticated {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         if let Some(message) = self.log {

@@ -22,7 +22,7 @@ pub const FORM_BYTES_MAX: usize = 1024 * 1024;
 
 /// The type of a field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FieldKind {
     /// A line of text.
     Text,
     /// Text of several lines.
@@ -59,7 +59,7 @@ pub struct Field {
     /// The help text, one or two sentences.
     pub help: &'static str,
     /// The type of the value.
-    pub kind: Kind,
+    pub kind: FieldKind,
     /// Whether a value is required.
     pub required: bool,
     /// The placeholder: the default for an empty field, or an example.
@@ -68,7 +68,7 @@ pub struct Field {
 
 impl Field {
     /// Creates an optional field.
-    pub const fn new(name: &'static str, label: &'static str, kind: Kind, help: &'static str) -> Field {
+    pub const fn new(name: &'static str, label: &'static str, kind: FieldKind, help: &'static str) -> Field {
         Field { name, label, help, kind, required: false, placeholder: "" }
     }
 
@@ -181,7 +181,7 @@ impl Form {
     pub fn refused(mut self, problem: &Problem) -> Form {
         for Detail { field, message } in &problem.details {
             if let Some(known) = self.fields.iter().find(|known| known.name == field) {
-                let message = if known.kind == Kind::Dollars { in_dollars(message) } else { message.clone() };
+                let message = if known.kind == FieldKind::Dollars { in_dollars(message) } else { message.clone() };
                 self.wrong.insert(field.clone(), message);
             } else {
                 self.general.push(format!("{field} {message}").trim().to_owned());
@@ -266,18 +266,18 @@ impl Input<'_> {
     /// The name of the field type in the template.
     pub fn kind(&self) -> &'static str {
         match self.field.kind {
-            Kind::Text => "text",
-            Kind::LongText => "long",
-            Kind::Email => "email",
-            Kind::Password => "password",
-            Kind::NewPassword => "new-password",
-            Kind::Whole => "whole",
-            Kind::Decimal => "decimal",
-            Kind::Dollars => "dollars",
-            Kind::Moment => "moment",
-            Kind::Date => "date",
-            Kind::Choice(_) => "choice",
-            Kind::Flag => "flag",
+            FieldKind::Text => "text",
+            FieldKind::LongText => "long",
+            FieldKind::Email => "email",
+            FieldKind::Password => "password",
+            FieldKind::NewPassword => "new-password",
+            FieldKind::Whole => "whole",
+            FieldKind::Decimal => "decimal",
+            FieldKind::Dollars => "dollars",
+            FieldKind::Moment => "moment",
+            FieldKind::Date => "date",
+            FieldKind::Choice(_) => "choice",
+            FieldKind::Flag => "flag",
         }
     }
 
@@ -289,7 +289,7 @@ impl Input<'_> {
     /// The values of a choice.
     pub fn choices(&self) -> &'static [(&'static str, &'static str)] {
         match self.field.kind {
-            Kind::Choice(choices) => choices,
+            FieldKind::Choice(choices) => choices,
             _ => &[],
         }
     }
@@ -371,28 +371,28 @@ fn values(fields: &[Field], typed: &FormValues, zone: &Zone) -> (Value, Vec<Deta
 const HOW_DOLLARS: &str =
     "must be an amount in dollars, such as 1,234.56, with a point before the cents and commas only between thousands";
 
-fn value(kind: Kind, text: &str, zone: &Zone) -> Result<Value, &'static str> {
+fn value(kind: FieldKind, text: &str, zone: &Zone) -> Result<Value, &'static str> {
     match kind {
-        Kind::Text
-        | Kind::LongText
-        | Kind::Email
-        | Kind::Password
-        | Kind::NewPassword
-        | Kind::Date
-        | Kind::Choice(_) => Ok(Value::from(text)),
-        Kind::Whole => text.parse::<i64>().map(Value::from).map_err(|_| "must be a whole number, such as 36"),
-        Kind::Decimal => {
+        FieldKind::Text
+        | FieldKind::LongText
+        | FieldKind::Email
+        | FieldKind::Password
+        | FieldKind::NewPassword
+        | FieldKind::Date
+        | FieldKind::Choice(_) => Ok(Value::from(text)),
+        FieldKind::Whole => text.parse::<i64>().map(Value::from).map_err(|_| "must be a whole number, such as 36"),
+        FieldKind::Decimal => {
             let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.' || byte == b'-');
             let number = serde_json::from_str::<Number>(text).ok().filter(|_| plain);
             number.map(Value::Number).ok_or("must be a number, such as 6.25")
         }
-        Kind::Dollars => Money::typed(text).map(|money| Value::from(money.0)).ok_or(HOW_DOLLARS),
-        Kind::Moment => {
+        FieldKind::Dollars => Money::typed(text).map(|money| Value::from(money.0)).ok_or(HOW_DOLLARS),
+        FieldKind::Moment => {
             let time =
                 typed_moment(text, zone).ok_or("must be a date, or a date and a time, such as 2025-02-15 09:00")?;
             Ok(Value::from(Moment::new(time, zone).0))
         }
-        Kind::Flag => ticked(text).map(Value::from).ok_or("must be true or false"),
+        FieldKind::Flag => ticked(text).map(Value::from).ok_or("must be true or false"),
     }
 }
 
@@ -422,11 +422,11 @@ mod tests {
     use super::*;
 
     const FIELDS: &[Field] = &[
-        Field::new("name", "Name", Kind::Text, "").required(),
-        Field::new("summary.amount_cents", "Amount", Kind::Dollars, ""),
-        Field::new("rate", "Rate", Kind::Decimal, ""),
-        Field::new("at", "At", Kind::Moment, ""),
-        Field::new("holds", "Holds", Kind::Flag, ""),
+        Field::new("name", "Name", FieldKind::Text, "").required(),
+        Field::new("summary.amount_cents", "Amount", FieldKind::Dollars, ""),
+        Field::new("rate", "Rate", FieldKind::Decimal, ""),
+        Field::new("at", "At", FieldKind::Moment, ""),
+        Field::new("holds", "Holds", FieldKind::Flag, ""),
     ];
 
     #[test]

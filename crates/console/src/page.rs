@@ -9,7 +9,7 @@ use axum::http::header::{CONTENT_TYPE, REFRESH, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
 use bytes::Bytes;
-use daybook_service::problem::{Kind, Problem};
+use daybook_service::problem::{Problem, ProblemKind};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::any::Any;
@@ -145,7 +145,7 @@ pub fn show_again(template: &impl Template) -> Answer {
 /// Renders a form that the service refused. If the user was rate limited, the response states when to retry.
 pub fn show_refused(template: &impl Template, problem: &Problem) -> Answer {
     let mut response = show_again(template)?;
-    if problem.kind == Kind::TooMany {
+    if problem.kind == ProblemKind::TooMany {
         *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(problem.wait_seconds.max(1)));
     }
@@ -261,38 +261,38 @@ struct TroublePage {
 }
 
 /// The status, the heading and the usual advice for a kind of problem.
-fn words(kind: Kind) -> (StatusCode, &'static str, &'static str) {
+fn words(kind: ProblemKind) -> (StatusCode, &'static str, &'static str) {
     match kind {
-        Kind::Malformed => (StatusCode::BAD_REQUEST, "Unreadable request", "Go back and try again."),
-        Kind::Unauthenticated => (StatusCode::UNAUTHORIZED, "Sign in first", "Sign in, then try again."),
-        Kind::Forbidden => (
+        ProblemKind::Malformed => (StatusCode::BAD_REQUEST, "Unreadable request", "Go back and try again."),
+        ProblemKind::Unauthenticated => (StatusCode::UNAUTHORIZED, "Sign in first", "Sign in, then try again."),
+        ProblemKind::Forbidden => (
             StatusCode::FORBIDDEN,
             "Not allowed",
             "If you need access, ask an administrator of your organization to change your role.",
         ),
-        Kind::NotFound => (StatusCode::NOT_FOUND, "Not found", "Use the search field, or go back to the list."),
-        Kind::Conflict => (
+        ProblemKind::NotFound => (StatusCode::NOT_FOUND, "Not found", "Use the search field, or go back to the list."),
+        ProblemKind::Conflict => (
             StatusCode::CONFLICT,
             "Conflict with the current state",
             "Go back, check the current state, and try again.",
         ),
-        Kind::Invalid => (StatusCode::UNPROCESSABLE_ENTITY, "Invalid value", "Go back and correct it."),
-        Kind::TooMany => (StatusCode::TOO_MANY_REQUESTS, "Too many requests", "Wait a moment, then try again."),
-        Kind::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "Too large", "Send less data in one request."),
-        Kind::Unsupported => {
+        ProblemKind::Invalid => (StatusCode::UNPROCESSABLE_ENTITY, "Invalid value", "Go back and correct it."),
+        ProblemKind::TooMany => (StatusCode::TOO_MANY_REQUESTS, "Too many requests", "Wait a moment, then try again."),
+        ProblemKind::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "Too large", "Send less data in one request."),
+        ProblemKind::Unsupported => {
             (StatusCode::UNSUPPORTED_MEDIA_TYPE, "Unsupported format", "Use the forms of the console.")
         }
-        Kind::NotSupported => (
+        ProblemKind::NotSupported => (
             StatusCode::NOT_IMPLEMENTED,
             "Not supported",
             "Go back and leave out the named fields. The message says what to use instead.",
         ),
-        Kind::Unavailable => (
+        ProblemKind::Unavailable => (
             StatusCode::SERVICE_UNAVAILABLE,
             "Not available at the moment",
             "No data is lost. Try again in a moment. `daybook doctor` shows details.",
         ),
-        Kind::Internal => (
+        ProblemKind::Internal => (
             StatusCode::INTERNAL_SERVER_ERROR,
             "Internal error",
             "No partial change was saved. The server's log has the details.",
@@ -304,14 +304,14 @@ impl IntoResponse for PageError {
     fn into_response(self) -> Response {
         let (status, heading, usual) = words(self.problem.kind);
         let advice = self.advice.unwrap_or(usual);
-        if self.problem.kind == Kind::Internal && self.problem.message != INSIDE {
+        if self.problem.kind == ProblemKind::Internal && self.problem.message != INSIDE {
             tracing::error!(problem = %self.problem, "a page could not be shown");
         }
         let has_frame = self.page.is_some();
         let page = self.page.map_or_else(|| PageFrame::at_the_door(heading, &RequestContext::default()), |page| *page);
         let page = PageFrame { title: heading.to_owned(), ..page };
         let mut problem = self.problem;
-        if problem.kind == Kind::Internal {
+        if problem.kind == ProblemKind::Internal {
             problem.message = INSIDE.to_owned();
         }
         let wait_seconds = problem.wait_seconds;

@@ -7,7 +7,7 @@ use std::fmt;
 
 /// The category of a problem; each maps to a status in the protocols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum ProblemKind {
     /// The request cannot be parsed.
     Malformed,
     /// The caller is not authenticated.
@@ -47,7 +47,7 @@ pub struct Detail {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The category.
-    pub kind: Kind,
+    pub kind: ProblemKind,
     /// The code; `docs/errors/<code>.md` explains it.
     pub code: &'static str,
     /// A sentence for people.
@@ -59,37 +59,37 @@ pub struct Problem {
 }
 
 /// Every code a problem can have, with its category. A page in `docs/errors` explains each.
-pub const CODES: &[(&str, Kind)] = &[
-    ("malformed_request", Kind::Malformed),
-    ("unauthenticated", Kind::Unauthenticated),
-    ("not_authorized", Kind::Forbidden),
-    ("live_environment", Kind::Forbidden),
-    ("not_found", Kind::NotFound),
-    ("conflict", Kind::Conflict),
-    ("id_taken", Kind::Conflict),
-    ("idempotency_key_reused", Kind::Conflict),
-    ("status_is_final", Kind::Conflict),
-    ("already_reversed", Kind::Conflict),
-    ("not_reversible", Kind::Conflict),
-    ("nothing_to_waive", Kind::Conflict),
-    ("not_held", Kind::Conflict),
-    ("migration_mode", Kind::Conflict),
-    ("account_failed", Kind::Conflict),
-    ("subscription_paused", Kind::Conflict),
-    ("invalid_request", Kind::Invalid),
-    ("rate_limited", Kind::TooMany),
-    ("too_large", Kind::TooLarge),
-    ("unsupported_media_type", Kind::Unsupported),
-    ("method_not_allowed", Kind::Unsupported),
-    ("not_supported", Kind::NotSupported),
-    ("unavailable", Kind::Unavailable),
-    ("internal_error", Kind::Internal),
+pub const CODES: &[(&str, ProblemKind)] = &[
+    ("malformed_request", ProblemKind::Malformed),
+    ("unauthenticated", ProblemKind::Unauthenticated),
+    ("not_authorized", ProblemKind::Forbidden),
+    ("live_environment", ProblemKind::Forbidden),
+    ("not_found", ProblemKind::NotFound),
+    ("conflict", ProblemKind::Conflict),
+    ("id_taken", ProblemKind::Conflict),
+    ("idempotency_key_reused", ProblemKind::Conflict),
+    ("status_is_final", ProblemKind::Conflict),
+    ("already_reversed", ProblemKind::Conflict),
+    ("not_reversible", ProblemKind::Conflict),
+    ("nothing_to_waive", ProblemKind::Conflict),
+    ("not_held", ProblemKind::Conflict),
+    ("migration_mode", ProblemKind::Conflict),
+    ("account_failed", ProblemKind::Conflict),
+    ("subscription_paused", ProblemKind::Conflict),
+    ("invalid_request", ProblemKind::Invalid),
+    ("rate_limited", ProblemKind::TooMany),
+    ("too_large", ProblemKind::TooLarge),
+    ("unsupported_media_type", ProblemKind::Unsupported),
+    ("method_not_allowed", ProblemKind::Unsupported),
+    ("not_supported", ProblemKind::NotSupported),
+    ("unavailable", ProblemKind::Unavailable),
+    ("internal_error", ProblemKind::Internal),
 ];
 
 impl Problem {
     /// A problem with a code of [`CODES`].
     pub fn new(code: &'static str, message: impl Into<String>) -> Problem {
-        let kind = CODES.iter().find(|(known, _)| *known == code).map_or(Kind::Internal, |(_, kind)| *kind);
+        let kind = CODES.iter().find(|(known, _)| *known == code).map_or(ProblemKind::Internal, |(_, kind)| *kind);
         Problem { kind, code, message: message.into(), details: Vec::new(), wait_seconds: 0 }
     }
 
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_problem_takes_its_family_from_its_code() {
-        assert_eq!(Problem::new("id_taken", "").kind, Kind::Conflict);
+        assert_eq!(Problem::new("id_taken", "").kind, ProblemKind::Conflict);
         assert_eq!(Problem::invalid("a.b", "must be so").message, "a.b: must be so");
     }
 }

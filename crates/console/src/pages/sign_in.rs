@@ -1,7 +1,7 @@
 //! Public pages: signing in and accepting an invite; and signing out.
 
 use crate::Console;
-use crate::form::{Field, Form, FormValues, Kind, QueryParameters};
+use crate::form::{Field, FieldKind, Form, FormValues, QueryParameters};
 use crate::guard::{RequestContext, Visitor, begin_session, end_session, safe_path};
 use crate::page::{Answer, PageError, PageFrame, show_again, show_refused};
 use askama::Template;
@@ -11,15 +11,20 @@ use daybook_service::people::NewPerson;
 use daybook_service::problem::Problem;
 
 const SIGN_IN: &[Field] = &[
-    Field::new("email", "Email", Kind::Email, "The email address of your user.").required(),
-    Field::new("password", "Password", Kind::Password, "").required(),
+    Field::new("email", "Email", FieldKind::Email, "The email address of your user.").required(),
+    Field::new("password", "Password", FieldKind::Password, "").required(),
 ];
 
 const WELCOME: &[Field] = &[
-    Field::new("name", "Your name", Kind::Text, "The name that your colleagues see.").required(),
-    Field::new("email", "Email", Kind::Email, "You sign in with it. Daybook sends no email.").required(),
-    Field::new("password", "Password", Kind::NewPassword, "At least ten characters. A sentence is a good password.")
-        .required(),
+    Field::new("name", "Your name", FieldKind::Text, "The name that your colleagues see.").required(),
+    Field::new("email", "Email", FieldKind::Email, "You sign in with it. Daybook sends no email.").required(),
+    Field::new(
+        "password",
+        "Password",
+        FieldKind::NewPassword,
+        "At least ten characters. A sentence is a good password.",
+    )
+    .required(),
 ];
 
 #[derive(Template)]

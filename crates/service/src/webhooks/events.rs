@@ -4,19 +4,19 @@ use daybook_store::outbox::{TO_EVERYBODY, TO_THE_OTHERS};
 
 /// Whether an event is always sent to subscribers, or only for accounts that configured it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum EventCategory {
     /// It is always sent.
     Default,
     /// It is sent for accounts that configured it.
     Configurable,
 }
 
-impl Kind {
+impl EventCategory {
     /// The name in the interface.
     pub const fn name(self) -> &'static str {
         match self {
-            Kind::Default => "DEFAULT",
-            Kind::Configurable => "CONFIGURABLE",
+            EventCategory::Default => "DEFAULT",
+            EventCategory::Configurable => "CONFIGURABLE",
         }
     }
 }
@@ -44,7 +44,7 @@ pub struct EventType {
     /// Its name.
     pub name: &'static str,
     /// Whether it is always sent.
-    pub kind: Kind,
+    pub kind: EventCategory,
     /// When it is sent, as a sentence.
     pub sent_when: &'static str,
     /// The type of its `object`.
@@ -54,7 +54,7 @@ pub struct EventType {
 }
 
 const fn event(name: &'static str, thing: Thing, sent_when: &'static str) -> EventType {
-    EventType { name, kind: Kind::Default, sent_when, thing, carries: &[] }
+    EventType { name, kind: EventCategory::Default, sent_when, thing, carries: &[] }
 }
 
 impl EventType {
@@ -63,7 +63,7 @@ impl EventType {
     }
 
     const fn configurable(self) -> EventType {
-        EventType { kind: Kind::Configurable, ..self }
+        EventType { kind: EventCategory::Configurable, ..self }
     }
 }
 
@@ -233,7 +233,8 @@ mod tests {
     /// As the interface lists them.
     #[test]
     fn configurable_events_are_the_notices() {
-        let configurable = EVENTS.iter().filter(|event| event.kind == Kind::Configurable).map(|event| event.name);
+        let configurable =
+            EVENTS.iter().filter(|event| event.kind == EventCategory::Configurable).map(|event| event.name);
         let notices: Vec<&str> = NotificationType::ALL.iter().map(|kind| kind.name()).collect();
         assert_eq!(configurable.collect::<Vec<_>>(), notices);
         assert_eq!(EVENTS.len(), 19);

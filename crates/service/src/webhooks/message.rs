@@ -8,7 +8,7 @@ use crate::Service;
 use crate::access::{Caller, Right};
 use crate::audit::Act;
 use crate::form;
-use crate::problem::{Kind, Problem};
+use crate::problem::{Problem, ProblemKind};
 use crate::processor::job::IdempotencyKey;
 use crate::view::{self, render};
 use bytes::Bytes;
@@ -113,7 +113,7 @@ impl Service {
                     done.resent.push(one.webhook_uuid.clone());
                 }
                 // The URL was removed, paused or sent to in the meantime, or is due to get the message anyway.
-                Err(problem) if problem.kind == Kind::Conflict || problem.kind == Kind::NotFound => {
+                Err(problem) if problem.kind == ProblemKind::Conflict || problem.kind == ProblemKind::NotFound => {
                     refused = Some(problem);
                 }
                 Err(problem) => return Err(problem),

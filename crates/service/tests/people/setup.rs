@@ -4,7 +4,7 @@ use crate::support::Trial;
 use daybook_engine::time::Time;
 use daybook_service::access::Role;
 use daybook_service::people::{NewPerson, Session, Visit};
-use daybook_service::problem::{Kind, Problem};
+use daybook_service::problem::{Problem, ProblemKind};
 
 pub const NOW: &str = "2026-04-01T12:00:00Z";
 pub const PASSWORD: &str = "correct horse";
@@ -51,7 +51,7 @@ pub fn code<T>(answer: Result<T, Problem>) -> &'static str {
 #[track_caller]
 pub fn seconds<T>(answer: Result<T, Problem>) -> i64 {
     let problem = answer.err().expect("it is refused");
-    assert_eq!((problem.code, problem.kind), ("rate_limited", Kind::TooMany));
+    assert_eq!((problem.code, problem.kind), ("rate_limited", ProblemKind::TooMany));
     let words: Vec<&str> = problem.message.split(' ').collect();
     words[words.len() - 2].parse().unwrap_or_else(|_| panic!("no seconds: {problem}"))
 }

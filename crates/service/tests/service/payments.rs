@@ -140,7 +140,7 @@ async fn a_final_status_does_not_move(home: Home) {
     assert_eq!(code_of(trial.change("a1", "nothing", &json!({ "line_item_status": "VALID" })).await), "not_found");
     json_of(trial.fee("a1", &json!({ "line_item_id": "f", "original_amount_cents": 100 })).await);
     let of_a_fee = trial.change("a1", "f", &json!({ "line_item_status": "INVALID" })).await;
-    assert_eq!(of_a_fee.expect_err("a fee has no such status").kind, daybook_service::problem::Kind::Conflict);
+    assert_eq!(of_a_fee.expect_err("a fee has no such status").kind, daybook_service::problem::ProblemKind::Conflict);
     let body = json!({ "line_item_id": "pending", "original_amount_cents": 100, "line_item_status": "PENDING" });
     json_of(trial.pay_with("a1", &body).await);
     json_of(trial.change("a1", "pending", &json!({ "line_item_status": "INVALID" })).await);

@@ -16,7 +16,7 @@ use askama::Template;
 use axum::extract::{Path, State};
 use daybook_service::changes::{Answer as Rehearsed, Rehearsal};
 use daybook_service::ids::{mint_secret, mint_uuid};
-use daybook_service::problem::{Kind, Problem};
+use daybook_service::problem::{Problem, ProblemKind};
 use daybook_service::view::{Account, LineItem, NotificationSetting, ProcessingState, Rolled};
 use serde_json::Value;
 
@@ -152,7 +152,7 @@ async fn recorded(
     let Some(item) = body["line_item_id"].as_str() else { return Ok(None) };
     match console.service.get_line_item(visitor.caller(), id, item, None).await {
         Ok(item) => Ok(Some(item)),
-        Err(problem) if matches!(problem.kind, Kind::NotFound | Kind::Invalid) => Ok(None),
+        Err(problem) if matches!(problem.kind, ProblemKind::NotFound | ProblemKind::Invalid) => Ok(None),
         Err(problem) => Err(problem.into()),
     }
 }
@@ -192,7 +192,7 @@ fn refuse(
     typed: FormValues,
     trouble: PageError,
 ) -> Answer {
-    if matches!(trouble.problem.kind, Kind::Internal | Kind::Unavailable) {
+    if matches!(trouble.problem.kind, ProblemKind::Internal | ProblemKind::Unavailable) {
         return Err(trouble);
     }
     let mut page = FormPage::new(visitor, room, change, typed);

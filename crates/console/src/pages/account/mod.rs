@@ -32,7 +32,7 @@ use data::{EventTiming, InstalmentState, ItemChanges, PostingWords, SplitWords, 
 use daybook_engine::time::Time;
 use daybook_engine::zone::Zone;
 use daybook_service::policy::DEFAULT_ZONE;
-use daybook_service::problem::{Kind, Problem};
+use daybook_service::problem::{Problem, ProblemKind};
 use daybook_service::view::{Account, MessageState, MigrationState, ProcessingState};
 use machine::{Machine, When};
 use overview::Overview;
@@ -131,7 +131,7 @@ impl AccountView {
         if let Some(time) = when.time() {
             match console.service.get_account(who, id, Some(time)).await {
                 Ok(then) => seen = then,
-                Err(problem) if problem.kind == Kind::Invalid => when = when.refused(why(&problem)),
+                Err(problem) if problem.kind == ProblemKind::Invalid => when = when.refused(why(&problem)),
                 Err(problem) => return Err(problem.into()),
             }
         }

@@ -9,7 +9,7 @@ use crate::display::{AsMoment, AsMoney, Moment, short_money};
 use crate::guard::Visitor;
 use crate::page::PageError;
 use daybook_engine::time::Time;
-use daybook_service::problem::Kind;
+use daybook_service::problem::ProblemKind;
 use daybook_service::view::{Account, StatusChange, TimelineEvent};
 
 /// The most points of the chart. If there are more, points at regular intervals are drawn.
@@ -84,7 +84,7 @@ impl HeldEventsSummary {
         let at = room.current.effective_at.time.max(room.clock);
         let (released, problem) = match console.service.get_account(visitor.caller(), &room.id, Some(at)).await {
             Ok(account) => (Some(account), String::new()),
-            Err(problem) if problem.kind == Kind::Invalid => (None, super::why(&problem)),
+            Err(problem) if problem.kind == ProblemKind::Invalid => (None, super::why(&problem)),
             Err(problem) => return Err(problem.into()),
         };
         Ok(HeldEventsSummary {

@@ -6,7 +6,7 @@ use super::{HERE, products};
 use crate::Console;
 use crate::action::Action;
 use crate::display::{AsMoment, AsMoney};
-use crate::form::{Field, Form, FormValues, Kind, QueryParameters, checked_body, put};
+use crate::form::{Field, FieldKind, Form, FormValues, QueryParameters, checked_body, put};
 use crate::guard::{Visitor, redirect_saying};
 use crate::listing::{external_fields, without_places};
 use crate::page::{Answer, Notice, PageError, PageFrame, Section, fragment, read, show_again};
@@ -33,7 +33,7 @@ const BASICS: &[Field] = &[
     Field::new(
         "summary.initial_principal_cents",
         "Principal",
-        Kind::Dollars,
+        FieldKind::Dollars,
         "The amount lent and paid out when the loan begins, in dollars.",
     )
     .required()
@@ -41,14 +41,14 @@ const BASICS: &[Field] = &[
     Field::new(
         "effective_at",
         "Begins",
-        Kind::Moment,
+        FieldKind::Moment,
         "When the loan begins, in the product's time zone. If it is in the past, the time since then is processed \
          immediately. Leave empty to use the current time.",
     ),
     Field::new(
         "account_id",
         "Account id",
-        Kind::Text,
+        FieldKind::Text,
         "Your own id: letters, digits and . _ : ~ -. It cannot be changed later.",
     )
     .hint("generated"),
@@ -56,60 +56,60 @@ const BASICS: &[Field] = &[
 
 /// The borrowers. The call has them as a list.
 const PEOPLE: &[Field] = &[
-    Field::new(CUSTOMERS, "Customer", Kind::Text, "The borrower. Type part of the name or id, then choose."),
-    Field::new(SECOND, "Second customer", Kind::Text, "A second borrower, if any."),
+    Field::new(CUSTOMERS, "Customer", FieldKind::Text, "The borrower. Type part of the name or id, then choose."),
+    Field::new(SECOND, "Second customer", FieldKind::Text, "A second borrower, if any."),
 ];
 
 const OVERRIDES: &[Field] = &[
     Field::new(
         "post_promo_overview.post_promo_len",
         "Number of instalments",
-        Kind::Whole,
+        FieldKind::Whole,
         "Only if it differs from the product.",
     ),
     Field::new(
         "post_promo_overview.post_promo_impl_interest_rate_percent",
         "Interest rate, percent a year",
-        Kind::Decimal,
+        FieldKind::Decimal,
         "Only if it differs from the product.",
     ),
     Field::new(
         "cycle_type.first_cycle_interval",
         "First cycle",
-        Kind::Text,
+        FieldKind::Text,
         "Length of the first cycle. Use it to move the due dates to a day that suits the customer.",
     )
     .hint("1 month - 10 days"),
     Field::new(
         "cycle_type.late_fee_grace",
         "Grace period",
-        Kind::Text,
+        FieldKind::Text,
         "Time after the due date until an unpaid instalment becomes late.",
     )
     .hint("10 days"),
-    Field::new("summary.late_fee_cents", "Late fee", Kind::Dollars, "The fixed fee for a late instalment."),
+    Field::new("summary.late_fee_cents", "Late fee", FieldKind::Dollars, "The fixed fee for a late instalment."),
     Field::new(
         "summary.late_fee_cap_percent",
         "Late fee cap, percent",
-        Kind::Decimal,
+        FieldKind::Decimal,
         "A late fee is at most this percentage of the instalment's unpaid amount.",
     ),
     Field::new(
         "summary.payment_reversal_fee_cents",
         "Fee for a bounced payment",
-        Kind::Dollars,
+        FieldKind::Dollars,
         "Charged when a payment is reversed.",
     ),
     Field::new(
         "summary.origination_fee_cents",
         "Origination fee",
-        Kind::Dollars,
+        FieldKind::Dollars,
         "Charged when the loan begins, in addition to the principal.",
     ),
     Field::new(
         "summary.credit_limit_cents",
         "Credit limit",
-        Kind::Dollars,
+        FieldKind::Dollars,
         "Stored with the account, for information.",
     ),
 ];
@@ -117,7 +117,7 @@ const OVERRIDES: &[Field] = &[
 const EXTERNAL_FIELD: Field = Field::new(
     EXTERNAL,
     "External fields",
-    Kind::LongText,
+    FieldKind::LongText,
     "Your own data, such as an id in another system. One name and value per line, separated by a colon. Put text \
      with colons, line breaks or surrounding blanks in double quotes, as in JSON.",
 )

@@ -13,7 +13,7 @@ use axum::http::header::CONTENT_DISPOSITION;
 use axum::response::Response;
 use daybook_cases::{ScenarioError, from_account};
 use daybook_service::form::fields::Reference;
-use daybook_service::problem::{Kind, Problem};
+use daybook_service::problem::{Problem, ProblemKind};
 use std::path::Path as FilePath;
 
 /// The file name of a typed case.
@@ -59,7 +59,7 @@ pub async fn run(State(_): State<Console>, visitor: Visitor, typed: FormValues) 
             Ok(outcomes) => {
                 return tell(&visitor, outcomes, (format!("{HERE}/own"), "Your own case".to_owned()), &text);
             }
-            Err(PageError { problem, .. }) if problem.kind == Kind::Invalid => {
+            Err(PageError { problem, .. }) if problem.kind == ProblemKind::Invalid => {
                 Wrong { line: 0, column: 0, excerpt: String::new(), message: problem.message }
             }
             Err(trouble) => return Err(trouble),

@@ -9,7 +9,7 @@
 use super::{HERE, fetch};
 use crate::Console;
 use crate::action::Action;
-use crate::form::{Field, Form, FormValues, Kind, QueryParameters, checked_body, put};
+use crate::form::{Field, FieldKind, Form, FormValues, QueryParameters, checked_body, put};
 use crate::guard::{Visitor, redirect_saying};
 use crate::listing::{ExternalField, external_fields, typed_fields, without_places};
 use crate::page::{Answer, Notice, PageFrame, Section, fragment, read, show_again};
@@ -48,37 +48,42 @@ const SHOWN: &str = "shown";
 const ID_FIELD: Field = Field::new(
     ID,
     "Customer id",
-    Kind::Text,
+    FieldKind::Text,
     "Your own id: letters, digits and . _ : ~ -. It cannot be changed later.",
 )
 .hint("generated");
 
 /// The fields that the forms for a new and for an existing customer share.
 const PLAIN: &[Field] = &[
-    Field::new("name_first", "First name", Kind::Text, "A first name, a last name or a business name is required."),
-    Field::new("name_middle", "Middle name", Kind::Text, ""),
-    Field::new("name_last", "Last name", Kind::Text, ""),
-    Field::new("name_prefix", "Prefix", Kind::Text, "").hint("Dr."),
-    Field::new("name_suffix", "Suffix", Kind::Text, "").hint("Jr."),
-    Field::new("email", "Email", Kind::Text, "").hint("ann@example.com"),
-    Field::new("phone_number", "Phone", Kind::Text, "With the country code, such as +12025550123.")
+    Field::new(
+        "name_first",
+        "First name",
+        FieldKind::Text,
+        "A first name, a last name or a business name is required.",
+    ),
+    Field::new("name_middle", "Middle name", FieldKind::Text, ""),
+    Field::new("name_last", "Last name", FieldKind::Text, ""),
+    Field::new("name_prefix", "Prefix", FieldKind::Text, "").hint("Dr."),
+    Field::new("name_suffix", "Suffix", FieldKind::Text, "").hint("Jr."),
+    Field::new("email", "Email", FieldKind::Text, "").hint("ann@example.com"),
+    Field::new("phone_number", "Phone", FieldKind::Text, "With the country code, such as +12025550123.")
         .hint("+12025550123"),
-    Field::new("date_of_birth", "Date of birth", Kind::Date, ""),
-    Field::new("address_line_one", "Street and number", Kind::Text, ""),
-    Field::new("address_line_two", "Address, second line", Kind::Text, ""),
-    Field::new("address_city", "City", Kind::Text, ""),
-    Field::new("address_state", "State", Kind::Text, ""),
-    Field::new("address_zip", "Postal code", Kind::Text, ""),
-    Field::new("address_country_code", "Country", Kind::Text, "The two-letter country code.").hint("US"),
-    Field::new("customer_type", "Kind", Kind::Choice(KINDS), "Automatic: a business if a business name is given."),
-    Field::new("business_details.business_name", "Business name", Kind::Text, ""),
-    Field::new("business_details.business_legal_name", "Legal name", Kind::Text, ""),
-    Field::new("business_details.doing_business_as", "Doing business as", Kind::Text, ""),
-    Field::new("business_details.business_ein", "Tax number (EIN)", Kind::Text, ""),
+    Field::new("date_of_birth", "Date of birth", FieldKind::Date, ""),
+    Field::new("address_line_one", "Street and number", FieldKind::Text, ""),
+    Field::new("address_line_two", "Address, second line", FieldKind::Text, ""),
+    Field::new("address_city", "City", FieldKind::Text, ""),
+    Field::new("address_state", "State", FieldKind::Text, ""),
+    Field::new("address_zip", "Postal code", FieldKind::Text, ""),
+    Field::new("address_country_code", "Country", FieldKind::Text, "The two-letter country code.").hint("US"),
+    Field::new("customer_type", "Kind", FieldKind::Choice(KINDS), "Automatic: a business if a business name is given."),
+    Field::new("business_details.business_name", "Business name", FieldKind::Text, ""),
+    Field::new("business_details.business_legal_name", "Legal name", FieldKind::Text, ""),
+    Field::new("business_details.doing_business_as", "Doing business as", FieldKind::Text, ""),
+    Field::new("business_details.business_ein", "Tax number (EIN)", FieldKind::Text, ""),
     Field::new(
         "verification_status",
         "Verification",
-        Kind::Text,
+        FieldKind::Text,
         "Whether the identity was checked, in your own words.",
     ),
 ];
@@ -86,22 +91,22 @@ const PLAIN: &[Field] = &[
 const SSN_FIELD: Field = Field::new(
     SSN,
     "Social security number",
-    Kind::Text,
+    FieldKind::Text,
     "Stored encrypted; only the last four digits are ever shown. Leave empty to keep the stored number.",
 );
 
 const EXTERNAL_FIELD: Field = Field::new(
     EXTERNAL,
     "External fields",
-    Kind::LongText,
+    FieldKind::LongText,
     "Your own data, such as an id in another system. One name and value per line, separated by a colon. Put text \
      with colons, line breaks or surrounding blanks in double quotes, as in JSON.",
 )
 .hint("crm_id: 4711");
 
 const ACCOUNT_FIELDS: &[Field] = &[
-    Field::new(ACCOUNT, "Account", Kind::Text, "The id of an account to assign the customer to."),
-    Field::new(ROLE, "Role", Kind::Choice(ROLES), ""),
+    Field::new(ACCOUNT, "Account", FieldKind::Text, "The id of an account to assign the customer to."),
+    Field::new(ROLE, "Role", FieldKind::Choice(ROLES), ""),
 ];
 
 fn fields(is_new: bool) -> Vec<Field> {

@@ -4,7 +4,7 @@ use super::{HERE, KeysPage, NAME, all};
 use crate::Console;
 use crate::action::Action;
 use crate::display::{AsMoment, plain_words};
-use crate::form::{Field, Form, FormValues, Kind};
+use crate::form::{Field, FieldKind, Form, FormValues};
 use crate::guard::{Visitor, redirect_saying};
 use crate::page::{Answer, Notice, PageError, PageFrame, Section, show_again};
 use crate::pages::ask::Ask;
@@ -24,10 +24,10 @@ pub(in crate::pages) const ROLES: &[(&str, &str)] = &[
 
 /// The form for a new key.
 pub(super) const FORM: &[Field] = &[
-    Field::new("name", "Name", Kind::Text, "The program that uses the key. The name is only shown here.")
+    Field::new("name", "Name", FieldKind::Text, "The program that uses the key. The name is only shown here.")
         .required()
         .hint("Payment importer"),
-    Field::new("role", "Role", Kind::Choice(ROLES), "Choose the role with the fewest rights that suffices."),
+    Field::new("role", "Role", FieldKind::Choice(ROLES), "Choose the role with the fewest rights that suffices."),
 ];
 
 #[derive(Template)]

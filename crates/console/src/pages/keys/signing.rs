@@ -10,7 +10,7 @@ use crate::page::{Answer, PageFrame, Section};
 use crate::pages::ask::Ask;
 use askama::Template;
 use axum::extract::State;
-use daybook_service::problem::Kind;
+use daybook_service::problem::ProblemKind;
 use daybook_service::view::time::Utc;
 use daybook_service::view::{HmacKey, RotatedKey};
 
@@ -71,7 +71,7 @@ pub async fn rotate(State(console): State<Console>, visitor: Visitor, typed: For
             let previous_key_until = Some(previous_key_until);
             crate::page::show(&HmacPage { page, hmac_secret_key, previous_key_until, again: false })
         }
-        Err(problem) if problem.kind == Kind::Conflict => {
+        Err(problem) if problem.kind == ProblemKind::Conflict => {
             let HmacKey { hmac_secret_key } = service.hmac_key(who).await?;
             crate::page::show(&HmacPage { page, hmac_secret_key, previous_key_until: None, again: true })
         }

@@ -3,7 +3,7 @@
 use super::{HERE, KeysPage};
 use crate::Console;
 use crate::display::Count;
-use crate::form::{Field, Form, FormValues, Kind};
+use crate::form::{Field, FieldKind, Form, FormValues};
 use crate::guard::{Visitor, redirect_saying};
 use crate::page::{Answer, Notice, PageError, show_again};
 use crate::pages::webhooks::all_subscriptions;
@@ -14,7 +14,7 @@ use daybook_service::view::Subscription;
 pub(super) const FORM: &[Field] = &[Field::new(
     "webhook_url",
     "Webhook URL",
-    Kind::Text,
+    FieldKind::Text,
     "This URL gets all events. A new URL replaces the one saved here and deletes its pending messages and dead \
      letters; an empty field removes it. A URL that was subscribed with the API keeps its settings except for its \
      filter: it gets all events from then on. Other subscriptions do not change.",

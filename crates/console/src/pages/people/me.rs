@@ -2,7 +2,7 @@
 
 use crate::Console;
 use crate::display::plain_words;
-use crate::form::{Field, Form, FormValues, Kind};
+use crate::form::{Field, FieldKind, Form, FormValues};
 use crate::guard::{Visitor, end_session, redirect_saying};
 use crate::page::{Answer, Notice, PageFrame, Section, show_refused};
 use askama::Template;
@@ -12,15 +12,15 @@ use daybook_service::problem::Problem;
 const HERE: &str = "/console/people/me";
 
 const PASSWORD: &[Field] = &[
-    Field::new("old_password", "Current password", Kind::Password, "").required(),
+    Field::new("old_password", "Current password", FieldKind::Password, "").required(),
     Field::new(
         "new_password",
         "New password",
-        Kind::NewPassword,
+        FieldKind::NewPassword,
         "At least ten characters. A sentence is a good password.",
     )
     .required(),
-    Field::new("again", "Repeat the new password", Kind::NewPassword, "").required(),
+    Field::new("again", "Repeat the new password", FieldKind::NewPassword, "").required(),
 ];
 
 #[derive(Template)]

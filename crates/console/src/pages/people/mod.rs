@@ -10,7 +10,7 @@ pub mod me;
 use crate::Console;
 use crate::csv::{Cell, Csv};
 use crate::display::{Moment, plain_words};
-use crate::form::{Field, Form, FormValues, Kind, QueryParameters};
+use crate::form::{Field, FieldKind, Form, FormValues, QueryParameters};
 use crate::guard::{Visitor, redirect_saying};
 use crate::page::{Answer, Notice, PageError, PageFrame, Section, show_again};
 use crate::pages::keys::api_keys::ROLES;
@@ -19,7 +19,7 @@ use axum::extract::State;
 use daybook_service::access::Role;
 use daybook_service::ids::mint_secret;
 use daybook_service::people::{Link, Person};
-use daybook_service::problem::{Kind as ProblemKind, Problem};
+use daybook_service::problem::{Problem, ProblemKind};
 use daybook_service::view::time::Utc;
 
 /// The path of this section.
@@ -27,7 +27,7 @@ const HERE: &str = "/console/people";
 /// Its name, for links back.
 const NAME: &str = "People";
 
-const INVITE: &[Field] = &[Field::new("role", "Role", Kind::Choice(ROLES), "It can be changed later.")];
+const INVITE: &[Field] = &[Field::new("role", "Role", FieldKind::Choice(ROLES), "It can be changed later.")];
 
 /// A user, as a table row.
 struct Line {

@@ -1,18 +1,21 @@
 //! The effects of each status: the fields of the product form, and the text on a product's page.
 
-use crate::form::{Field, Kind};
+use crate::form::{Field, FieldKind};
 use daybook_engine::effects::{StatusEffects, Stops};
 use daybook_engine::status::Status;
 
-const CHARGED: Kind = Kind::Choice(&[("", "Charged (CHARGE)"), ("STOP", "Stopped: no fee, and not counted as late")]);
-const NOT_CHARGED: Kind =
-    Kind::Choice(&[("", "Stopped (STOP): no fee, and not counted as late"), ("CHARGE", "Charged")]);
-const ACCRUES: Kind = Kind::Choice(&[("", "Accrues (ACCRUE)"), ("STOP", "Stopped: the rate is 0")]);
-const NO_INTEREST: Kind = Kind::Choice(&[("", "Stopped (STOP): the rate is 0"), ("ACCRUE", "Accrues")]);
-const COUNTED: Kind = Kind::Choice(&[("", "Counted (COUNT)"), ("STOP", "Stopped: late instalments do not count")]);
-const NOT_COUNTED: Kind = Kind::Choice(&[("", "Stopped (STOP): late instalments do not count"), ("COUNT", "Counted")]);
-const SENT: Kind = Kind::Choice(&[("", "Sent (SEND)"), ("STOP", "Stopped")]);
-const NOT_SENT: Kind = Kind::Choice(&[("", "Stopped (STOP)"), ("SEND", "Sent")]);
+const CHARGED: FieldKind =
+    FieldKind::Choice(&[("", "Charged (CHARGE)"), ("STOP", "Stopped: no fee, and not counted as late")]);
+const NOT_CHARGED: FieldKind =
+    FieldKind::Choice(&[("", "Stopped (STOP): no fee, and not counted as late"), ("CHARGE", "Charged")]);
+const ACCRUES: FieldKind = FieldKind::Choice(&[("", "Accrues (ACCRUE)"), ("STOP", "Stopped: the rate is 0")]);
+const NO_INTEREST: FieldKind = FieldKind::Choice(&[("", "Stopped (STOP): the rate is 0"), ("ACCRUE", "Accrues")]);
+const COUNTED: FieldKind =
+    FieldKind::Choice(&[("", "Counted (COUNT)"), ("STOP", "Stopped: late instalments do not count")]);
+const NOT_COUNTED: FieldKind =
+    FieldKind::Choice(&[("", "Stopped (STOP): late instalments do not count"), ("COUNT", "Counted")]);
+const SENT: FieldKind = FieldKind::Choice(&[("", "Sent (SEND)"), ("STOP", "Stopped")]);
+const NOT_SENT: FieldKind = FieldKind::Choice(&[("", "Stopped (STOP)"), ("SEND", "Sent")]);
 
 /// The four fields of each pair, with the defaults as the empty choice.
 macro_rules! pairs {
@@ -107,7 +110,7 @@ mod tests {
             let path = field.name.strip_prefix("product_lifecycle_policies.status_effects.").expect("its path");
             let (pair, effect) = path.rsplit_once('.').expect("a pair and an effect");
             let word = usual[pair][effect].as_str().expect("a word");
-            let Kind::Choice(choices) = field.kind else { panic!("{path} is a choice") };
+            let FieldKind::Choice(choices) = field.kind else { panic!("{path} is a choice") };
             assert!(choices[0].0.is_empty() && choices[0].1.contains(&format!("({word})")), "{path}: {word}");
             assert_ne!(choices[1].0, word, "{path}");
         }

@@ -2,7 +2,7 @@
 //!
 //! The name of a field is its path in the call. An empty field has the default stated in its placeholder.
 
-use crate::form::{Field, Kind};
+use crate::form::{Field, FieldKind};
 
 /// A group of fields.
 #[derive(Clone, Copy, Debug)]
@@ -76,13 +76,13 @@ const BACKDATING: &[(&str, &str)] =
     &[("", "When they are recorded (AS_POSTED)"), ("REPLAY", "On their own date (REPLAY)")];
 
 const BASICS: &[Field] = &[
-    Field::new("product_overview.product_name", "Name", Kind::Text, "The name that users see.")
+    Field::new("product_overview.product_name", "Name", FieldKind::Text, "The name that users see.")
         .required()
         .hint("Auto 36"),
     Field::new(
         "post_promotional_policies.post_promo_len",
         "Number of instalments",
-        Kind::Whole,
+        FieldKind::Whole,
         "The number of payments that repay the loan.",
     )
     .required()
@@ -90,31 +90,31 @@ const BASICS: &[Field] = &[
     Field::new(
         "post_promotional_policies.post_promo_default_interest_rate_percent",
         "Interest rate, percent a year",
-        Kind::Decimal,
+        FieldKind::Decimal,
         "An account can have its own rate.",
     )
     .hint("0"),
     Field::new(
         "product_id",
         "Product id",
-        Kind::Text,
+        FieldKind::Text,
         "Your own id: letters, digits and . _ : ~ -. It cannot be changed later.",
     )
     .hint("generated"),
     Field::new(
         "product_overview.product_type",
         "Type",
-        Kind::Choice(TYPES),
+        FieldKind::Choice(TYPES),
         "An amount lent once and repaid in instalments. Revolving products (credit lines) are not supported yet.",
     ),
-    Field::new("product_overview.product_short_description", "Short description", Kind::Text, ""),
-    Field::new("product_overview.product_long_description", "Long description", Kind::LongText, ""),
-    Field::new("product_overview.product_color", "Colour", Kind::Text, "For display in your own systems.")
+    Field::new("product_overview.product_short_description", "Short description", FieldKind::Text, ""),
+    Field::new("product_overview.product_long_description", "Long description", FieldKind::LongText, ""),
+    Field::new("product_overview.product_color", "Colour", FieldKind::Text, "For display in your own systems.")
         .hint("#1f5f5b"),
     Field::new(
         "effective_at",
         "Effective from",
-        Kind::Moment,
+        FieldKind::Moment,
         "When the product becomes effective, in its time zone. Leave empty to use the current time.",
     ),
 ];
@@ -123,32 +123,32 @@ const BILLING: &[Field] = &[
     Field::new(
         life!("billing_cycle_policies.cycle_interval"),
         "Length of a cycle",
-        Kind::Text,
+        FieldKind::Text,
         "The time from one instalment to the next, in months or days.",
     )
     .hint("1 month"),
     Field::new(
         life!("billing_cycle_policies.cycle_due_interval"),
         "Due date after the end of a cycle",
-        Kind::Text,
+        FieldKind::Text,
         "0 days: due at the end of the cycle. 5 days: due 5 days later. -5 days: due 5 days earlier.",
     )
     .hint("0 days"),
     Field::new(
         life!("billing_cycle_policies.first_cycle_interval"),
         "Length of the first cycle",
-        Kind::Text,
+        FieldKind::Text,
         "Only if it differs from the other cycles, such as 1 month - 10 days.",
     )
     .hint("same as the others"),
     Field::new(
         life!("billing_cycle_policies.close_of_business_time"),
         "Close of business",
-        Kind::Text,
+        FieldKind::Text,
         "Payments up to this time, in the product's time zone, count for that day.",
     )
     .hint("23:59:59"),
-    Field::new(ZONE, "Time zone", Kind::Text, "An IANA name. It determines days and due dates.")
+    Field::new(ZONE, "Time zone", FieldKind::Text, "An IANA name. It determines days and due dates.")
         .hint("America/New_York"),
 ];
 
@@ -156,47 +156,57 @@ const FEES: &[Field] = &[
     Field::new(
         life!("fee_policies.late_fee_type"),
         "Kind of late fee",
-        Kind::Choice(LATE_FEES),
+        FieldKind::Choice(LATE_FEES),
         "How the fee for a late instalment is calculated.",
     ),
     Field::new(
         life!("default_attributes.default_late_fee_cents"),
         "Fixed late fee",
-        Kind::Dollars,
+        FieldKind::Dollars,
         "For a fixed fee. An account can have its own. With 0 no fee is charged, but the instalment counts as late.",
     )
     .hint("0.00"),
     Field::new(
         life!("fee_policies.late_fee_percent"),
         "Late fee, percent",
-        Kind::Decimal,
+        FieldKind::Decimal,
         "For late fees that are a percentage.",
     ),
     Field::new(
         life!("fee_policies.late_fee_grace"),
         "Grace period",
-        Kind::Text,
+        FieldKind::Text,
         "Time after the due date until an unpaid instalment becomes late.",
     )
     .hint("0 days"),
     Field::new(
         life!("fee_policies.late_fee_grace_counts_due_date"),
         "The due date is the first day of the grace period",
-        Kind::Flag,
+        FieldKind::Flag,
         "Otherwise the grace period starts on the day after.",
     ),
-    Field::new(life!("fee_policies.late_fee_min_cents"), "Minimum late fee", Kind::Dollars, "No late fee is smaller."),
-    Field::new(life!("fee_policies.late_fee_max_cents"), "Maximum late fee", Kind::Dollars, "No late fee is larger."),
+    Field::new(
+        life!("fee_policies.late_fee_min_cents"),
+        "Minimum late fee",
+        FieldKind::Dollars,
+        "No late fee is smaller.",
+    ),
+    Field::new(
+        life!("fee_policies.late_fee_max_cents"),
+        "Maximum late fee",
+        FieldKind::Dollars,
+        "No late fee is larger.",
+    ),
     Field::new(
         life!("fee_policies.late_fee_cap_percent"),
         "Late fee cap, percent",
-        Kind::Decimal,
+        FieldKind::Decimal,
         "A late fee is at most this percentage of the instalment's unpaid amount.",
     ),
     Field::new(
         life!("fee_policies.late_fee_pyramiding"),
         "Payments that prevent a late fee",
-        Kind::Choice(PYRAMIDING),
+        FieldKind::Choice(PYRAMIDING),
         "No late fee is charged if the payments received for an instalment cover it, even if they went to older debt.",
     ),
 ];
@@ -205,14 +215,14 @@ const DELINQUENCY: &[Field] = &[
     Field::new(
         life!("payment_due_policies.delinquent_on_n_consecutive_late_fees"),
         "Delinquent after",
-        Kind::Whole,
+        FieldKind::Whole,
         "The number of late instalments in a row after which an account is delinquent.",
     )
     .hint("1"),
     Field::new(
         life!("payment_due_policies.charge_off_on_n_consecutive_late_fees"),
         "Charged off after",
-        Kind::Whole,
+        FieldKind::Whole,
         "The number of late instalments in a row after which an account is charged off. 99999: never.",
     )
     .hint("99999"),
@@ -222,33 +232,33 @@ const AMORTIZATION: &[Field] = &[
     Field::new(
         life!("amortization_policies.method"),
         "Method",
-        Kind::Choice(METHODS),
+        FieldKind::Choice(METHODS),
         "How the principal is spread over the instalments.",
     ),
     Field::new(
         life!("amortization_policies.interest_only_cycles"),
         "Interest-only instalments",
-        Kind::Whole,
+        FieldKind::Whole,
         "The number of instalments at the beginning that pay no principal.",
     )
     .hint("0"),
     Field::new(
         life!("amortization_policies.month_end"),
         "Due date in a shorter month",
-        Kind::Choice(MONTH_ENDS),
+        FieldKind::Choice(MONTH_ENDS),
         "When an instalment due on the 31st falls due in a shorter month.",
     ),
     Field::new(
         life!("amortization_policies.installment_rounding_cents"),
         "Instalments are multiples of",
-        Kind::Dollars,
+        FieldKind::Dollars,
         "Rounded to the nearest multiple: 1.00 gives whole dollars.",
     )
     .hint("0.01"),
     Field::new(
         life!("amortization_policies.smooth_last_installment"),
         "Bring the last instalment closer to the others",
-        Kind::Flag,
+        FieldKind::Flag,
         "The level payment is adjusted once, so that rounding differences do not add up in the last instalment.",
     ),
 ];
@@ -257,25 +267,25 @@ const INTEREST: &[Field] = &[
     Field::new(
         life!("interest_policies.interest_calc_method"),
         "Calculation",
-        Kind::Choice(CALCULATIONS),
+        FieldKind::Choice(CALCULATIONS),
         "With daily interest, paying early costs less and paying late costs more.",
     ),
     Field::new(
         life!("interest_policies.day_count"),
         "Day count",
-        Kind::Choice(DAY_COUNTS),
+        FieldKind::Choice(DAY_COUNTS),
         "How a period is converted to a fraction of a year.",
     ),
     Field::new(
         life!("interest_policies.rounding"),
         "Rounding of half a cent",
-        Kind::Choice(ROUNDINGS),
+        FieldKind::Choice(ROUNDINGS),
         "The direction of rounding.",
     ),
     Field::new(
         life!("interest_policies.interest_after_maturity"),
         "After the last due date",
-        Kind::Choice(AFTER_MATURITY),
+        FieldKind::Choice(AFTER_MATURITY),
         "Interest on amounts still owed.",
     ),
 ];
@@ -284,7 +294,7 @@ const POURING: &[Field] = &[
     Field::new(
         ORDER,
         "Order of debts",
-        Kind::LongText,
+        FieldKind::LongText,
         "The debts in the order of payment, separated by commas. Each is PAST_DUE, DUE or IN_ADVANCE with FEE, \
          PENALTY, INTEREST or PRINCIPAL. Leave empty for interest and principal of each instalment, oldest first, then \
          fees and penalties.",
@@ -293,13 +303,13 @@ const POURING: &[Field] = &[
     Field::new(
         life!("payment_pouring_policies.span"),
         "Order of instalments",
-        Kind::Choice(SPANS),
+        FieldKind::Choice(SPANS),
         "Which debts are paid first when several instalments are unpaid.",
     ),
     Field::new(
         life!("payment_pouring_policies.surplus"),
         "Overpayments",
-        Kind::Choice(SURPLUS),
+        FieldKind::Choice(SURPLUS),
         "Where money goes when nothing is due.",
     ),
 ];
@@ -308,21 +318,21 @@ const BACKDATED: &[Field] = &[
     Field::new(
         life!("backdating_policy"),
         "Backdated entries take effect",
-        Kind::Choice(BACKDATING),
+        FieldKind::Choice(BACKDATING),
         "Example: a payment dated Monday is recorded on Friday. Either the interest and fees charged since Monday \
          stay, or the account is recalculated from Monday.",
     ),
     Field::new(
         life!("opening_policies.most_years_back"),
         "Maximum years in the past",
-        Kind::Whole,
+        FieldKind::Whole,
         "How far back an account may begin. No limit in migration mode.",
     )
     .hint("60"),
     Field::new(
         life!("opening_policies.most_due_dates_back"),
         "Maximum due dates in the past",
-        Kind::Whole,
+        FieldKind::Whole,
         "The same limit, in due dates. It matters for instalments that fall due daily.",
     )
     .hint("40000"),
@@ -332,20 +342,20 @@ const DEFAULTS: &[Field] = &[
     Field::new(
         life!("default_attributes.default_payment_reversal_fee_cents"),
         "Fee for a bounced payment",
-        Kind::Dollars,
+        FieldKind::Dollars,
         "Charged when a payment is reversed.",
     )
     .hint("0.00"),
     Field::new(
         life!("default_attributes.default_credit_limit_cents"),
         "Credit limit",
-        Kind::Dollars,
+        FieldKind::Dollars,
         "Stored with each account, for information.",
     ),
     Field::new(
         "promotional_policies.promo_len",
         "Promotional cycles",
-        Kind::Whole,
+        FieldKind::Whole,
         "For revolving products, which are not supported yet. An instalment loan has none.",
     )
     .hint("0"),
@@ -354,7 +364,7 @@ const DEFAULTS: &[Field] = &[
 const MIGRATION: &[Field] = &[Field::new(
     "admin.migration_mode",
     "Start in migration mode",
-    Kind::Flag,
+    FieldKind::Flag,
     "For loading the history of loans from another system: events are held, and processed in date order when you \
      release them. You can also turn it on or off later.",
 )];
@@ -391,8 +401,8 @@ pub const GROUPS: &[Group] = &[
 
 /// The sample loan of the schedule next to the form. These fields are not part of the product.
 pub const PREVIEW: &[Field] = &[
-    Field::new("preview_principal", "For a loan of", Kind::Dollars, "").hint("12,000.00"),
-    Field::new("preview_start", "Starting on", Kind::Date, ""),
+    Field::new("preview_principal", "For a loan of", FieldKind::Dollars, "").hint("12,000.00"),
+    Field::new("preview_start", "Starting on", FieldKind::Date, ""),
 ];
 
 /// Every field of the form.

@@ -5,7 +5,7 @@ use crate::commands::Failure;
 use daybook_clock::Manual;
 use daybook_engine::calendar::Day;
 use daybook_service::access::Caller;
-use daybook_service::problem::{Kind, Problem};
+use daybook_service::problem::{Problem, ProblemKind};
 use daybook_service::view::ScheduleRow;
 use daybook_service::{Service, form};
 use serde::de::DeserializeOwned;
@@ -97,7 +97,7 @@ fn read<T: DeserializeOwned>(body: &Value) -> Result<T, Problem> {
 
 /// Terms that the service refuses are invalid arguments; the error names their flags.
 fn about_flags(problem: Problem) -> Failure {
-    if problem.kind != Kind::Invalid {
+    if problem.kind != ProblemKind::Invalid {
         return problem.into();
     }
     let told: Vec<String> = problem

@@ -1,37 +1,44 @@
 //! The form fields of each change to an account.
 
-use crate::form::{Field, Kind};
+use crate::form::{Field, FieldKind};
 
 const WHEN: Field = Field::new(
     "effective_at",
     "Effective at",
-    Kind::Moment,
+    FieldKind::Moment,
     "When it takes effect, in the product's time zone. Leave empty to use the current time of the account's clock. An \
      earlier time backdates the entry; a later time schedules it.",
 );
 const AMOUNT: Field =
-    Field::new("original_amount_cents", "Amount", Kind::Dollars, "In dollars and cents.").required().hint("106.62");
+    Field::new("original_amount_cents", "Amount", FieldKind::Dollars, "In dollars and cents.")
+        .required()
+        .hint("106.62");
 const ID: Field = Field::new(
     "line_item_id",
     "Line item id",
-    Kind::Text,
+    FieldKind::Text,
     "Your own id, unique within the account. Leave empty to generate one.",
 );
 const PART: Field = Field::new(
     "allocation",
     "Part of the balance",
-    Kind::Choice(&[("", "Principal (default)"), ("PRINCIPAL", "Principal"), ("INTEREST", "Interest"), ("FEE", "Fees")]),
+    FieldKind::Choice(&[
+        ("", "Principal (default)"),
+        ("PRINCIPAL", "Principal"),
+        ("INTEREST", "Interest"),
+        ("FEE", "Fees"),
+    ]),
     "The part of the balance that changes first.",
 );
 
 /// A received payment.
 pub const PAYMENT: &[Field] = &[
     AMOUNT,
-    Field::new("line_item_id", "Line item id", Kind::Text, "Your own id, unique within the account.").required(),
+    Field::new("line_item_id", "Line item id", FieldKind::Text, "Your own id, unique within the account.").required(),
     Field::new(
         "line_item_status",
         "Status",
-        Kind::Choice(&[
+        FieldKind::Choice(&[
             ("", "Valid: counts now"),
             ("PENDING", "Pending: counts now, may still be declined"),
             ("AUTHORIZED", "Authorized: does not count yet"),
@@ -42,7 +49,7 @@ pub const PAYMENT: &[Field] = &[
     Field::new(
         "allocation",
         "Pay first",
-        Kind::Choice(&[
+        FieldKind::Choice(&[
             ("", "In the product's order"),
             ("PRINCIPAL", "Principal"),
             ("INTEREST", "Interest"),
@@ -58,7 +65,7 @@ pub const SETTLE: &[Field] = &[
     Field::new(
         "line_item_status",
         "New status",
-        Kind::Choice(&[("VALID", "Valid: received"), ("INVALID", "Invalid: declined, as if never made")]),
+        FieldKind::Choice(&[("VALID", "Valid: received"), ("INVALID", "Invalid: declined, as if never made")]),
         "This is final.",
     )
     .required(),
@@ -70,7 +77,7 @@ pub const FEE: &[Field] = &[
     Field::new(
         "fee_class",
         "Class",
-        Kind::Choice(&[
+        FieldKind::Choice(&[
             ("", "Fee: a charge for a service"),
             ("PENALTY", "Penalty: a charge for a breach of the terms"),
         ]),
@@ -117,7 +124,7 @@ pub const STATUS: &[Field] = &[
     Field::new(
         "pair",
         "Status",
-        Kind::Choice(PAIRS),
+        FieldKind::Choice(PAIRS),
         "The product defines what a status stops: late fees, interest, the count of late instalments, notices. On a \
          closed account nothing automatic happens and no interest accrues; debts stay owed.",
     )
@@ -129,7 +136,7 @@ pub const NOTICE: &[Field] = &[
     Field::new(
         "notification_type",
         "Notice",
-        Kind::Choice(&[
+        FieldKind::Choice(&[
             ("payment_due_date", "Payment due date"),
             ("late_fee_date", "Late fee date"),
             ("loan_end_date", "Loan end date"),
@@ -141,14 +148,19 @@ pub const NOTICE: &[Field] = &[
     Field::new(
         "time_offset",
         "Days from the date",
-        Kind::Text,
+        FieldKind::Text,
         "Not for the summary. A negative number means before the date. Each offset is a separate notice.",
     )
     .hint("-3 days"),
-    Field::new("interval", "How often", Kind::Text, "Only for the summary.").hint("1 month"),
-    Field::new("time", "Time of day", Kind::Text, "In the product's time zone. Leave empty for the time of the event.")
-        .hint("09:00:00"),
-    Field::new("enabled", "Status", Kind::Choice(&[("", "On"), ("false", "Off")]), ""),
+    Field::new("interval", "How often", FieldKind::Text, "Only for the summary.").hint("1 month"),
+    Field::new(
+        "time",
+        "Time of day",
+        FieldKind::Text,
+        "In the product's time zone. Leave empty for the time of the event.",
+    )
+    .hint("09:00:00"),
+    Field::new("enabled", "Status", FieldKind::Choice(&[("", "On"), ("false", "Off")]), ""),
     WHEN,
 ];
 /// A roll.
@@ -156,14 +168,14 @@ pub const ROLL: &[Field] = &[
     Field::new(
         "effective_at",
         "Roll to",
-        Kind::Moment,
+        FieldKind::Moment,
         "In the product's time zone. All events up to and including this time are processed.",
     )
     .required(),
     Field::new(
         "roll_webhooks",
         "Send every webhook up to that time now",
-        Kind::Flag,
+        FieldKind::Flag,
         "If not ticked, future webhooks are sent when they are due.",
     ),
 ];

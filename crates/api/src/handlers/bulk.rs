@@ -43,7 +43,7 @@ const LINE_TYPES: [&str; 3] = ["application/x-ndjson", "application/ndjson", "ap
 /// A line: one call.
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object")]
-struct Line {
+struct BulkCall {
     method: String,
     path: String,
     #[serde(default)]
@@ -141,7 +141,7 @@ fn start<'a>(
     if line.trim_ascii().is_empty() {
         return Err(Refusal::new("malformed_request", "the line is empty"));
     }
-    let Line { method, path, body } = form::parse(line)?;
+    let BulkCall { method, path, body } = form::parse(line)?;
     let body = body.as_ref().map_or("{}", |body| body.get());
     let service = &api.service;
     let parts: Vec<&str> = path.strip_prefix('/').unwrap_or_default().split('/').collect();

@@ -62,7 +62,7 @@ impl Place {
     }
 }
 
-type Line = (MessageRow, Vec<DeliveryRecords>);
+type MessageWithDeliveries = (MessageRow, Vec<DeliveryRecords>);
 
 impl Service {
     /// A page of messages.
@@ -82,7 +82,7 @@ impl Service {
             None => self.page_of_messages(who, mark, paging.limit, &query).await?,
         };
         let (now, kept_since) = self.moments();
-        let shown = |(row, standings): Line| {
+        let shown = |(row, standings): MessageWithDeliveries| {
             let urls = standings
                 .iter()
                 .map(|standing| view::MessageUrl::of(standing, standing.since(&row, now, kept_since)))
@@ -95,7 +95,12 @@ impl Service {
         Ok(view::Page { results, paging })
     }
 
-    async fn one_line(&self, who: &Caller, event_id: &str, query: &MessageQuery) -> Result<Vec<Line>, Problem> {
+    async fn one_line(
+        &self,
+        who: &Caller,
+        event_id: &str,
+        query: &MessageQuery,
+    ) -> Result<Vec<MessageWithDeliveries>, Problem> {
         let row = match self.message_row(who.org, event_id).await {
             Ok(row) => row,
             Err(problem) if problem.code == "not_found" => return Ok(Vec::new()),
@@ -116,14 +121,14 @@ impl Service {
         mark: Option<Place>,
         limit: usize,
         query: &MessageQuery,
-    ) -> Result<(Vec<Line>, Option<Place>), Problem> {
+    ) -> Result<(Vec<MessageWithDeliveries>, Option<Place>), Problem> {
         let filter = MessageFilter {
             account: query.account_id.as_ref().map(|id| Arc::from(id.as_str())),
             event: query.event.map(|event| event.name().to_owned()),
             since: query.since,
             until: query.until,
         };
-        let mut lines: Vec<Line> = Vec::new();
+        let mut lines: Vec<MessageWithDeliveries> = Vec::new();
         let of_log = !matches!(query.state, Some(SearchState::Scheduled | SearchState::Cancelled));
         let is_waiting = query.webhook_uuid.is_none() && (!of_log || query.state.is_none());
         let begin = if is_waiting { Place::Waiting(i64::MAX) } else { Place::Log(i64::MAX) };
@@ -164,7 +169,7 @@ impl Service {
         (now, self.kept_since(now))
     }
 
-    async fn with_standings(&self, who: &Caller, rows: Vec<MessageRow>) -> Result<Vec<Line>, Problem> {
+    async fn with_standings(&self, who: &Caller, rows: Vec<MessageRow>) -> Result<Vec<MessageWithDeliveries>, Problem> {
         let positions: Vec<i64> = rows.iter().filter_map(|row| row.position).collect();
         if positions.is_empty() {
             return Ok(rows.into_iter().map(|row| (row, Vec::new())).collect());
@@ -179,7 +184,7 @@ impl Service {
 }
 
 /// Whether a message has the requested state.
-fn stands((row, standings): &Line, query: &MessageQuery, (now, kept_since): (Time, Time)) -> bool {
+fn stands((row, standings): &MessageWithDeliveries, query: &MessageQuery, (now, kept_since): (Time, Time)) -> bool {
     let wanted = match query.state {
         None => None,
         Some(SearchState::Scheduled) => return row.position.is_none() && row.cancelled_at.is_none(),

@@ -112,7 +112,7 @@ async fn schedule(console: &Console, visitor: &Visitor, room: &AccountView) -> R
 
 /// A line item, and the changes it allows.
 #[derive(Clone, Debug)]
-pub struct Line {
+pub struct LineItemRow {
     /// The item.
     pub of: LineItem<'static>,
     /// Whether it is a payment that can be reversed.
@@ -123,7 +123,7 @@ pub struct Line {
 #[derive(Clone, Debug)]
 pub struct ItemsTab {
     /// The items, newest first.
-    pub sheet: Sheet<Line>,
+    pub sheet: Sheet<LineItemRow>,
     /// The types that occur.
     pub kinds: Vec<(&'static str, String)>,
     /// The type shown; empty for all.
@@ -163,7 +163,7 @@ async fn items(
     visitor: &Visitor,
     room: &AccountView,
     asked: &FormValues,
-) -> Result<(Vec<Line>, BTreeSet<&'static str>), PageError> {
+) -> Result<(Vec<LineItemRow>, BTreeSet<&'static str>), PageError> {
     let query = ItemQuery { as_of: room.when.time(), ..ItemQuery::default() };
     let mut items = console.service.list_line_items(visitor.caller(), &room.id, EVERYTHING, query).await?.results;
     items.reverse();
@@ -177,7 +177,7 @@ async fn items(
             && (status.is_empty() || overview.line_item_status == status || item.processing_state.name() == status)
             && (only.is_empty() || item.line_item_id.to_string() == only)
     });
-    let line = |of: LineItem<'static>| Line {
+    let line = |of: LineItem<'static>| LineItemRow {
         may_bounce: of.may_bounce() && !bounced.contains(&of.line_item_id.to_string()),
         of,
     };

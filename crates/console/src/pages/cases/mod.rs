@@ -29,7 +29,7 @@ use story::{Story, mode_words};
 const HERE: &str = "/console/cases";
 
 /// A built-in case.
-struct Line {
+struct CaseRow {
     /// The name of its file, also used in its URL.
     file: &'static str,
     title: String,
@@ -42,7 +42,7 @@ struct Line {
 #[template(path = "cases/cases.html")]
 struct CasesPage {
     page: PageFrame,
-    cases: Vec<Line>,
+    cases: Vec<CaseRow>,
 }
 
 /// Parses a built-in case.
@@ -64,7 +64,7 @@ pub async fn show(State(_): State<Console>, visitor: Visitor, QueryParameters(as
         let case = read(file, text)?;
         let expectations = story::expectations(&case);
         let (mode, events) = (mode_words(case.mode), case.events.len());
-        cases.push(Line { file, title: case.title, mode, events, expectations });
+        cases.push(CaseRow { file, title: case.title, mode, events, expectations });
     }
     if asked.get("format") == "csv" {
         let mut csv = Csv::new(&["file", "title", "mode", "events", "expectations"]);

@@ -1,6 +1,6 @@
 //! How administrators manage users: changing a role, deactivating, reactivating, resetting a password, ending sessions.
 
-use super::{HERE, Line, NAME, all, role_of};
+use super::{HERE, NAME, UserRow, all, role_of};
 use crate::Console;
 use crate::display::{Count, plain_words};
 use crate::form::{FormValues, QueryParameters};
@@ -47,7 +47,7 @@ impl UserChange {
         })
     }
 
-    fn ask(self, person: &Line, what: &str) -> Ask {
+    fn ask(self, person: &UserRow, what: &str) -> Ask {
         let name = &person.name;
         let (title, words, button) = match self {
             UserChange::Role(role) => {
@@ -114,7 +114,13 @@ impl UserChange {
     }
 
     /// The confirmation page, with the state that the form depends on.
-    async fn question(self, console: &Console, visitor: &Visitor, person: &Line, what: &str) -> Result<Ask, Problem> {
+    async fn question(
+        self,
+        console: &Console,
+        visitor: &Visitor,
+        person: &UserRow,
+        what: &str,
+    ) -> Result<Ask, Problem> {
         let mut ask = self.ask(person, what);
         if matches!(self, UserChange::Reset) {
             let mark = console.service.password_mark(visitor.caller(), &person.id).await?;
@@ -128,7 +134,7 @@ impl UserChange {
         self,
         console: &Console,
         visitor: &Visitor,
-        person: &Line,
+        person: &UserRow,
         typed: &FormValues,
     ) -> Result<String, Problem> {
         let (service, who, id, name) = (&console.service, visitor.caller(), &person.id, &person.name);
@@ -154,7 +160,7 @@ impl UserChange {
     }
 }
 
-async fn find(console: &Console, visitor: &Visitor, id: &str) -> Result<Line, PageError> {
+async fn find(console: &Console, visitor: &Visitor, id: &str) -> Result<UserRow, PageError> {
     let found = all(console, visitor).await?.into_iter().find(|line| line.id == id);
     found.ok_or_else(|| PageError::new(Problem::not_found("user", id)))
 }

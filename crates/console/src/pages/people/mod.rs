@@ -30,7 +30,7 @@ const NAME: &str = "People";
 const INVITE: &[Field] = &[Field::new("role", "Role", FieldKind::Choice(ROLES), "It can be changed later.")];
 
 /// A user, as a table row.
-struct Line {
+struct UserRow {
     id: String,
     name: String,
     email: String,
@@ -42,10 +42,10 @@ struct Line {
     is_me: bool,
 }
 
-impl Line {
-    fn new(person: Person, visitor: &Visitor) -> Line {
+impl UserRow {
+    fn new(person: Person, visitor: &Visitor) -> UserRow {
         let moment = |at: Utc| Moment(at.to_string());
-        Line {
+        UserRow {
             is_me: person.person_id == visitor.visit.person_id,
             id: person.person_id,
             name: person.name,
@@ -66,7 +66,7 @@ impl Line {
 #[template(path = "people/people.html")]
 struct PeoplePage {
     page: PageFrame,
-    people: Vec<Line>,
+    people: Vec<UserRow>,
     links: Vec<Waiting>,
     form: Form,
     /// A token unique to this form: submitting it twice creates one link.
@@ -117,9 +117,9 @@ impl PeoplePage {
 }
 
 /// All users: active ones first, then by name.
-async fn all(console: &Console, visitor: &Visitor) -> Result<Vec<Line>, PageError> {
+async fn all(console: &Console, visitor: &Visitor) -> Result<Vec<UserRow>, PageError> {
     let people = console.service.list_people(visitor.caller()).await?;
-    let mut lines: Vec<Line> = people.into_iter().map(|person| Line::new(person, visitor)).collect();
+    let mut lines: Vec<UserRow> = people.into_iter().map(|person| UserRow::new(person, visitor)).collect();
     lines.sort_by_key(|line| (line.disabled_at.is_some(), line.name.to_lowercase()));
     Ok(lines)
 }

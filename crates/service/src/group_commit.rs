@@ -22,7 +22,7 @@ use tokio::sync::oneshot;
 const MOST_UNITS: usize = 500;
 
 /// A unit that waits, and the channel for its result.
-type Waiting = (Unit, oneshot::Sender<Result<Claimed, Problem>>);
+type WaitingUnit = (Unit, oneshot::Sender<Result<Claimed, Problem>>);
 
 /// Writes that wait for a transaction.
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ pub(crate) struct GroupCommit {
 
 #[derive(Debug, Default)]
 struct State {
-    waiting: Vec<Waiting>,
+    waiting: Vec<WaitingUnit>,
     /// Whether a task is writing.
     is_writing: bool,
 }
@@ -65,7 +65,7 @@ impl GroupCommit {
     }
 
     /// The next units to write, in order of arrival; `None` ends the task.
-    fn take(&self) -> Option<Vec<Waiting>> {
+    fn take(&self) -> Option<Vec<WaitingUnit>> {
         let mut state = lock(&self.state);
         if state.waiting.is_empty() {
             state.is_writing = false;

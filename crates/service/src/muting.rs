@@ -50,7 +50,7 @@ pub struct Muted {
 
 /// The work that waits in a muted database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Waiting {
+pub struct WaitingWork {
     /// Pending messages, counted once per webhook URL.
     pub messages: u64,
     /// The webhook URLs they are for.
@@ -122,13 +122,13 @@ impl Service {
 
     /// Unmutes the database: servers send and process the waiting work within a second. Returns that work; `None` if
     /// the database was not muted.
-    pub async fn unmute(&self) -> Result<Option<Waiting>, Problem> {
+    pub async fn unmute(&self) -> Result<Option<WaitingWork>, Problem> {
         let waiting = self.waiting().await?;
         let record = self.recorded(&operator(NO_ORGANIZATION, ""), Act::on("unmute", "database", ""));
         if !self.store.remove_setting(MUTED, record.as_ref()).await? {
             return Ok(None);
         }
-        let Waiting { messages, urls, accounts } = waiting;
+        let WaitingWork { messages, urls, accounts } = waiting;
         tracing::info!(
             messages,
             urls,
@@ -139,8 +139,9 @@ impl Service {
     }
 
     /// The work that starts as soon as the database is unmuted.
-    pub async fn waiting(&self) -> Result<Waiting, Problem> {
-        let mut waiting = Waiting { accounts: self.store.count_due(self.clock.now()).await?, ..Waiting::default() };
+    pub async fn waiting(&self) -> Result<WaitingWork, Problem> {
+        let mut waiting =
+            WaitingWork { accounts: self.store.count_due(self.clock.now()).await?, ..WaitingWork::default() };
         for organization in self.store.organizations().await? {
             for (_, backlog) in self.store.backlogs(organization.org).await? {
                 waiting.messages += backlog.pending;

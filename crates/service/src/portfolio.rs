@@ -11,7 +11,7 @@ use crate::access::{Caller, Right};
 use crate::find::days_past_due;
 use crate::policy::DEFAULT_ZONE;
 use crate::problem::Problem;
-use crate::single_flight::{SingleFlight, Waiting};
+use crate::single_flight::{CountInProgress, SingleFlight};
 use crate::view::time::Utc;
 use daybook_engine::calendar::{Day, TimeOfDay};
 use daybook_engine::item::ItemStatus;
@@ -343,7 +343,7 @@ impl Service {
         }
     }
 
-    fn begin_to_count(&self, org: OrgId) -> Waiting<Arc<Slow>> {
+    fn begin_to_count(&self, org: OrgId) -> CountInProgress<Arc<Slow>> {
         let service = self.clone();
         self.portfolio.figures.count(&org, async move {
             let counted = service.reading_for(org, service.count_slow(org, service.clock.now())).await;

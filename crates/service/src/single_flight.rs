@@ -71,11 +71,15 @@ where
     }
 
     /// Starts a count, or joins the one in progress.
-    pub fn count(&self, key: &K, work: impl Future<Output = Result<V, Problem>> + Send + 'static) -> Waiting<V> {
+    pub fn count(
+        &self,
+        key: &K,
+        work: impl Future<Output = Result<V, Problem>> + Send + 'static,
+    ) -> CountInProgress<V> {
         let mut things = lock(&self.things);
         let thing = things.entry(key.clone()).or_default();
         if let Some(counting) = thing.under_way() {
-            return Waiting(counting);
+            return CountInProgress(counting);
         }
         let (sender, receiver) = watch::channel(None);
         thing.counting = Some(receiver.clone());
@@ -93,16 +97,16 @@ where
             }
             sender.send_replace(Some(counted));
         });
-        Waiting(receiver)
+        CountInProgress(receiver)
     }
 }
 
 /// A count in progress.
 #[derive(Debug)]
 #[must_use = "call `unattended` if the result is not needed"]
-pub(crate) struct Waiting<V>(watch::Receiver<FlightResult<V>>);
+pub(crate) struct CountInProgress<V>(watch::Receiver<FlightResult<V>>);
 
-impl<V: Clone> Waiting<V> {
+impl<V: Clone> CountInProgress<V> {
     /// Waits until it is done.
     pub async fn until_done(mut self) -> Result<V, Problem> {
         match self.0.wait_for(Option::is_some).await.ok().and_then(|outcome| outcome.clone()) {

@@ -48,7 +48,7 @@ impl Group {
 /// The queue of a lane.
 #[derive(Debug, Default)]
 pub struct Queue {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<JobQueues>,
     short: Notify,
     long: Notify,
     /// The total number of short jobs that arrived.
@@ -56,7 +56,7 @@ pub struct Queue {
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct JobQueues {
     short: Turns<Job>,
     long: Turns<AccountKey>,
     /// Accounts in long work.
@@ -197,7 +197,7 @@ impl Queue {
     }
 }
 
-impl Waiting {
+impl JobQueues {
     fn wait_long(&mut self, group: Group, is_next: bool) {
         let key = group.key.clone();
         if is_next {

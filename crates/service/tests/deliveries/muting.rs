@@ -5,7 +5,7 @@
 
 use crate::setup::{DeliverySetup, events};
 use crate::support::{Home, Trial, json_of, on_both, time, view_of};
-use daybook_service::muting::{self, MUTED, OF_A_BACKUP, Waiting};
+use daybook_service::muting::{self, MUTED, OF_A_BACKUP, WaitingWork};
 use daybook_testkit::postgres::Server;
 use daybook_testkit::receiver::{Behaviour, Receiver};
 use daybook_webhooks::dispatcher::Settings;
@@ -56,7 +56,7 @@ async fn work(setup: &DeliverySetup) -> usize {
     setup.send().await
 }
 
-async fn unmute(setup: &DeliverySetup) -> Waiting {
+async fn unmute(setup: &DeliverySetup) -> WaitingWork {
     setup.trial.service.unmute().await.expect("it answers").expect("it was muted")
 }
 
@@ -90,7 +90,7 @@ async fn a_restored_copy_does_nothing_until_it_is_unmuted_and_then_all_of_it_onc
     let restored = served(&copy, LATER).await;
     assert_eq!(restored.trial.service.muted(), Some(muted));
     let waiting = restored.trial.service.waiting().await.expect("it counts");
-    assert_eq!(waiting, Waiting { messages: told_before as u64, urls: 1, accounts: 1 });
+    assert_eq!(waiting, WaitingWork { messages: told_before as u64, urls: 1, accounts: 1 });
     assert_eq!(unmute(&restored).await, waiting);
     assert_eq!(restored.trial.service.unmute().await.expect("it answers"), None, "it is muted no longer");
     work(&restored).await;

@@ -67,14 +67,14 @@ impl UserRow {
 struct PeoplePage {
     page: PageFrame,
     people: Vec<UserRow>,
-    links: Vec<Waiting>,
+    links: Vec<PendingInvite>,
     form: Form,
     /// A token unique to this form: submitting it twice creates one link.
     once: String,
 }
 
 /// A pending invite.
-struct Waiting {
+struct PendingInvite {
     id: String,
     role: String,
     made_by: String,
@@ -83,9 +83,9 @@ struct Waiting {
     expires_at: Moment,
 }
 
-impl Waiting {
-    fn new(link: Link) -> Waiting {
-        Waiting {
+impl PendingInvite {
+    fn new(link: Link) -> PendingInvite {
+        PendingInvite {
             id: link.link_id,
             role: plain_words(link.role.name()),
             made_by: match link.made_by.as_str() {
@@ -105,7 +105,7 @@ impl PeoplePage {
         Ok(PeoplePage {
             page: PageFrame::new("People", Section::People, visitor),
             people: all(console, visitor).await?,
-            links: console.service.list_links(visitor.caller()).await?.into_iter().map(Waiting::new).collect(),
+            links: console.service.list_links(visitor.caller()).await?.into_iter().map(PendingInvite::new).collect(),
             form,
             once: mint_secret(),
         })

@@ -58,8 +58,8 @@ enum Class {
     AccountChanges,
 }
 
-type Outcome = Result<Bytes, Refusal>;
-type Running<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
+type LineResult = Result<Bytes, Refusal>;
+type Running<'a> = Pin<Box<dyn Future<Output = LineResult> + Send + 'a>>;
 
 /// Sends many requests in one
 ///
@@ -227,13 +227,13 @@ struct Together<'a> {
 impl Together<'_> {
     /// Runs the lines of a class concurrently, starting them in order. Lines that would begin after the response has
     /// reached its limit are refused; `written` bytes of it exist already.
-    async fn run(self, class: Option<Class>, written: usize) -> Vec<Outcome> {
+    async fn run(self, class: Option<Class>, written: usize) -> Vec<LineResult> {
         let most_at_once = if class == Some(Class::AccountChanges) { MOST_CHANGES_AT_ONCE } else { MOST_LINES };
         self.run_within(most_at_once, LARGEST_RESPONSE.saturating_sub(written)).await
     }
 
-    async fn run_within(mut self, most_at_once: usize, most_bytes: usize) -> Vec<Outcome> {
-        let mut outcomes: Vec<Option<Outcome>> = self.lines.iter().map(|_| None).collect();
+    async fn run_within(mut self, most_at_once: usize, most_bytes: usize) -> Vec<LineResult> {
+        let mut outcomes: Vec<Option<LineResult>> = self.lines.iter().map(|_| None).collect();
         let mut waiting = 0..self.lines.len();
         let mut unfinished: Vec<usize> = Vec::new();
         let mut bytes = 0;
@@ -268,7 +268,7 @@ fn response_too_large() -> Refusal {
     Refusal::new("unavailable", message)
 }
 
-fn write_all(answers: &mut Vec<u8>, outcomes: Vec<Outcome>, context: &Context) {
+fn write_all(answers: &mut Vec<u8>, outcomes: Vec<LineResult>, context: &Context) {
     for outcome in outcomes {
         let (status, body) = match outcome {
             Ok(body) => (200, body),

@@ -64,7 +64,7 @@ pub fn router(service: Service, settings: ApiSettings) -> Router {
 }
 
 /// The response of most handlers.
-type Answer = Result<Json, error::Refusal>;
+type JsonResult = Result<Json, error::Refusal>;
 
 /// JSON: a view that is rendered here, or a response that the service keeps for a repeated request.
 #[derive(Debug)]
@@ -77,7 +77,7 @@ impl Json {
     }
 
     /// Renders a view that may be long, outside the threads that serve requests.
-    async fn of_long<T: Serialize + Send + 'static>(view: T) -> Answer {
+    async fn of_long<T: Serialize + Send + 'static>(view: T) -> JsonResult {
         let rendering = tokio::task::spawn_blocking(move || Json::of(&view));
         Ok(rendering.await.map_err(|error| Problem::internal(format!("rendering was stopped: {error}")))?)
     }

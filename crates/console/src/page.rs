@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use std::any::Any;
 
 /// The result of most handlers.
-pub type Answer = Result<Response, PageError>;
+pub type PageResult = Result<Response, PageError>;
 
 /// The delay after which the browser reloads a page, in seconds.
 const REFRESHED_AFTER_S: &str = "2";
@@ -123,7 +123,7 @@ impl PageFrame {
 }
 
 /// Renders a page.
-pub fn show(template: &impl Template) -> Answer {
+pub fn show(template: &impl Template) -> PageResult {
     match template.render() {
         Ok(text) => Ok(Html(text).into_response()),
         Err(error) => Err(PageError::new(Problem::internal(format!("a page could not be rendered: {error}")))),
@@ -136,14 +136,14 @@ pub fn refreshed(page: Response) -> Response {
 }
 
 /// Renders a form with its errors.
-pub fn show_again(template: &impl Template) -> Answer {
+pub fn show_again(template: &impl Template) -> PageResult {
     let mut response = show(template)?;
     *response.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;
     Ok(response)
 }
 
 /// Renders a form that the service refused. If the user was rate limited, the response states when to retry.
-pub fn show_refused(template: &impl Template, problem: &Problem) -> Answer {
+pub fn show_refused(template: &impl Template, problem: &Problem) -> PageResult {
     let mut response = show_again(template)?;
     if problem.kind == ProblemKind::TooMany {
         *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
@@ -374,7 +374,7 @@ pub fn panicked(panic: Box<dyn Any + Send>) -> Response {
 }
 
 /// A part of a page, requested by the script.
-pub fn fragment(template: &impl Template) -> Answer {
+pub fn fragment(template: &impl Template) -> PageResult {
     show(template)
 }
 

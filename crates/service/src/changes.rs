@@ -26,7 +26,7 @@ use daybook_store::{AccountToLoad, Inputs};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub use crate::processor::work::Answer;
+pub use crate::processor::work::JobResponse;
 
 /// A change to an account.
 #[derive(Clone, Debug)]
@@ -59,7 +59,7 @@ pub enum ChangeRequest {
 #[derive(Clone, Debug)]
 pub struct Rehearsal {
     /// The response the request would get.
-    pub answer: Answer<'static>,
+    pub answer: JobResponse<'static>,
     /// The account after it.
     pub account: view::Account<'static>,
 }
@@ -229,7 +229,9 @@ impl Service {
         let (book, came) = worked.await?;
         let answer = match came {
             JobResult::To(answer) => answer,
-            JobResult::ToItem(item) => Answer::LineItem(Box::new(self.get_line_item(who, account, &item, None).await?)),
+            JobResult::ToItem(item) => {
+                JobResponse::LineItem(Box::new(self.get_line_item(who, account, &item, None).await?))
+            }
             JobResult::ToItemIf(_, _, problem) | JobResult::ToProblem(problem) => return Err(problem),
             JobResult::ToMore(_) => return Err(Problem::internal("a roll did not finish")),
         };
@@ -266,7 +268,7 @@ impl Service {
         });
         let (book, came): (Book, JobResult<_>) = worked.await?;
         let account = match came {
-            JobResult::To(Answer::Account(account)) => *account,
+            JobResult::To(JobResponse::Account(account)) => *account,
             JobResult::ToProblem(problem) | JobResult::ToItemIf(_, _, problem) => return Err(problem),
             JobResult::To(_) | JobResult::ToItem(_) | JobResult::ToMore(_) => {
                 return Err(Problem::internal("opening an account returned no account"));

@@ -2,7 +2,7 @@
 
 use crate::extract::{AccountPath, Form, Reader, Writer};
 use crate::parameters::{AccountParameters, AsOfParameters, NoParameters, PageParameters};
-use crate::{Answer, Api, Json};
+use crate::{Api, Json, JsonResult};
 use axum::extract::State;
 use daybook_service::{form, view};
 
@@ -21,14 +21,14 @@ pub async fn create_account(
     Writer(who): Writer,
     _: NoParameters,
     call: Form<form::NewAccount>,
-) -> Answer {
+) -> JsonResult {
     Ok(Json(api.service.create_account(&who, call.idempotency_key, call.form).await?))
 }
 
 /// Lists accounts
 #[utoipa::path(get, path = "/accounts", tag = "Accounts", params(AccountParameters),
     responses((status = 200, description = "A page of accounts", body = view::Page<view::Account>)))]
-pub async fn list_accounts(State(api): State<Api>, Reader(who): Reader, parameters: AccountParameters) -> Answer {
+pub async fn list_accounts(State(api): State<Api>, Reader(who): Reader, parameters: AccountParameters) -> JsonResult {
     let paging = parameters.paging()?;
     Ok(Json::of(&api.service.list_accounts(&who, paging, parameters.query()?).await?))
 }
@@ -44,7 +44,7 @@ pub async fn get_account(
     Reader(who): Reader,
     path: AccountPath,
     parameters: AsOfParameters,
-) -> Answer {
+) -> JsonResult {
     Ok(Json::of(&api.service.get_account(&who, path.account_id.as_str(), parameters.as_of()?).await?))
 }
 
@@ -58,7 +58,7 @@ pub async fn set_account_status(
     path: AccountPath,
     _: NoParameters,
     call: Form<form::SetStatus>,
-) -> Answer {
+) -> JsonResult {
     Ok(Json(api.service.set_account_status(&who, call.idempotency_key, path.account_id.as_str(), call.form).await?))
 }
 
@@ -73,7 +73,7 @@ pub async fn get_amortization_schedule(
     Reader(who): Reader,
     path: AccountPath,
     parameters: AsOfParameters,
-) -> Answer {
+) -> JsonResult {
     let account = path.account_id.as_str();
     Json::of_long(api.service.get_amortization_schedule(&who, account, parameters.as_of()?).await?).await
 }
@@ -89,7 +89,7 @@ pub async fn list_account_events(
     Reader(who): Reader,
     path: AccountPath,
     parameters: PageParameters,
-) -> Answer {
+) -> JsonResult {
     Ok(Json::of(&api.service.list_account_events(&who, path.account_id.as_str(), parameters.paging()?).await?))
 }
 
@@ -102,7 +102,7 @@ pub async fn list_account_status_changes(
     Reader(who): Reader,
     path: AccountPath,
     parameters: PageParameters,
-) -> Answer {
+) -> JsonResult {
     let account = path.account_id.as_str();
     Ok(Json::of(&api.service.list_account_status_changes(&who, account, parameters.paging()?).await?))
 }

@@ -2,7 +2,7 @@
 
 use crate::extract::Administrator;
 use crate::parameters::AuditParameters;
-use crate::{Answer, Api, Json};
+use crate::{Api, Json, JsonResult};
 use axum::extract::State;
 use daybook_service::view;
 
@@ -20,7 +20,7 @@ pub async fn list_audit_records(
     State(api): State<Api>,
     Administrator(who): Administrator,
     parameters: AuditParameters,
-) -> Answer {
+) -> JsonResult {
     let paging = parameters.paging()?;
     Ok(Json::of(&api.service.list_audit_records(&who, paging, parameters.query()?).await?))
 }

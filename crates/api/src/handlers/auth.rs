@@ -2,7 +2,7 @@
 
 use crate::extract::Form;
 use crate::parameters::NoParameters;
-use crate::{Answer, Api, Json};
+use crate::{Api, Json, JsonResult};
 use axum::extract::State;
 use daybook_service::{form, view};
 
@@ -13,6 +13,6 @@ use daybook_service::{form, view};
 #[utoipa::path(post, path = "/auth/token", tag = "Access", security(()),
     request_body(content = form::TokenRequest, example = json!({"client_id": "my-client", "client_secret": "dbk_sk_…"})),
     responses((status = 200, description = "The token", body = view::Token)))]
-pub async fn create_token(State(api): State<Api>, _: NoParameters, call: Form<form::TokenRequest>) -> Answer {
+pub async fn create_token(State(api): State<Api>, _: NoParameters, call: Form<form::TokenRequest>) -> JsonResult {
     Ok(Json::of(&api.service.issue_token(&call.form).await?))
 }

@@ -2,7 +2,7 @@
 
 use crate::extract::{CustomerPath, Form, Reader, Writer};
 use crate::parameters::{CustomerParameters, NoParameters};
-use crate::{Answer, Api, Json};
+use crate::{Api, Json, JsonResult};
 use axum::extract::State;
 use daybook_service::{form, view};
 
@@ -20,14 +20,14 @@ pub async fn create_customer(
     Writer(who): Writer,
     _: NoParameters,
     call: Form<form::NewCustomer>,
-) -> Answer {
+) -> JsonResult {
     Ok(Json(api.service.create_customer(&who, call.idempotency_key, call.form).await?))
 }
 
 /// Lists customers
 #[utoipa::path(get, path = "/customers", tag = "Customers", params(CustomerParameters),
     responses((status = 200, description = "A page of customers", body = view::Page<view::Customer>)))]
-pub async fn list_customers(State(api): State<Api>, Reader(who): Reader, parameters: CustomerParameters) -> Answer {
+pub async fn list_customers(State(api): State<Api>, Reader(who): Reader, parameters: CustomerParameters) -> JsonResult {
     let paging = parameters.paging()?;
     Ok(Json::of(&api.service.list_customers(&who, paging, parameters.query()?).await?))
 }
@@ -35,7 +35,12 @@ pub async fn list_customers(State(api): State<Api>, Reader(who): Reader, paramet
 /// Gets a customer
 #[utoipa::path(get, path = "/customers/{customer_id}", tag = "Customers", params(CustomerPath),
     responses((status = 200, description = "The customer", body = view::Customer)))]
-pub async fn get_customer(State(api): State<Api>, Reader(who): Reader, path: CustomerPath, _: NoParameters) -> Answer {
+pub async fn get_customer(
+    State(api): State<Api>,
+    Reader(who): Reader,
+    path: CustomerPath,
+    _: NoParameters,
+) -> JsonResult {
     Ok(Json::of(&api.service.get_customer(&who, path.customer_id.as_str()).await?))
 }
 
@@ -51,6 +56,6 @@ pub async fn update_customer(
     path: CustomerPath,
     _: NoParameters,
     call: Form<form::CustomerUpdate>,
-) -> Answer {
+) -> JsonResult {
     Ok(Json(api.service.update_customer(&who, call.idempotency_key, path.customer_id.as_str(), call.form).await?))
 }

@@ -2,14 +2,14 @@
 
 use crate::extract::{Administrator, Form, KeyPath};
 use crate::parameters::NoParameters;
-use crate::{Answer, Api, Json};
+use crate::{Api, Json, JsonResult};
 use axum::extract::State;
 use daybook_service::{form, view};
 
 /// Lists the organization's API keys
 #[utoipa::path(get, path = "/organization/keys", tag = "Access",
     responses((status = 200, description = "All keys", body = view::Results<view::Key>)))]
-pub async fn list_keys(State(api): State<Api>, Administrator(who): Administrator, _: NoParameters) -> Answer {
+pub async fn list_keys(State(api): State<Api>, Administrator(who): Administrator, _: NoParameters) -> JsonResult {
     Ok(Json::of(&api.service.list_keys(&who).await?))
 }
 
@@ -24,7 +24,7 @@ pub async fn create_key(
     Administrator(who): Administrator,
     _: NoParameters,
     call: Form<form::NewKey>,
-) -> Answer {
+) -> JsonResult {
     Ok(Json::of(&api.service.create_key(&who, call.form).await?))
 }
 
@@ -36,6 +36,6 @@ pub async fn revoke_key(
     Administrator(who): Administrator,
     path: KeyPath,
     _: NoParameters,
-) -> Answer {
+) -> JsonResult {
     Ok(Json::of(&api.service.revoke_key(&who, path.client_id.as_str()).await?))
 }

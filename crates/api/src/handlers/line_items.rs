@@ -2,7 +2,7 @@
 
 use crate::extract::{AccountPath, Bodiless, Form, LineItemPath, Reader, Writer};
 use crate::parameters::{AsOfParameters, ItemParameters, NoParameters};
-use crate::{Answer, Api, Json};
+use crate::{Api, Json, JsonResult};
 use axum::extract::State;
 use daybook_service::{form, view};
 
@@ -14,7 +14,7 @@ pub async fn list_line_items(
     Reader(who): Reader,
     path: AccountPath,
     parameters: ItemParameters,
-) -> Answer {
+) -> JsonResult {
     let paging = parameters.paging()?;
     Ok(Json::of(&api.service.list_line_items(&who, path.account_id.as_str(), paging, parameters.query()?).await?))
 }
@@ -28,7 +28,7 @@ pub async fn get_line_item(
     Reader(who): Reader,
     path: LineItemPath,
     parameters: AsOfParameters,
-) -> Answer {
+) -> JsonResult {
     let (account, item) = (path.account_id.as_str(), path.line_item_id.as_str());
     Ok(Json::of(&api.service.get_line_item(&who, account, item, parameters.as_of()?).await?))
 }
@@ -45,7 +45,7 @@ pub async fn change_line_item(
     path: LineItemPath,
     _: NoParameters,
     call: Form<form::ChangeLineItem>,
-) -> Answer {
+) -> JsonResult {
     let (account, item) = (path.account_id.as_str(), path.line_item_id.as_str());
     Ok(Json(api.service.change_line_item(&who, call.idempotency_key, account, item, call.form).await?))
 }
@@ -61,7 +61,7 @@ pub async fn withdraw_line_item(
     path: LineItemPath,
     _: NoParameters,
     call: Bodiless,
-) -> Answer {
+) -> JsonResult {
     let (account, item) = (path.account_id.as_str(), path.line_item_id.as_str());
     Ok(Json(api.service.withdraw_line_item(&who, call.idempotency_key, account, item).await?))
 }
@@ -81,7 +81,7 @@ pub async fn record_payment(
     path: AccountPath,
     _: NoParameters,
     call: Form<form::PaymentRecord>,
-) -> Answer {
+) -> JsonResult {
     Ok(Json(api.service.record_payment(&who, call.idempotency_key, path.account_id.as_str(), call.form).await?))
 }
 
@@ -98,7 +98,7 @@ pub async fn reverse_payment(
     path: LineItemPath,
     _: NoParameters,
     call: Form<form::PaymentReversal>,
-) -> Answer {
+) -> JsonResult {
     let (account, item) = (path.account_id.as_str(), path.line_item_id.as_str());
     Ok(Json(api.service.reverse_payment(&who, call.idempotency_key, account, item, call.form).await?))
 }
@@ -113,7 +113,7 @@ pub async fn charge_manual_fee(
     path: AccountPath,
     _: NoParameters,
     call: Form<form::ManualFee>,
-) -> Answer {
+) -> JsonResult {
     Ok(Json(api.service.charge_manual_fee(&who, call.idempotency_key, path.account_id.as_str(), call.form).await?))
 }
 
@@ -129,7 +129,7 @@ pub async fn waive_fee(
     path: LineItemPath,
     _: NoParameters,
     call: Form<form::FeeWaiver>,
-) -> Answer {
+) -> JsonResult {
     let (account, item) = (path.account_id.as_str(), path.line_item_id.as_str());
     Ok(Json(api.service.waive_fee(&who, call.idempotency_key, account, item, call.form).await?))
 }
@@ -144,7 +144,7 @@ pub async fn credit_offset(
     path: AccountPath,
     _: NoParameters,
     call: Form<form::Offset>,
-) -> Answer {
+) -> JsonResult {
     Ok(Json(api.service.credit_offset(&who, call.idempotency_key, path.account_id.as_str(), call.form).await?))
 }
 
@@ -158,6 +158,6 @@ pub async fn debit_offset(
     path: AccountPath,
     _: NoParameters,
     call: Form<form::Offset>,
-) -> Answer {
+) -> JsonResult {
     Ok(Json(api.service.debit_offset(&who, call.idempotency_key, path.account_id.as_str(), call.form).await?))
 }

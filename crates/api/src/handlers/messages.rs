@@ -2,7 +2,7 @@
 
 use crate::extract::{Form, MessagePath, Reader, Writer};
 use crate::parameters::{MessageParameters, NoParameters};
-use crate::{Answer, Api, Json};
+use crate::{Api, Json, JsonResult};
 use axum::extract::State;
 use daybook_service::problem::Problem;
 use daybook_service::{form, view};
@@ -13,7 +13,7 @@ use daybook_service::{form, view};
 /// search reads a limited number of messages: a page may be short or empty while `paging.has_more` is true.
 #[utoipa::path(get, path = "/organization/messages", tag = "Webhooks", params(MessageParameters),
     responses((status = 200, description = "A page of messages", body = view::Page<view::Message>)))]
-pub async fn list_messages(State(api): State<Api>, Reader(who): Reader, parameters: MessageParameters) -> Answer {
+pub async fn list_messages(State(api): State<Api>, Reader(who): Reader, parameters: MessageParameters) -> JsonResult {
     let paging = parameters.paging()?;
     let view::Page { results, paging } = api.service.list_messages(&who, paging, parameters.query()?).await?;
     // This list has always had its fields in alphabetical order, as a JSON tree has them.
@@ -27,7 +27,12 @@ pub async fn list_messages(State(api): State<Api>, Reader(who): Reader, paramete
 /// Its exact body, its state at each URL, and every attempt.
 #[utoipa::path(get, path = "/organization/messages/{event_id}", tag = "Webhooks", params(MessagePath),
     responses((status = 200, description = "The message", body = view::WholeMessage)))]
-pub async fn get_message(State(api): State<Api>, Reader(who): Reader, path: MessagePath, _: NoParameters) -> Answer {
+pub async fn get_message(
+    State(api): State<Api>,
+    Reader(who): Reader,
+    path: MessagePath,
+    _: NoParameters,
+) -> JsonResult {
     Ok(Json::of(&api.service.get_message(&who, &path.event_id).await?))
 }
 
@@ -44,6 +49,6 @@ pub async fn resend_message(
     path: MessagePath,
     _: NoParameters,
     call: Form<form::Resend>,
-) -> Answer {
+) -> JsonResult {
     Ok(Json(api.service.resend_message(&who, call.idempotency_key, &path.event_id, call.form).await?))
 }

@@ -2,7 +2,7 @@
 
 use crate::extract::{AccountPath, Form, Reader, Writer};
 use crate::parameters::NoParameters;
-use crate::{Answer, Api, Json};
+use crate::{Api, Json, JsonResult};
 use axum::extract::State;
 use daybook_service::{form, view};
 
@@ -21,7 +21,7 @@ pub async fn set_notification_config(
     path: AccountPath,
     _: NoParameters,
     call: Form<form::NotificationConfig>,
-) -> Answer {
+) -> JsonResult {
     Ok(Json(
         api.service.set_notification_config(&who, call.idempotency_key, path.account_id.as_str(), call.form).await?,
     ))
@@ -35,6 +35,6 @@ pub async fn get_notification_config(
     Reader(who): Reader,
     path: AccountPath,
     _: NoParameters,
-) -> Answer {
+) -> JsonResult {
     Ok(Json::of(&api.service.get_notification_config(&who, path.account_id.as_str()).await?))
 }

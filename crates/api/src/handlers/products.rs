@@ -2,7 +2,7 @@
 
 use crate::extract::{Form, ProductPath, Reader, Writer};
 use crate::parameters::{NoParameters, PageParameters};
-use crate::{Answer, Api, Json};
+use crate::{Api, Json, JsonResult};
 use axum::extract::State;
 use daybook_service::{form, view};
 
@@ -21,21 +21,26 @@ pub async fn create_product(
     Writer(who): Writer,
     _: NoParameters,
     call: Form<form::NewProduct>,
-) -> Answer {
+) -> JsonResult {
     Ok(Json(api.service.create_product(&who, call.idempotency_key, call.form).await?))
 }
 
 /// Lists products
 #[utoipa::path(get, path = "/products", tag = "Products", params(PageParameters),
     responses((status = 200, description = "A page of products", body = view::Page<view::Product>)))]
-pub async fn list_products(State(api): State<Api>, Reader(who): Reader, parameters: PageParameters) -> Answer {
+pub async fn list_products(State(api): State<Api>, Reader(who): Reader, parameters: PageParameters) -> JsonResult {
     Ok(Json::of(&api.service.list_products(&who, parameters.paging()?).await?))
 }
 
 /// Gets a product
 #[utoipa::path(get, path = "/products/{product_id}", tag = "Products", params(ProductPath),
     responses((status = 200, description = "The product", body = view::Product)))]
-pub async fn get_product(State(api): State<Api>, Reader(who): Reader, path: ProductPath, _: NoParameters) -> Answer {
+pub async fn get_product(
+    State(api): State<Api>,
+    Reader(who): Reader,
+    path: ProductPath,
+    _: NoParameters,
+) -> JsonResult {
     Ok(Json::of(&api.service.get_product(&who, path.product_id.as_str()).await?))
 }
 
@@ -52,7 +57,7 @@ pub async fn set_migration_mode(
     path: ProductPath,
     _: NoParameters,
     call: Form<form::SetMigrationMode>,
-) -> Answer {
+) -> JsonResult {
     Ok(Json(api.service.set_migration_mode(&who, call.idempotency_key, path.product_id.as_str(), call.form).await?))
 }
 
@@ -64,6 +69,6 @@ pub async fn get_migration_mode(
     Reader(who): Reader,
     path: ProductPath,
     _: NoParameters,
-) -> Answer {
+) -> JsonResult {
     Ok(Json::of(&api.service.get_migration_mode(&who, path.product_id.as_str()).await?))
 }

@@ -2,7 +2,7 @@
 
 use crate::extract::{Administrator, Form};
 use crate::parameters::RollParameters;
-use crate::{Answer, Api, Json};
+use crate::{Api, Json, JsonResult};
 use axum::extract::State;
 use daybook_service::access::Caller;
 use daybook_service::form::Roll;
@@ -41,7 +41,7 @@ pub async fn roll_account(
     Administrator(who): Administrator,
     RollParameters(query): RollParameters,
     call: Form<Roll>,
-) -> Answer {
+) -> JsonResult {
     roll(&api, &who, query, call).await
 }
 
@@ -56,10 +56,10 @@ pub async fn roll_account_by_post(
     Administrator(who): Administrator,
     RollParameters(query): RollParameters,
     call: Form<Roll>,
-) -> Answer {
+) -> JsonResult {
     roll(&api, &who, query, call).await
 }
 
-async fn roll(api: &Api, who: &Caller, query: Roll, call: Form<Roll>) -> Answer {
+async fn roll(api: &Api, who: &Caller, query: Roll, call: Form<Roll>) -> JsonResult {
     Ok(Json(api.service.roll_account(who, call.idempotency_key, query.or(call.form)).await?))
 }

@@ -3,7 +3,7 @@
 use crate::error::Refusal;
 use crate::extract::{Administrator, Bodiless, Form, Reader, SubscriptionPath, Writer};
 use crate::parameters::{DeadLetterParameters, DeliveryParameters, NoParameters};
-use crate::{Answer, Api, Json};
+use crate::{Api, Json, JsonResult};
 use axum::extract::State;
 use axum::http::StatusCode;
 use daybook_service::access::Caller;
@@ -55,7 +55,7 @@ async fn create(api: &Api, who: &Caller, call: Form<form::Subscribe>) -> Created
 /// Lists the organization's subscriptions
 #[utoipa::path(get, path = "/organization/subscriptions", tag = "Webhooks",
     responses((status = 200, description = "All subscriptions", body = view::Results<view::Subscription>)))]
-pub async fn list_subscriptions(State(api): State<Api>, Reader(who): Reader, _: NoParameters) -> Answer {
+pub async fn list_subscriptions(State(api): State<Api>, Reader(who): Reader, _: NoParameters) -> JsonResult {
     Ok(Json::of(&api.service.list_subscriptions(&who).await?))
 }
 
@@ -72,7 +72,7 @@ pub async fn unsubscribe(
     path: SubscriptionPath,
     _: NoParameters,
     call: Bodiless,
-) -> Answer {
+) -> JsonResult {
     Ok(Json(api.service.unsubscribe(&who, call.idempotency_key, path.webhook_uuid.as_str()).await?))
 }
 
@@ -88,7 +88,7 @@ pub async fn unsubscribe_by_post(
     path: SubscriptionPath,
     _: NoParameters,
     call: Bodiless,
-) -> Answer {
+) -> JsonResult {
     Ok(Json(api.service.unsubscribe(&who, call.idempotency_key, path.webhook_uuid.as_str()).await?))
 }
 
@@ -104,7 +104,7 @@ pub async fn resubscribe(
     path: SubscriptionPath,
     _: NoParameters,
     call: Bodiless,
-) -> Answer {
+) -> JsonResult {
     Ok(Json(api.service.resubscribe(&who, call.idempotency_key, path.webhook_uuid.as_str()).await?))
 }
 
@@ -120,7 +120,7 @@ pub async fn resubscribe_by_post(
     path: SubscriptionPath,
     _: NoParameters,
     call: Bodiless,
-) -> Answer {
+) -> JsonResult {
     Ok(Json(api.service.resubscribe(&who, call.idempotency_key, path.webhook_uuid.as_str()).await?))
 }
 
@@ -136,7 +136,7 @@ pub async fn delete_subscription(
     path: SubscriptionPath,
     _: NoParameters,
     call: Bodiless,
-) -> Answer {
+) -> JsonResult {
     Ok(Json(api.service.delete_subscription(&who, call.idempotency_key, path.webhook_uuid.as_str()).await?))
 }
 
@@ -153,7 +153,7 @@ pub async fn replay_failed_events(
     Writer(who): Writer,
     _: NoParameters,
     call: Form<form::Replay>,
-) -> Answer {
+) -> JsonResult {
     Ok(Json(api.service.replay_failed_events(&who, call.idempotency_key, call.form).await?))
 }
 
@@ -163,7 +163,7 @@ pub async fn replay_failed_events(
 /// that may write.
 #[utoipa::path(get, path = "/organization/subscribe/test", tag = "Webhooks",
     responses((status = 200, description = "The event, and the number of URLs it is sent to", body = view::TestSent)))]
-pub async fn send_test_event(State(api): State<Api>, Writer(who): Writer, _: NoParameters) -> Answer {
+pub async fn send_test_event(State(api): State<Api>, Writer(who): Writer, _: NoParameters) -> JsonResult {
     Ok(Json::of(&api.service.send_test_event(&who).await?))
 }
 
@@ -174,7 +174,7 @@ pub async fn send_test_event(State(api): State<Api>, Writer(who): Writer, _: NoP
 /// to.
 #[utoipa::path(get, path = "/organization/hmac_key", tag = "Webhooks",
     responses((status = 200, description = "The key", body = view::HmacKey)))]
-pub async fn get_hmac_key(State(api): State<Api>, Administrator(who): Administrator, _: NoParameters) -> Answer {
+pub async fn get_hmac_key(State(api): State<Api>, Administrator(who): Administrator, _: NoParameters) -> JsonResult {
     Ok(Json::of(&api.service.hmac_key(&who).await?))
 }
 
@@ -184,7 +184,7 @@ pub async fn get_hmac_key(State(api): State<Api>, Administrator(who): Administra
 /// the header `webhook-signature` carries a signature made with each key.
 #[utoipa::path(post, path = "/organization/hmac_key/rotate", tag = "Webhooks",
     responses((status = 200, description = "The new key", body = view::RotatedKey)))]
-pub async fn rotate_hmac_key(State(api): State<Api>, Administrator(who): Administrator, _: NoParameters) -> Answer {
+pub async fn rotate_hmac_key(State(api): State<Api>, Administrator(who): Administrator, _: NoParameters) -> JsonResult {
     Ok(Json::of(&api.service.rotate_hmac_key(&who).await?))
 }
 
@@ -193,7 +193,7 @@ pub async fn rotate_hmac_key(State(api): State<Api>, Administrator(who): Adminis
 /// For each: when it is sent, the JSON Schema of its `data`, and a sample.
 #[utoipa::path(get, path = "/organization/event_types", tag = "Webhooks",
     responses((status = 200, description = "All event types", body = view::Results<view::EventType>)))]
-pub async fn list_event_types(State(api): State<Api>, Reader(who): Reader, _: NoParameters) -> Answer {
+pub async fn list_event_types(State(api): State<Api>, Reader(who): Reader, _: NoParameters) -> JsonResult {
     Ok(Json::of(api.service.event_types(&who).await?))
 }
 
@@ -202,7 +202,11 @@ pub async fn list_event_types(State(api): State<Api>, Reader(who): Reader, _: No
 /// Latest first. Paging is forward only, by `starting_after`.
 #[utoipa::path(get, path = "/organization/deliveries", tag = "Webhooks", params(DeliveryParameters),
     responses((status = 200, description = "A page of attempts", body = view::Page<view::Delivery>)))]
-pub async fn list_deliveries(State(api): State<Api>, Reader(who): Reader, parameters: DeliveryParameters) -> Answer {
+pub async fn list_deliveries(
+    State(api): State<Api>,
+    Reader(who): Reader,
+    parameters: DeliveryParameters,
+) -> JsonResult {
     let paging = parameters.paging()?;
     Ok(Json::of(&api.service.list_deliveries(&who, paging, parameters.query()?).await?))
 }
@@ -217,7 +221,7 @@ pub async fn list_dead_letters(
     State(api): State<Api>,
     Reader(who): Reader,
     parameters: DeadLetterParameters,
-) -> Answer {
+) -> JsonResult {
     let paging = parameters.paging()?;
     Ok(Json::of(&api.service.list_dead_letters(&who, paging, parameters.query()?).await?))
 }

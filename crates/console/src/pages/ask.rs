@@ -4,7 +4,7 @@
 
 use crate::action::Action;
 use crate::guard::Visitor;
-use crate::page::{Answer, PageFrame, Section, show, show_again};
+use crate::page::{PageFrame, PageResult, Section, show, show_again};
 use askama::Template;
 use daybook_service::ids::mint_secret;
 use daybook_service::problem::Problem;
@@ -47,12 +47,12 @@ impl Ask {
     }
 
     /// Renders the page.
-    pub fn show(self, section: Section, visitor: &Visitor) -> Answer {
+    pub fn show(self, section: Section, visitor: &Visitor) -> PageResult {
         show(&self.page(section, visitor, Vec::new()))
     }
 
     /// Renders the page again, with the reason for a refusal.
-    pub fn show_again(self, section: Section, visitor: &Visitor, problem: &Problem) -> Answer {
+    pub fn show_again(self, section: Section, visitor: &Visitor, problem: &Problem) -> PageResult {
         let mut refused: Vec<String> =
             problem.details.iter().map(|detail| format!("{} {}", detail.field, detail.message)).collect();
         if refused.is_empty() {

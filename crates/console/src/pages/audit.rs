@@ -6,7 +6,7 @@ use crate::display::AsMoment;
 use crate::form::{FormValues, QueryParameters};
 use crate::guard::Visitor;
 use crate::listing::all;
-use crate::page::{Answer, PageError, PageFrame, Section, show_again};
+use crate::page::{PageError, PageFrame, PageResult, Section, show_again};
 use crate::pages::webhooks::filter::moment;
 use askama::Template;
 use axum::extract::State;
@@ -132,7 +132,11 @@ impl AuditPage {
 }
 
 /// The page.
-pub async fn show(State(console): State<Console>, visitor: Visitor, QueryParameters(asked): QueryParameters) -> Answer {
+pub async fn show(
+    State(console): State<Console>,
+    visitor: Visitor,
+    QueryParameters(asked): QueryParameters,
+) -> PageResult {
     let keep = |kept: FormValues, name: &&str| if asked.has(name) { kept.with(name, asked.get(name)) } else { kept };
     let mark = Some(asked.get("starting_after")).filter(|mark| !mark.is_empty());
     let mut page = AuditPage {
@@ -205,7 +209,7 @@ async fn fetch(
     }
 }
 
-async fn csv(console: &Console, visitor: &Visitor, query: AuditQuery) -> Answer {
+async fn csv(console: &Console, visitor: &Visitor, query: AuditQuery) -> PageResult {
     let mut csv = Csv::new(&[
         "number",
         "recorded_at",

@@ -5,7 +5,7 @@
 use crate::Console;
 use crate::form::QueryParameters;
 use crate::guard::Visitor;
-use crate::page::{Answer, PageFrame, Section, fragment};
+use crate::page::{PageFrame, PageResult, Section, fragment};
 use askama::Template;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -56,7 +56,7 @@ pub async fn show(
     visitor: Visitor,
     headers: HeaderMap,
     QueryParameters(asked): QueryParameters,
-) -> Answer {
+) -> PageResult {
     let q = asked.get("q").to_owned();
     let page = PageFrame::new("Find", Section::None, &visitor);
     let mut hits = pages(&page, &q);

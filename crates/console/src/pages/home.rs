@@ -8,7 +8,7 @@ use crate::chart::{Bar, Part, bars};
 use crate::display::{Count, Moment, Money, plain_words, short_money};
 use crate::guard::Visitor;
 use crate::listing::link;
-use crate::page::{Answer, PageError, PageFrame, Section, refreshed};
+use crate::page::{PageError, PageFrame, PageResult, Section, refreshed};
 use askama::Template;
 use axum::extract::State;
 use daybook_service::AccountQuery;
@@ -95,7 +95,7 @@ struct CountingPage {
 }
 
 /// The page.
-pub async fn show(State(console): State<Console>, visitor: Visitor) -> Answer {
+pub async fn show(State(console): State<Console>, visitor: Visitor) -> PageResult {
     let page = PageFrame::new("Home", Section::Home, &visitor);
     let Some(portfolio) = console.service.portfolio(visitor.caller()).await? else {
         return Ok(refreshed(crate::page::show(&CountingPage { page })?));

@@ -3,7 +3,7 @@
 use crate::Console;
 use crate::form::{Field, FieldKind, Form, FormValues, QueryParameters};
 use crate::guard::{RequestContext, Visitor, begin_session, end_session, safe_path};
-use crate::page::{Answer, PageError, PageFrame, show_again, show_refused};
+use crate::page::{PageError, PageFrame, PageResult, show_again, show_refused};
 use askama::Template;
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -36,14 +36,14 @@ struct SignIn {
 }
 
 /// The form to sign in.
-pub async fn show(manner: RequestContext, QueryParameters(asked): QueryParameters) -> Answer {
+pub async fn show(manner: RequestContext, QueryParameters(asked): QueryParameters) -> PageResult {
     let form = Form::new(SIGN_IN, FormValues::default());
     let next = safe_path(asked.get("next")).to_owned();
     crate::page::show(&SignIn { page: PageFrame::at_the_door("Sign in", &manner), form, next })
 }
 
 /// Signs a user in.
-pub async fn sign_in(State(console): State<Console>, manner: RequestContext, typed: FormValues) -> Answer {
+pub async fn sign_in(State(console): State<Console>, manner: RequestContext, typed: FormValues) -> PageResult {
     let next = safe_path(typed.get("next")).to_owned();
     match console.service.sign_in(typed.get("email"), password(&typed), manner.address).await {
         Ok(session) => Ok(begin_session(&next, &session.token, &manner)),
@@ -76,7 +76,7 @@ impl Welcome {
 }
 
 /// The form of an invite link.
-pub async fn welcome(State(console): State<Console>, manner: RequestContext, Path(link): Path<String>) -> Answer {
+pub async fn welcome(State(console): State<Console>, manner: RequestContext, Path(link): Path<String>) -> PageResult {
     match Welcome::new(&console, &manner, &link, Form::new(WELCOME, FormValues::default())).await {
         Ok(page) => crate::page::show(&page),
         Err(trouble) => Ok(trouble.at_the_door(&manner)),
@@ -89,7 +89,7 @@ pub async fn accept(
     manner: RequestContext,
     Path(link): Path<String>,
     typed: FormValues,
-) -> Answer {
+) -> PageResult {
     let person = NewPerson {
         name: typed.get("name").to_owned(),
         email: typed.get("email").to_owned(),
@@ -118,7 +118,7 @@ async fn refuse(
 }
 
 /// Signs the user out.
-pub async fn sign_out(State(console): State<Console>, visitor: Visitor) -> Answer {
+pub async fn sign_out(State(console): State<Console>, visitor: Visitor) -> PageResult {
     console.service.sign_out(&visitor.manner.session, visitor.manner.address).await?;
     Ok(end_session("/console/sign-in", &visitor.manner))
 }

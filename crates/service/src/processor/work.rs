@@ -27,7 +27,7 @@ const SLICE: Slice = Slice { steps: 500, bytes: 4 << 20 };
 
 /// The response to a job, before it is rendered.
 #[derive(Clone, Debug)]
-pub enum Answer<'a> {
+pub enum JobResponse<'a> {
     /// The account.
     Account(Box<view::Account<'a>>),
     /// A line item.
@@ -40,32 +40,32 @@ pub enum Answer<'a> {
     None,
 }
 
-impl Answer<'_> {
+impl JobResponse<'_> {
     /// Renders the response.
     pub fn render(self) -> Bytes {
         match self {
-            Answer::Account(account) => render(&account),
-            Answer::LineItem(item) => render(&item),
-            Answer::Notices(notices) => render(&notices),
-            Answer::Rolled(rolled) => render(&rolled),
-            Answer::None => Bytes::new(),
+            JobResponse::Account(account) => render(&account),
+            JobResponse::LineItem(item) => render(&item),
+            JobResponse::Notices(notices) => render(&notices),
+            JobResponse::Rolled(rolled) => render(&rolled),
+            JobResponse::None => Bytes::new(),
         }
     }
 
     /// The same response, with its own copy of everything it borrows.
-    pub fn into_owned(self) -> Answer<'static> {
+    pub fn into_owned(self) -> JobResponse<'static> {
         match self {
-            Answer::Account(account) => Answer::Account(Box::new(account.into_owned())),
-            Answer::LineItem(item) => Answer::LineItem(Box::new(item.into_owned())),
-            Answer::Notices(notices) => Answer::Notices(notices),
-            Answer::Rolled(rolled) => Answer::Rolled(rolled),
-            Answer::None => Answer::None,
+            JobResponse::Account(account) => JobResponse::Account(Box::new(account.into_owned())),
+            JobResponse::LineItem(item) => JobResponse::LineItem(Box::new(item.into_owned())),
+            JobResponse::Notices(notices) => JobResponse::Notices(notices),
+            JobResponse::Rolled(rolled) => JobResponse::Rolled(rolled),
+            JobResponse::None => JobResponse::None,
         }
     }
 }
 
 /// What to make of a response while the book is there that it borrows from.
-pub type ShowAnswer<A> = fn(Answer<'_>) -> A;
+pub type ShowAnswer<A> = fn(JobResponse<'_>) -> A;
 
 /// The result of a job, before it is written.
 #[derive(Clone, Debug)]
@@ -97,7 +97,7 @@ pub fn work<A>(book: &mut Book, work: &Work, now: Time, show: ShowAnswer<A>) -> 
         Work::Roll { to, webhooks, done } => roll(book, *to, *webhooks, *done, now, show),
         Work::Settle { .. } => {
             settle(book, now)?;
-            Ok(JobResult::To(show(Answer::None)))
+            Ok(JobResult::To(show(JobResponse::None)))
         }
     };
     match came {
@@ -140,7 +140,7 @@ fn submit<A>(
         Show::Item if applied == Applied::Already => Ok(JobResult::ToItem(asked.name.clone())),
         Show::Item => Ok(JobResult::To(item(book, &asked.name, show)?)),
         Show::Account => to_account(book, now, &[], show),
-        Show::Notices => Ok(JobResult::To(show(Answer::Notices(notices(book))))),
+        Show::Notices => Ok(JobResult::To(show(JobResponse::Notices(notices(book))))),
     }
 }
 
@@ -222,7 +222,7 @@ fn roll<A>(
         total_attempted: steps,
         webhooks_sent: messages,
     };
-    Ok(JobResult::To(show(Answer::Rolled(answer))))
+    Ok(JobResult::To(show(JobResponse::Rolled(answer))))
 }
 
 /// Processes an account up to its clock for a timer or a release. If that fails, the account is marked as failed.
@@ -254,7 +254,7 @@ fn settled(book: &mut Book, now: Time) -> Result<(), Halt> {
 }
 
 fn to_account<A>(book: &Book, now: Time, warnings: &[String], show: ShowAnswer<A>) -> Result<JobResult<A>, Halt> {
-    Ok(JobResult::To(show(Answer::Account(Box::new(account(book, now, warnings)?)))))
+    Ok(JobResult::To(show(JobResponse::Account(Box::new(account(book, now, warnings)?)))))
 }
 
 /// The account as the caller sees it.
@@ -274,7 +274,7 @@ pub fn account<'a>(book: &'a Book, now: Time, warnings: &[String]) -> Result<vie
 /// A line item as the caller sees it.
 fn item<A>(book: &Book, name: &str, show: ShowAnswer<A>) -> Result<A, Halt> {
     let about = book.about();
-    let show = |item: view::LineItem<'_>| show(Answer::LineItem(Box::new(item)));
+    let show = |item: view::LineItem<'_>| show(JobResponse::LineItem(Box::new(item)));
     let record = book.named(name);
     if let Some(row) = book.writes.items.get(name) {
         let item = item_of_row(row)?;

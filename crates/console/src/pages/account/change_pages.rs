@@ -11,10 +11,10 @@ use crate::Console;
 use crate::display::{AsMoment, AsMoney, Count, Moment, Money};
 use crate::form::{Form, FormValues, QueryParameters};
 use crate::guard::{Visitor, redirect_saying};
-use crate::page::{Answer, Notice, PageError, PageFrame, Section, show, show_again};
+use crate::page::{Notice, PageError, PageFrame, PageResult, Section, show, show_again};
 use askama::Template;
 use axum::extract::{Path, State};
-use daybook_service::changes::{Answer as Rehearsed, Rehearsal};
+use daybook_service::changes::{JobResponse as Rehearsed, Rehearsal};
 use daybook_service::ids::{mint_secret, mint_uuid};
 use daybook_service::problem::{Problem, ProblemKind};
 use daybook_service::view::{Account, LineItem, NotificationSetting, ProcessingState, Rolled};
@@ -63,7 +63,7 @@ pub async fn ask(
     visitor: Visitor,
     Path((id, what)): Path<(String, String)>,
     QueryParameters(asked): QueryParameters,
-) -> Answer {
+) -> PageResult {
     form_page(&console, &visitor, &id, change(&what)?, asked).await
 }
 
@@ -73,7 +73,7 @@ pub async fn roll(
     visitor: Visitor,
     Path(id): Path<String>,
     QueryParameters(asked): QueryParameters,
-) -> Answer {
+) -> PageResult {
     form_page(&console, &visitor, &id, AccountChange::Roll, asked).await
 }
 
@@ -83,7 +83,7 @@ pub async fn confirm(
     visitor: Visitor,
     Path((id, what)): Path<(String, String)>,
     QueryParameters(asked): QueryParameters,
-) -> Answer {
+) -> PageResult {
     confirm_page(&console, &visitor, &id, change(&what)?, asked).await
 }
 
@@ -93,7 +93,7 @@ pub async fn confirm_roll(
     visitor: Visitor,
     Path(id): Path<String>,
     QueryParameters(asked): QueryParameters,
-) -> Answer {
+) -> PageResult {
     confirm_page(&console, &visitor, &id, AccountChange::Roll, asked).await
 }
 
@@ -103,7 +103,7 @@ pub async fn perform(
     visitor: Visitor,
     Path((id, what)): Path<(String, String)>,
     typed: FormValues,
-) -> Answer {
+) -> PageResult {
     done(&console, &visitor, &id, change(&what)?, typed).await
 }
 
@@ -113,7 +113,7 @@ pub async fn perform_roll(
     visitor: Visitor,
     Path(id): Path<String>,
     typed: FormValues,
-) -> Answer {
+) -> PageResult {
     done(&console, &visitor, &id, AccountChange::Roll, typed).await
 }
 
@@ -157,7 +157,13 @@ async fn recorded(
     }
 }
 
-async fn form_page(console: &Console, visitor: &Visitor, id: &str, change: AccountChange, asked: FormValues) -> Answer {
+async fn form_page(
+    console: &Console,
+    visitor: &Visitor,
+    id: &str,
+    change: AccountChange,
+    asked: FormValues,
+) -> PageResult {
     may_do(visitor, change)?;
     let room = AccountView::enter(console, visitor, id, "").await?;
     let typed = if change == AccountChange::Payment && !asked.has("line_item_id") {
@@ -191,7 +197,7 @@ fn refuse(
     change: AccountChange,
     typed: FormValues,
     trouble: PageError,
-) -> Answer {
+) -> PageResult {
     if matches!(trouble.problem.kind, ProblemKind::Internal | ProblemKind::Unavailable) {
         return Err(trouble);
     }
@@ -206,7 +212,7 @@ async fn confirm_page(
     id: &str,
     change: AccountChange,
     asked: FormValues,
-) -> Answer {
+) -> PageResult {
     may_do(visitor, change)?;
     let room = AccountView::enter(console, visitor, id, "").await?;
     let item = asked.get("item").to_owned();
@@ -346,7 +352,7 @@ fn moved(before: &Account<'_>, after: &Account<'_>) -> Vec<Moved> {
     rows
 }
 
-async fn done(console: &Console, visitor: &Visitor, id: &str, change: AccountChange, typed: FormValues) -> Answer {
+async fn done(console: &Console, visitor: &Visitor, id: &str, change: AccountChange, typed: FormValues) -> PageResult {
     may_do(visitor, change)?;
     let room = AccountView::enter(console, visitor, id, "").await?;
     let item = typed.get("item").to_owned();

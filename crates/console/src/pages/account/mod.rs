@@ -24,7 +24,7 @@ use crate::Console;
 use crate::display::{AsCount, AsMoment, AsMoney, Moment, plain_words};
 use crate::form::{FormValues, QueryParameters};
 use crate::guard::Visitor;
-use crate::page::{Answer, PageError, PageFrame, Section, fragment, show as show_page, show_again};
+use crate::page::{PageError, PageFrame, PageResult, Section, fragment, show as show_page, show_again};
 use askama::Template;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
@@ -212,12 +212,12 @@ pub async fn show(
     Path(id): Path<String>,
     QueryParameters(asked): QueryParameters,
     headers: HeaderMap,
-) -> Answer {
+) -> PageResult {
     let piece = headers.get("x-fragment").is_some_and(|name| name == "time-machine");
     look(&console, &visitor, &id, &asked, piece).await
 }
 
-async fn look(console: &Console, visitor: &Visitor, id: &str, asked: &FormValues, piece: bool) -> Answer {
+async fn look(console: &Console, visitor: &Visitor, id: &str, asked: &FormValues, piece: bool) -> PageResult {
     let tab = Tab::read(asked.get("tab"));
     let room = AccountView::enter(console, visitor, id, asked.get("as_of")).await?;
     if asked.get("format") == "csv" {

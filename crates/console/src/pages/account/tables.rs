@@ -9,7 +9,7 @@ use crate::Console;
 use crate::display::plain_words;
 use crate::form::FormValues;
 use crate::guard::Visitor;
-use crate::page::{Answer, PageError};
+use crate::page::{PageError, PageResult};
 use daybook_service::form::fields::Reference;
 use daybook_service::line_items::ItemQuery;
 use daybook_service::paging::Paging;
@@ -349,6 +349,6 @@ fn titled(room: &AccountView, what: &str) -> String {
 }
 
 /// The error for an unknown table.
-fn no_table(name: &str) -> Answer {
+fn no_table(name: &str) -> PageResult {
     Err(Problem::not_found("table", name).into())
 }

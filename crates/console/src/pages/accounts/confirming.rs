@@ -7,7 +7,7 @@ use crate::action::Action;
 use crate::display::{AsMoment, AsMoney, Count, Money};
 use crate::form::FormValues;
 use crate::guard::Visitor;
-use crate::page::{Answer, PageFrame, Section, show};
+use crate::page::{PageFrame, PageResult, Section, show};
 use crate::pages::account::StatusWords;
 use askama::Template;
 use daybook_service::changes::OpeningRehearsal;
@@ -49,7 +49,7 @@ pub fn page(
     typed: &FormValues,
     sent: Value,
     rehearsal: &OpeningRehearsal,
-) -> Answer {
+) -> PageResult {
     let account = &rehearsal.account;
     let holds = product.migration_state == MigrationState::Holding;
     let shown = fields().iter().map(|field| (field.name, typed.get(field.name).to_owned())).collect::<Vec<_>>();

@@ -9,7 +9,7 @@ use crate::display::{AsCount, AsMoment, AsMoney, plain_words};
 use crate::form::{FormValues, QueryParameters};
 use crate::guard::Visitor;
 use crate::listing::{Pager, all, link, paging};
-use crate::page::{Answer, PageError, PageFrame, Section};
+use crate::page::{PageError, PageFrame, PageResult, Section};
 use askama::Template;
 use axum::extract::State;
 use daybook_service::AccountQuery;
@@ -139,7 +139,11 @@ pub async fn products(console: &Console, visitor: &Visitor) -> Result<Vec<Produc
 }
 
 /// The list of accounts.
-pub async fn show(State(console): State<Console>, visitor: Visitor, QueryParameters(asked): QueryParameters) -> Answer {
+pub async fn show(
+    State(console): State<Console>,
+    visitor: Visitor,
+    QueryParameters(asked): QueryParameters,
+) -> PageResult {
     let (service, who) = (&console.service, visitor.caller());
     let query = match query(&asked) {
         Ok(query) => query,
@@ -164,7 +168,7 @@ pub async fn show(State(console): State<Console>, visitor: Visitor, QueryParamet
     })
 }
 
-async fn refuse(console: &Console, visitor: &Visitor, asked: FormValues, problem: &Problem) -> Answer {
+async fn refuse(console: &Console, visitor: &Visitor, asked: FormValues, problem: &Problem) -> PageResult {
     crate::page::show_again(&ListPage {
         page: PageFrame::new("Accounts", Section::Accounts, visitor),
         products: products(console, visitor).await?,
@@ -175,7 +179,7 @@ async fn refuse(console: &Console, visitor: &Visitor, asked: FormValues, problem
     })
 }
 
-fn csv(rows: &[Row]) -> Answer {
+fn csv(rows: &[Row]) -> PageResult {
     let mut csv = Csv::new(&[
         "account_id",
         "customers",

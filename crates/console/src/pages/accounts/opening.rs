@@ -9,7 +9,7 @@ use crate::display::{AsMoment, AsMoney};
 use crate::form::{Field, FieldKind, Form, FormValues, QueryParameters, checked_body, put};
 use crate::guard::{Visitor, redirect_saying};
 use crate::listing::{external_fields, without_places};
-use crate::page::{Answer, Notice, PageError, PageFrame, Section, fragment, read, show_again};
+use crate::page::{Notice, PageError, PageFrame, PageResult, Section, fragment, read, show_again};
 use crate::pages::products::{Piece, Preview, TermsInWords, fetch};
 use askama::Template;
 use axum::extract::State;
@@ -148,7 +148,11 @@ struct NewPage {
 }
 
 /// The form; without a product, the choice of one.
-pub async fn new(State(console): State<Console>, visitor: Visitor, QueryParameters(asked): QueryParameters) -> Answer {
+pub async fn new(
+    State(console): State<Console>,
+    visitor: Visitor,
+    QueryParameters(asked): QueryParameters,
+) -> PageResult {
     if !asked.has("product_id") {
         let products = products(&console, &visitor).await?;
         let page = PageFrame::new("Open an account", Section::Accounts, &visitor);
@@ -238,7 +242,7 @@ enum Opening {
 }
 
 /// Opens an account, or asks for confirmation first.
-pub async fn create(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> Answer {
+pub async fn create(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> PageResult {
     let product = fetch(&console, &visitor, typed.get("product_id")).await?;
     let done = async {
         let sent = call(&typed, &product.zone()?)?;
@@ -270,7 +274,7 @@ pub async fn create(State(console): State<Console>, visitor: Visitor, typed: For
 }
 
 /// The schedule for the typed values: a part of the page for the script, the whole page for the button.
-pub async fn preview(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> Answer {
+pub async fn preview(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> PageResult {
     let product = fetch(&console, &visitor, typed.get("product_id")).await?;
     let tried = try_out(&console, &visitor, &typed, &product.zone()?).await;
     if !typed.has("whole") {

@@ -17,7 +17,7 @@ use crate::Console;
 use crate::csv::{Cell, Csv};
 use crate::form::QueryParameters;
 use crate::guard::Visitor;
-use crate::page::{Answer, PageError, PageFrame, Section};
+use crate::page::{PageError, PageFrame, PageResult, Section};
 use askama::Template;
 use axum::extract::{Path, State};
 use daybook_cases::{Scenario, builtin};
@@ -58,7 +58,7 @@ fn text_of(file: &str) -> Result<&'static str, PageError> {
 }
 
 /// The list of cases.
-pub async fn show(State(_): State<Console>, visitor: Visitor, QueryParameters(asked): QueryParameters) -> Answer {
+pub async fn show(State(_): State<Console>, visitor: Visitor, QueryParameters(asked): QueryParameters) -> PageResult {
     let mut cases = Vec::new();
     for (file, text) in builtin() {
         let case = read(file, text)?;
@@ -92,7 +92,11 @@ struct CasePage {
 }
 
 /// One case, as tables and as its file.
-pub async fn show_one(visitor: Visitor, Path(file): Path<String>, QueryParameters(asked): QueryParameters) -> Answer {
+pub async fn show_one(
+    visitor: Visitor,
+    Path(file): Path<String>,
+    QueryParameters(asked): QueryParameters,
+) -> PageResult {
     let text = text_of(&file)?;
     if asked.get("format") == "toml" {
         return Ok(writing::download(&file, text));

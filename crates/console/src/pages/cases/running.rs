@@ -7,7 +7,7 @@ use super::{HERE, read, text_of};
 use crate::Console;
 use crate::display::Count;
 use crate::guard::Visitor;
-use crate::page::{Answer, PageError, PageFrame, Section};
+use crate::page::{PageError, PageFrame, PageResult, Section};
 use askama::Template;
 use axum::extract::{Path, State};
 use daybook_cases::{CaseOutcome, Scenario, builtin, run_all};
@@ -73,7 +73,7 @@ impl OutcomesPage {
 }
 
 /// Shows the results of cases.
-pub(super) fn tell(visitor: &Visitor, outcomes: Vec<CaseOutcome>, back: (String, String), text: &str) -> Answer {
+pub(super) fn tell(visitor: &Visitor, outcomes: Vec<CaseOutcome>, back: (String, String), text: &str) -> PageResult {
     let mut shown =
         OutcomesPage { page: PageFrame::new("", Section::Cases, visitor), outcomes, back, text: text.to_owned() };
     shown.page.title = shown.verdict();
@@ -81,14 +81,14 @@ pub(super) fn tell(visitor: &Visitor, outcomes: Vec<CaseOutcome>, back: (String,
 }
 
 /// Runs every built-in case.
-pub async fn run_every(State(_): State<Console>, visitor: Visitor) -> Answer {
+pub async fn run_every(State(_): State<Console>, visitor: Visitor) -> PageResult {
     let cases = builtin().iter().map(|(file, text)| read(file, text)).collect::<Result<Vec<_>, _>>()?;
     let back = (HERE.to_owned(), "Test cases".to_owned());
     tell(&visitor, play(cases).await?, back, "")
 }
 
 /// Runs one built-in case.
-pub async fn run_one(State(_): State<Console>, visitor: Visitor, Path(file): Path<String>) -> Answer {
+pub async fn run_one(State(_): State<Console>, visitor: Visitor, Path(file): Path<String>) -> PageResult {
     let case = read(&file, text_of(&file)?)?;
     let back = (format!("{HERE}/{file}"), case.title.clone());
     tell(&visitor, play(vec![case]).await?, back, "")

@@ -5,7 +5,7 @@ use super::running::{play, tell};
 use crate::Console;
 use crate::form::{FormValues, QueryParameters};
 use crate::guard::{Visitor, redirect};
-use crate::page::{Answer, PageError, PageFrame, Section, plain, show_again};
+use crate::page::{PageError, PageFrame, PageResult, Section, plain, show_again};
 use askama::Template;
 use axum::extract::{Path, State};
 use axum::http::HeaderValue;
@@ -45,14 +45,14 @@ impl Wrong {
 }
 
 /// An editor for a new case, optionally prefilled with a built-in case.
-pub async fn show(visitor: Visitor, QueryParameters(asked): QueryParameters) -> Answer {
+pub async fn show(visitor: Visitor, QueryParameters(asked): QueryParameters) -> PageResult {
     let text = if asked.has("like") { super::text_of(asked.get("like"))? } else { "" };
     let page = PageFrame::new("Your own case", Section::Cases, &visitor);
     crate::page::show(&OwnPage { page, text: text.to_owned(), wrong: None })
 }
 
 /// Runs a typed case.
-pub async fn run(State(_): State<Console>, visitor: Visitor, typed: FormValues) -> Answer {
+pub async fn run(State(_): State<Console>, visitor: Visitor, typed: FormValues) -> PageResult {
     let text = typed.untrimmed("text").replace("\r\n", "\n");
     let wrong = match daybook_cases::parse(FilePath::new(FILE), &text) {
         Ok(case) => match play(vec![case]).await {
@@ -71,7 +71,7 @@ pub async fn run(State(_): State<Console>, visitor: Visitor, typed: FormValues) 
 }
 
 /// Redirects to the case of the typed account.
-pub async fn choose_account(QueryParameters(asked): QueryParameters) -> Answer {
+pub async fn choose_account(QueryParameters(asked): QueryParameters) -> PageResult {
     let account = Reference::read(asked.get("account_id"))
         .map_err(|rule| Problem::invalid("account_id", format!("must be {rule}").replace("must be must", "must")))?;
     Ok(redirect(&format!("{HERE}/from-account/{}", account.as_str())))
@@ -91,7 +91,7 @@ pub async fn show_from_account(
     visitor: Visitor,
     Path(account): Path<String>,
     QueryParameters(asked): QueryParameters,
-) -> Answer {
+) -> PageResult {
     let text = from_account(&console.service, visitor.caller(), &account).await?;
     if asked.get("format") == "toml" {
         return Ok(download(&format!("{account}.toml"), &text));

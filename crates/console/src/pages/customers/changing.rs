@@ -12,7 +12,7 @@ use crate::action::Action;
 use crate::form::{Field, FieldKind, Form, FormValues, QueryParameters, checked_body, put};
 use crate::guard::{Visitor, redirect_saying};
 use crate::listing::{ExternalField, external_fields, typed_fields, without_places};
-use crate::page::{Answer, Notice, PageFrame, Section, fragment, read, show_again};
+use crate::page::{Notice, PageFrame, PageResult, Section, fragment, read, show_again};
 use askama::Template;
 use axum::extract::{Path, State};
 use daybook_engine::zone::Zone;
@@ -186,20 +186,20 @@ fn ssn_is_missing(typed: &FormValues) -> bool {
 }
 
 /// The form for a new customer.
-pub async fn new(visitor: Visitor, QueryParameters(asked): QueryParameters) -> Answer {
+pub async fn new(visitor: Visitor, QueryParameters(asked): QueryParameters) -> PageResult {
     let typed = FormValues::default().with(ACCOUNT, asked.get("account"));
     crate::page::show(&FormPage::new(&visitor, None, typed, None))
 }
 
 /// The form to change a customer.
-pub async fn edit(State(console): State<Console>, visitor: Visitor, Path(id): Path<String>) -> Answer {
+pub async fn edit(State(console): State<Console>, visitor: Visitor, Path(id): Path<String>) -> PageResult {
     let customer = fetch(&console, &visitor, &id).await?;
     let typed = as_typed(&customer);
     crate::page::show(&FormPage::new(&visitor, Some(&customer), typed, None))
 }
 
 /// Creates a customer.
-pub async fn create(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> Answer {
+pub async fn create(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> PageResult {
     save(&console, &visitor, None, typed).await
 }
 
@@ -209,7 +209,7 @@ pub async fn update(
     visitor: Visitor,
     Path(id): Path<String>,
     typed: FormValues,
-) -> Answer {
+) -> PageResult {
     let customer = fetch(&console, &visitor, &id).await?;
     save(&console, &visitor, Some(&customer), typed).await
 }
@@ -219,7 +219,7 @@ struct Saved {
     customer_id: String,
 }
 
-async fn save(console: &Console, visitor: &Visitor, customer: Option<&Customer>, typed: FormValues) -> Answer {
+async fn save(console: &Console, visitor: &Visitor, customer: Option<&Customer>, typed: FormValues) -> PageResult {
     let wanted = action(customer, &typed);
     if let Some(customer) = customer.filter(|customer| mark(customer) != typed.get(SHOWN)) {
         // If the form was submitted twice, the first submission already made the change and no difference is left.
@@ -277,7 +277,7 @@ fn changed_meanwhile(customer: &Customer, typed: &FormValues) -> Problem {
 }
 
 /// The call for the values typed so far.
-pub async fn preview(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> Answer {
+pub async fn preview(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> PageResult {
     let id = typed.get("changes").to_owned();
     let customer = if id.is_empty() { None } else { Some(fetch(&console, &visitor, &id).await?) };
     let (curl, refused) = match action(customer.as_ref(), &typed) {

@@ -8,7 +8,7 @@ use crate::display::{AsMoment, AsMoney, Count, Moment, plain_words};
 use crate::form::{FormValues, QueryParameters};
 use crate::guard::Visitor;
 use crate::listing::{Pager, all, link, paging};
-use crate::page::{Answer, PageError, PageFrame, Section};
+use crate::page::{PageError, PageFrame, PageResult, Section};
 use askama::Template;
 use axum::extract::{Path, State};
 use daybook_service::CustomerQuery;
@@ -72,7 +72,11 @@ fn query(asked: &FormValues) -> CustomerQuery {
 }
 
 /// The list of customers.
-pub async fn show(State(console): State<Console>, visitor: Visitor, QueryParameters(asked): QueryParameters) -> Answer {
+pub async fn show(
+    State(console): State<Console>,
+    visitor: Visitor,
+    QueryParameters(asked): QueryParameters,
+) -> PageResult {
     let (service, who) = (&console.service, visitor.caller());
     if asked.get("format") == "csv" {
         return csv(all(|paging| Box::pin(service.list_customers(who, paging, query(&asked)))).await?);
@@ -84,7 +88,7 @@ pub async fn show(State(console): State<Console>, visitor: Visitor, QueryParamet
     crate::page::show(&ListPage { page, q, customers: results, pager })
 }
 
-fn csv(customers: Vec<Customer>) -> Answer {
+fn csv(customers: Vec<Customer>) -> PageResult {
     let mut csv = Csv::new(&["customer_id", "name", "kind", "email", "phone_number", "accounts", "created_at"]);
     for customer in customers {
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
@@ -121,7 +125,7 @@ struct CustomerPage {
 }
 
 /// One customer.
-pub async fn show_one(State(console): State<Console>, visitor: Visitor, Path(id): Path<String>) -> Answer {
+pub async fn show_one(State(console): State<Console>, visitor: Visitor, Path(id): Path<String>) -> PageResult {
     let customer = fetch(&console, &visitor, &id).await?;
     let mut accounts = Vec::new();
     for belongs in customer.accounts.iter().take(MOST_ACCOUNTS) {

@@ -6,7 +6,7 @@ use crate::action::Action;
 use crate::display::{AsMoment, plain_words};
 use crate::form::{Field, FieldKind, Form, FormValues};
 use crate::guard::{Visitor, redirect_saying};
-use crate::page::{Answer, Notice, PageError, PageFrame, Section, show_again};
+use crate::page::{Notice, PageError, PageFrame, PageResult, Section, show_again};
 use crate::pages::ask::Ask;
 use askama::Template;
 use axum::extract::{Path, State};
@@ -46,7 +46,7 @@ impl Made {
 }
 
 /// Creates a key and shows its secret once. Submitting the same form twice shows the same key.
-pub async fn create(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> Answer {
+pub async fn create(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> PageResult {
     match make(&console, &visitor, &typed).await {
         Ok(key) => {
             let base_url = &visitor.manner.base_url;
@@ -76,7 +76,7 @@ async fn find(console: &Console, visitor: &Visitor, client_id: &str) -> Result<K
 }
 
 /// Asks for confirmation before revoking a key.
-pub async fn ask_revoke(State(console): State<Console>, visitor: Visitor, Path(client_id): Path<String>) -> Answer {
+pub async fn ask_revoke(State(console): State<Console>, visitor: Visitor, Path(client_id): Path<String>) -> PageResult {
     let key = find(&console, &visitor, &client_id).await?;
     let used = match key.last_used_at {
         Some(at) => format!("It was last used on {}.", at.moment()),
@@ -99,7 +99,7 @@ pub async fn ask_revoke(State(console): State<Console>, visitor: Visitor, Path(c
 }
 
 /// Revokes a key.
-pub async fn revoke(State(console): State<Console>, visitor: Visitor, Path(client_id): Path<String>) -> Answer {
+pub async fn revoke(State(console): State<Console>, visitor: Visitor, Path(client_id): Path<String>) -> PageResult {
     let key = find(&console, &visitor, &client_id).await?;
     Action::RevokeKey(client_id).perform(&console.service, visitor.caller(), None).await?;
     let notice = Notice::done(format!("The key \u{201c}{}\u{201d} is revoked.", key.name));

@@ -12,7 +12,7 @@ use crate::csv::{Cell, Csv};
 use crate::display::AsMoment;
 use crate::form::{Form, FormValues, QueryParameters};
 use crate::guard::Visitor;
-use crate::page::{Answer, PageError, PageFrame, Section};
+use crate::page::{PageError, PageFrame, PageResult, Section};
 use crate::pages::webhooks::Health;
 use askama::Template;
 use axum::extract::State;
@@ -64,7 +64,11 @@ async fn all(console: &Console, visitor: &Visitor) -> Result<Vec<Key>, PageError
 }
 
 /// The page.
-pub async fn show(State(console): State<Console>, visitor: Visitor, QueryParameters(asked): QueryParameters) -> Answer {
+pub async fn show(
+    State(console): State<Console>,
+    visitor: Visitor,
+    QueryParameters(asked): QueryParameters,
+) -> PageResult {
     if asked.get("format") == "csv" {
         let mut csv = Csv::new(&["client_id", "name", "role", "created_at", "last_used_at", "revoked_at"]);
         for key in all(&console, &visitor).await? {

@@ -6,7 +6,7 @@ use crate::action::Action;
 use crate::display::AsMoment;
 use crate::form::FormValues;
 use crate::guard::Visitor;
-use crate::page::{Answer, PageFrame, Section};
+use crate::page::{PageFrame, PageResult, Section};
 use crate::pages::ask::Ask;
 use askama::Template;
 use axum::extract::State;
@@ -26,7 +26,7 @@ struct HmacPage {
 }
 
 /// Shows the key.
-pub async fn reveal(State(console): State<Console>, visitor: Visitor) -> Answer {
+pub async fn reveal(State(console): State<Console>, visitor: Visitor) -> PageResult {
     let HmacKey { hmac_secret_key } = console.service.hmac_key(visitor.caller()).await?;
     let page = PageFrame::new("HMAC key", Section::Keys, &visitor);
     crate::page::show(&HmacPage { page, hmac_secret_key, previous_key_until: None, again: false })
@@ -36,7 +36,7 @@ pub async fn reveal(State(console): State<Console>, visitor: Visitor) -> Answer 
 const MARK: &str = "key";
 
 /// Asks for confirmation before replacing the key.
-pub async fn ask_rotate(State(console): State<Console>, visitor: Visitor) -> Answer {
+pub async fn ask_rotate(State(console): State<Console>, visitor: Visitor) -> PageResult {
     let mark = console.service.hmac_key_mark(visitor.caller()).await?;
     Ask {
         title: "Rotate the HMAC key".to_owned(),
@@ -63,7 +63,7 @@ pub async fn ask_rotate(State(console): State<Console>, visitor: Visitor) -> Ans
 }
 
 /// Replaces the key and shows the new one. If it was already replaced, shows the current key.
-pub async fn rotate(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> Answer {
+pub async fn rotate(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> PageResult {
     let (service, who) = (&console.service, visitor.caller());
     let page = PageFrame::new("HMAC key", Section::Keys, &visitor);
     match service.rotate_hmac_key_shown(who, typed.get(MARK)).await {

@@ -5,7 +5,7 @@ use crate::Console;
 use crate::display::Count;
 use crate::form::{Field, FieldKind, Form, FormValues};
 use crate::guard::{Visitor, redirect_saying};
-use crate::page::{Answer, Notice, PageError, show_again};
+use crate::page::{Notice, PageError, PageResult, show_again};
 use crate::pages::webhooks::all_subscriptions;
 use axum::extract::State;
 use daybook_service::view::Subscription;
@@ -49,7 +49,7 @@ impl Saved {
 }
 
 /// Saves the URL, or removes it if the field is empty.
-pub async fn save(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> Answer {
+pub async fn save(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> PageResult {
     let url = typed.get("webhook_url");
     let had = Saved::find(&console, &visitor).await?;
     match console.service.save_console_url(visitor.caller(), Some(url).filter(|url| !url.is_empty())).await {

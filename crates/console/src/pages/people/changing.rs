@@ -5,7 +5,7 @@ use crate::Console;
 use crate::display::{Count, plain_words};
 use crate::form::{FormValues, QueryParameters};
 use crate::guard::{Visitor, end_session, redirect_saying};
-use crate::page::{Answer, Notice, PageError, PageFrame, Section};
+use crate::page::{Notice, PageError, PageFrame, PageResult, Section};
 use crate::pages::ask::Ask;
 use askama::Template;
 use axum::extract::{Path, State};
@@ -171,7 +171,7 @@ pub async fn ask(
     visitor: Visitor,
     Path((id, what)): Path<(String, String)>,
     QueryParameters(asked): QueryParameters,
-) -> Answer {
+) -> PageResult {
     let person = find(&console, &visitor, &id).await?;
     let ask = UserChange::read(&what, &asked)?.question(&console, &visitor, &person, &what).await?;
     ask.show(Section::People, &visitor)
@@ -183,7 +183,7 @@ pub async fn make(
     visitor: Visitor,
     Path((id, what)): Path<(String, String)>,
     typed: FormValues,
-) -> Answer {
+) -> PageResult {
     let person = find(&console, &visitor, &id).await?;
     let change = UserChange::read(&what, &typed)?;
     match change.make(&console, &visitor, &person, &typed).await {

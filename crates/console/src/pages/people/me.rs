@@ -4,7 +4,7 @@ use crate::Console;
 use crate::display::plain_words;
 use crate::form::{Field, FieldKind, Form, FormValues};
 use crate::guard::{Visitor, end_session, redirect_saying};
-use crate::page::{Answer, Notice, PageFrame, Section, show_refused};
+use crate::page::{Notice, PageFrame, PageResult, Section, show_refused};
 use askama::Template;
 use axum::extract::State;
 use daybook_service::problem::Problem;
@@ -46,12 +46,12 @@ impl Me {
 }
 
 /// The page.
-pub async fn show(visitor: Visitor) -> Answer {
+pub async fn show(visitor: Visitor) -> PageResult {
     crate::page::show(&Me::new(&visitor, Form::new(PASSWORD, FormValues::default())))
 }
 
 /// Changes the user's own password.
-pub async fn change_password(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> Answer {
+pub async fn change_password(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> PageResult {
     let (old, new) = (typed.untrimmed("old_password"), typed.untrimmed("new_password"));
     let changed = if new == typed.untrimmed("again") {
         console.service.change_password(&visitor.manner.session, old, new, visitor.manner.address).await
@@ -72,7 +72,7 @@ pub async fn change_password(State(console): State<Console>, visitor: Visitor, t
 }
 
 /// Signs the user out everywhere.
-pub async fn end_sessions(State(console): State<Console>, visitor: Visitor) -> Answer {
+pub async fn end_sessions(State(console): State<Console>, visitor: Visitor) -> PageResult {
     console.service.end_sessions(visitor.caller(), &visitor.visit.person_id).await?;
     Ok(end_session("/console/sign-in", &visitor.manner))
 }

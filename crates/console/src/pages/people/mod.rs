@@ -12,7 +12,7 @@ use crate::csv::{Cell, Csv};
 use crate::display::{Moment, plain_words};
 use crate::form::{Field, FieldKind, Form, FormValues, QueryParameters};
 use crate::guard::{Visitor, redirect_saying};
-use crate::page::{Answer, Notice, PageError, PageFrame, Section, show_again};
+use crate::page::{Notice, PageError, PageFrame, PageResult, Section, show_again};
 use crate::pages::keys::api_keys::ROLES;
 use askama::Template;
 use axum::extract::State;
@@ -125,7 +125,11 @@ async fn all(console: &Console, visitor: &Visitor) -> Result<Vec<UserRow>, PageE
 }
 
 /// The list of users.
-pub async fn show(State(console): State<Console>, visitor: Visitor, QueryParameters(asked): QueryParameters) -> Answer {
+pub async fn show(
+    State(console): State<Console>,
+    visitor: Visitor,
+    QueryParameters(asked): QueryParameters,
+) -> PageResult {
     if asked.get("format") == "csv" {
         let mut csv = Csv::new(&["person_id", "name", "email", "role", "created_at", "last_seen_at", "disabled_at"]);
         for line in all(&console, &visitor).await? {
@@ -155,7 +159,7 @@ struct Invited {
 }
 
 /// Creates an invite link and shows it once.
-pub async fn invite(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> Answer {
+pub async fn invite(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> PageResult {
     let link = match role_of(&typed) {
         Ok(role) => make_link(&console, &visitor, typed.get("once"), role).await.map(|token| (role, token)),
         Err(problem) => Err(problem),
@@ -181,7 +185,7 @@ async fn make_link(console: &Console, visitor: &Visitor, once: &str, role: Role)
 }
 
 /// Withdraws a pending invite.
-pub async fn withdraw(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> Answer {
+pub async fn withdraw(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> PageResult {
     let notice = match console.service.withdraw_link(visitor.caller(), typed.get("link")).await {
         Ok(()) => Notice::done("The invite was withdrawn. Its link no longer works."),
         Err(problem) if problem.kind == ProblemKind::NotFound => {

@@ -9,7 +9,7 @@ use crate::display::{AsMoment, AsMoney};
 use crate::form::{Field, Form, FormValues, Input, body, checked_body, put};
 use crate::guard::{Visitor, redirect_saying};
 use crate::listing::without_places;
-use crate::page::{Answer, Notice, PageError, PageFrame, Section, fragment, read, show_again};
+use crate::page::{Notice, PageError, PageFrame, PageResult, Section, fragment, read, show_again};
 use askama::Template;
 use axum::extract::State;
 use daybook_service::form::{NewProduct, parse};
@@ -63,7 +63,7 @@ fn names(group: &Group) -> Vec<&'static str> {
 }
 
 /// The form.
-pub async fn new(visitor: Visitor) -> Answer {
+pub async fn new(visitor: Visitor) -> PageResult {
     let typed = FormValues::default().with("preview_principal", SAMPLE);
     let preview = Preview::hint("Enter a number of instalments to see the schedule of a loan here.");
     crate::page::show(&NewPage::new(&visitor, typed, None, preview))
@@ -93,7 +93,7 @@ struct Made {
 }
 
 /// Creates a product.
-pub async fn create(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> Answer {
+pub async fn create(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> PageResult {
     let done = match call(&typed) {
         Ok(sent) => {
             let action = Action::CreateProduct(sent);
@@ -115,7 +115,7 @@ pub async fn create(State(console): State<Console>, visitor: Visitor, typed: For
 }
 
 /// The schedule for the typed values: a part of the page for the script, the whole page for the button.
-pub async fn preview(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> Answer {
+pub async fn preview(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> PageResult {
     let tried = try_out(&console, &visitor, &typed).await;
     match (tried, typed.has("whole")) {
         (Ok(preview), true) => crate::page::show(&NewPage::new(&visitor, typed, None, preview)),

@@ -10,7 +10,7 @@ use crate::action::Action;
 use crate::display::Count;
 use crate::form::{FormValues, QueryParameters};
 use crate::guard::{Visitor, redirect_saying};
-use crate::page::{Answer, Notice, PageError, Section, read};
+use crate::page::{Notice, PageError, PageResult, Section, read};
 use crate::pages::ask::Ask;
 use askama::Template;
 use axum::extract::{Path, State};
@@ -129,7 +129,7 @@ struct ProgressPiece {
 }
 
 /// The stream of a release's progress.
-pub async fn progress(State(console): State<Console>, visitor: Visitor, Path(id): Path<String>) -> Answer {
+pub async fn progress(State(console): State<Console>, visitor: Visitor, Path(id): Path<String>) -> PageResult {
     // An unknown product is reported before the stream begins.
     Progress::fetch(&console, &visitor, &id).await?;
     let steps = stream::unfold(Some(0), move |step: Option<u32>| {
@@ -225,7 +225,7 @@ pub async fn ask(
     visitor: Visitor,
     Path(id): Path<String>,
     QueryParameters(asked): QueryParameters,
-) -> Answer {
+) -> PageResult {
     question(&console, &visitor, &id, &asked).await?.show(Section::Products, &visitor)
 }
 
@@ -240,7 +240,7 @@ pub async fn switch(
     visitor: Visitor,
     Path(id): Path<String>,
     typed: FormValues,
-) -> Answer {
+) -> PageResult {
     let done = action(&id, &typed)?.perform(&console.service, visitor.caller(), Some(typed.get("once"))).await;
     match done {
         Ok(answer) => {

@@ -16,7 +16,7 @@ use crate::display::{AsMoment, Count};
 use crate::form::{FormValues, QueryParameters};
 use crate::guard::Visitor;
 use crate::listing::{Pager, all, link, paging};
-use crate::page::{Answer, PageError, PageFrame, Section};
+use crate::page::{PageError, PageFrame, PageResult, Section};
 use askama::Template;
 use axum::extract::{Path, State};
 use daybook_service::view::{self, MigrationState, Product};
@@ -52,7 +52,11 @@ impl ListPage {
 }
 
 /// The list of products: a page, or all that match the filter.
-pub async fn show(State(console): State<Console>, visitor: Visitor, QueryParameters(asked): QueryParameters) -> Answer {
+pub async fn show(
+    State(console): State<Console>,
+    visitor: Visitor,
+    QueryParameters(asked): QueryParameters,
+) -> PageResult {
     let (service, who) = (&console.service, visitor.caller());
     let state = asked.get("state").to_owned();
     let is_csv = asked.get("format") == "csv";
@@ -96,7 +100,7 @@ async fn in_state(
     Ok(listed)
 }
 
-fn csv(products: &[Listing]) -> Answer {
+fn csv(products: &[Listing]) -> PageResult {
     let columns = ["product_id", "name", "type", "instalments", "interest_rate_percent", "zone", "state", "created_at"];
     let mut csv = Csv::new(&columns);
     for Listing { terms, .. } in products {
@@ -123,7 +127,7 @@ struct ProductPage {
 }
 
 /// One product.
-pub async fn show_one(State(console): State<Console>, visitor: Visitor, Path(id): Path<String>) -> Answer {
+pub async fn show_one(State(console): State<Console>, visitor: Visitor, Path(id): Path<String>) -> PageResult {
     let terms = fetch(&console, &visitor, &id).await?;
     let progress = Progress::glance(&console, &visitor, &terms).await?;
     let page = PageFrame::new(terms.product_overview.product_name.clone(), Section::Products, &visitor);

@@ -5,7 +5,7 @@ use crate::Console;
 use crate::csv::{Cell, Csv};
 use crate::form::QueryParameters;
 use crate::guard::Visitor;
-use crate::page::{Answer, PageError, PageFrame, Section};
+use crate::page::{PageError, PageFrame, PageResult, Section};
 use askama::Template;
 use axum::extract::{Path, State};
 use daybook_service::problem::Problem;
@@ -43,7 +43,11 @@ struct EventsPage {
 }
 
 /// The list of events.
-pub async fn show(State(console): State<Console>, visitor: Visitor, QueryParameters(asked): QueryParameters) -> Answer {
+pub async fn show(
+    State(console): State<Console>,
+    visitor: Visitor,
+    QueryParameters(asked): QueryParameters,
+) -> PageResult {
     let events = all(&console, &visitor).await?;
     if asked.get("format") == "csv" {
         let mut csv = Csv::new(&["name", "kind", "sent_when"]);
@@ -74,7 +78,7 @@ struct EventPage {
 }
 
 /// One event.
-pub async fn show_one(State(console): State<Console>, visitor: Visitor, Path(name): Path<String>) -> Answer {
+pub async fn show_one(State(console): State<Console>, visitor: Visitor, Path(name): Path<String>) -> PageResult {
     let found = all(&console, &visitor).await?.iter().find(|event| event.name == name);
     let event = found.ok_or_else(|| Problem::not_found("event", &name))?;
     crate::page::show(&EventPage {

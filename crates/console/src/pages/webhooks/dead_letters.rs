@@ -10,7 +10,7 @@ use crate::display::{AsMoment, Count};
 use crate::form::{FormValues, QueryParameters};
 use crate::guard::{Visitor, redirect_saying};
 use crate::listing::all;
-use crate::page::{Answer, Notice, PageError, PageFrame, Section, read, show_again};
+use crate::page::{Notice, PageError, PageFrame, PageResult, Section, read, show_again};
 use crate::pages::ask::Ask;
 use askama::Template;
 use axum::extract::State;
@@ -58,7 +58,11 @@ impl DeadLettersPage {
 }
 
 /// The page.
-pub async fn show(State(console): State<Console>, visitor: Visitor, QueryParameters(asked): QueryParameters) -> Answer {
+pub async fn show(
+    State(console): State<Console>,
+    visitor: Visitor,
+    QueryParameters(asked): QueryParameters,
+) -> PageResult {
     let filter = Filter::new(&asked, all_subscriptions(&console, &visitor).await?);
     let mark = Some(asked.get("starting_after")).filter(|mark| !mark.is_empty());
     let mut page = DeadLettersPage {
@@ -100,7 +104,7 @@ async fn fetch(
     Ok(console.service.list_dead_letters(visitor.caller(), paging, query).await?)
 }
 
-async fn csv(console: &Console, visitor: &Visitor, query: DeliveryQuery) -> Answer {
+async fn csv(console: &Console, visitor: &Visitor, query: DeliveryQuery) -> PageResult {
     let mut csv = Csv::new(&[
         "dead_at",
         "event",
@@ -160,7 +164,7 @@ pub async fn ask_replay(
     State(console): State<Console>,
     visitor: Visitor,
     QueryParameters(asked): QueryParameters,
-) -> Answer {
+) -> PageResult {
     let filter = Filter::new(&asked, all_subscriptions(&console, &visitor).await?);
     let body = replay(&filter)?;
     let mut dry_run = body.clone();
@@ -211,7 +215,7 @@ fn ask(filter: &Filter, counted: &Replayed) -> Ask {
 }
 
 /// Replays dead letters.
-pub async fn send_again(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> Answer {
+pub async fn send_again(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> PageResult {
     let filter = Filter::new(&typed, Vec::new());
     let action = Action::Replay(replay(&filter)?);
     let done: Replayed = read(&action.perform(&console.service, visitor.caller(), Some(typed.get("once"))).await?)?;

@@ -9,7 +9,7 @@ use crate::display::{AsCount, AsMoment};
 use crate::form::QueryParameters;
 use crate::guard::Visitor;
 use crate::listing::all;
-use crate::page::{Answer, PageError, PageFrame, Section, show_again};
+use crate::page::{PageError, PageFrame, PageResult, Section, show_again};
 use askama::Template;
 use axum::extract::State;
 use daybook_service::DeliveryQuery;
@@ -52,7 +52,11 @@ pub(super) fn lines(problem: &Problem) -> Vec<String> {
 }
 
 /// The page.
-pub async fn show(State(console): State<Console>, visitor: Visitor, QueryParameters(asked): QueryParameters) -> Answer {
+pub async fn show(
+    State(console): State<Console>,
+    visitor: Visitor,
+    QueryParameters(asked): QueryParameters,
+) -> PageResult {
     let filter = Filter::new(&asked, all_subscriptions(&console, &visitor).await?);
     let mark = Some(asked.get("starting_after")).filter(|mark| !mark.is_empty());
     let mut page = DeliveriesPage {
@@ -94,7 +98,7 @@ async fn fetch(
     Ok(console.service.list_deliveries(visitor.caller(), paging, query).await?)
 }
 
-async fn csv(console: &Console, visitor: &Visitor, query: DeliveryQuery) -> Answer {
+async fn csv(console: &Console, visitor: &Visitor, query: DeliveryQuery) -> PageResult {
     let mut csv = Csv::new(&[
         "attempted_at",
         "event",

@@ -6,7 +6,7 @@ use crate::Console;
 use crate::display::{Count, Moment};
 use crate::form::FormValues;
 use crate::guard::{Visitor, redirect_saying};
-use crate::page::{Answer, Notice, PageError, PageFrame, Section};
+use crate::page::{Notice, PageError, PageFrame, PageResult, Section};
 use crate::pages::ask::Ask;
 use askama::Template;
 use axum::extract::{Path, State};
@@ -140,7 +140,7 @@ fn head(url: &str, attempt: &MessageAttempt) -> String {
 }
 
 /// The page.
-pub async fn show(State(console): State<Console>, visitor: Visitor, Path(event_id): Path<String>) -> Answer {
+pub async fn show(State(console): State<Console>, visitor: Visitor, Path(event_id): Path<String>) -> PageResult {
     let message = console.service.message(visitor.caller(), &event_id).await?;
     let raw = String::from_utf8_lossy(&message.body).into_owned();
     let signed: Signed = serde_json::from_str(&raw).unwrap_or_default();
@@ -190,7 +190,7 @@ pub async fn ask_send(
     State(console): State<Console>,
     visitor: Visitor,
     Path((event_id, uuid)): Path<(String, String)>,
-) -> Answer {
+) -> PageResult {
     ask(&console, &visitor, &event_id, &uuid).await?.show(Section::Webhooks, &visitor)
 }
 
@@ -200,7 +200,7 @@ pub async fn send(
     visitor: Visitor,
     Path((event_id, uuid)): Path<(String, String)>,
     _: FormValues,
-) -> Answer {
+) -> PageResult {
     match console.service.send_again(visitor.caller(), &uuid, &event_id).await {
         Ok(()) => {
             let notice = Notice::done("The message is being sent again. Refresh this page in a moment.");

@@ -8,7 +8,7 @@ use crate::display::AsMoment;
 use crate::form::{FormValues, QueryParameters};
 use crate::guard::Visitor;
 use crate::listing::link;
-use crate::page::{Answer, PageError, PageFrame, Section, show_again};
+use crate::page::{PageError, PageFrame, PageResult, Section, show_again};
 use askama::Template;
 use axum::extract::State;
 use daybook_service::MessageQuery;
@@ -78,7 +78,11 @@ fn query(page: &MessagesPage) -> Result<MessageQuery, Problem> {
 }
 
 /// The page.
-pub async fn show(State(console): State<Console>, visitor: Visitor, QueryParameters(asked): QueryParameters) -> Answer {
+pub async fn show(
+    State(console): State<Console>,
+    visitor: Visitor,
+    QueryParameters(asked): QueryParameters,
+) -> PageResult {
     let mark = Some(asked.get("starting_after")).filter(|mark| !mark.is_empty());
     let mut page = MessagesPage {
         page: PageFrame::new("Messages", Section::Webhooks, &visitor),

@@ -8,7 +8,7 @@ use crate::csv::{Cell, Csv};
 use crate::display::{AsCount, AsMoment, Count, Moment};
 use crate::form::{FormValues, QueryParameters};
 use crate::guard::{Visitor, redirect_saying};
-use crate::page::{Answer, Notice, PageError, PageFrame, Section, read};
+use crate::page::{Notice, PageError, PageFrame, PageResult, Section, read};
 use crate::pages::ask::Ask;
 use askama::Template;
 use axum::extract::{Path, State};
@@ -86,7 +86,11 @@ impl SubscriptionsPage {
 }
 
 /// The page.
-pub async fn show(State(console): State<Console>, visitor: Visitor, QueryParameters(asked): QueryParameters) -> Answer {
+pub async fn show(
+    State(console): State<Console>,
+    visitor: Visitor,
+    QueryParameters(asked): QueryParameters,
+) -> PageResult {
     if asked.get("format") != "csv" {
         return crate::page::show(&SubscriptionsPage::new(&console, &visitor).await?);
     }
@@ -129,7 +133,7 @@ fn nothing_to_do(words: String, visitor: &Visitor) -> Response {
 }
 
 /// Asks for confirmation before pausing a URL.
-pub async fn ask_pause(State(console): State<Console>, visitor: Visitor, Path(uuid): Path<String>) -> Answer {
+pub async fn ask_pause(State(console): State<Console>, visitor: Visitor, Path(uuid): Path<String>) -> PageResult {
     let one = find(&console, &visitor, &uuid).await?;
     if one.is_paused() {
         return Ok(nothing_to_do(format!("{} is already paused.", one.webhook_url), &visitor));
@@ -165,7 +169,7 @@ pub async fn pause(
     visitor: Visitor,
     Path(uuid): Path<String>,
     typed: FormValues,
-) -> Answer {
+) -> PageResult {
     let once = typed.get("once");
     let answer = Action::Unsubscribe(uuid).perform(&console.service, visitor.caller(), Some(once)).await?;
     let one: Changed = read(&answer)?;
@@ -173,7 +177,7 @@ pub async fn pause(
 }
 
 /// Asks for confirmation before resuming a URL.
-pub async fn ask_resume(State(console): State<Console>, visitor: Visitor, Path(uuid): Path<String>) -> Answer {
+pub async fn ask_resume(State(console): State<Console>, visitor: Visitor, Path(uuid): Path<String>) -> PageResult {
     let one = find(&console, &visitor, &uuid).await?;
     let (title, words, button) = match one.held_until.map(|until| until.moment()) {
         Some(until) => (
@@ -216,7 +220,7 @@ pub async fn resume(
     visitor: Visitor,
     Path(uuid): Path<String>,
     typed: FormValues,
-) -> Answer {
+) -> PageResult {
     let once = typed.get("once");
     let answer = Action::Resubscribe(uuid).perform(&console.service, visitor.caller(), Some(once)).await?;
     let one: Changed = read(&answer)?;
@@ -224,7 +228,7 @@ pub async fn resume(
 }
 
 /// Sends a test event to every active URL and shows the deliveries.
-pub async fn send_test(State(console): State<Console>, visitor: Visitor) -> Answer {
+pub async fn send_test(State(console): State<Console>, visitor: Visitor) -> PageResult {
     let sent = console.service.send_test_event(visitor.caller()).await?;
     let notice = if sent.active_urls == 0 {
         Notice::not_done("The test event was recorded but not sent: no URL is active.")

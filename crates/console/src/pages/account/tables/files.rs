@@ -6,7 +6,7 @@ use crate::csv::{Cell, Csv};
 use crate::display::AsMoney;
 use crate::form::FormValues;
 use crate::guard::Visitor;
-use crate::page::Answer;
+use crate::page::PageResult;
 use crate::pages::account::AccountView;
 use crate::pages::account::data::PostingWords;
 use daybook_service::view::{Amounts, EventPosting, Relationships, TimelineEvent};
@@ -26,7 +26,7 @@ fn shown(text: Option<impl Display>) -> Cell<'static> {
 }
 
 /// The requested table as a download.
-pub async fn file(console: &Console, visitor: &Visitor, room: &AccountView, asked: &FormValues) -> Answer {
+pub async fn file(console: &Console, visitor: &Visitor, room: &AccountView, asked: &FormValues) -> PageResult {
     let csv = match asked.get("tab") {
         "schedule" => schedule_file(console, visitor, room).await?,
         "items" => items_file(console, visitor, room, asked).await?,

@@ -30,7 +30,7 @@ const AT_ONE_MOMENT: usize = 1_100;
 const FEW: usize = 16;
 
 /// A page of a timeline and its account.
-type Shown = (Book, Vec<TimelineEntry>, view::Paging);
+type TimelinePage = (Book, Vec<TimelineEntry>, view::Paging);
 
 impl Service {
     /// Lists the events of an account, which explain its balance.
@@ -75,7 +75,7 @@ impl Service {
         account: &str,
         paging: &Paging,
         now: Time,
-    ) -> Result<Option<Shown>, Problem> {
+    ) -> Result<Option<TimelinePage>, Problem> {
         let key = account_key(who, account);
         let mut book = self.load_book(&key, Inputs::Pending).await?;
         let stored = book.now.clone();

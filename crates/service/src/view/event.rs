@@ -1,7 +1,7 @@
 //! The timeline of an account, which explains its balance, and the history of its status.
 
 use super::account::AccountOverview;
-use super::line_item::{ProcessingState, Shown};
+use super::line_item::{DisplayText, ProcessingState};
 use super::time::Local;
 use crate::account::postings::{Part, Posting};
 use daybook_engine::calendar::Day;
@@ -88,7 +88,7 @@ impl From<Balances> for Amounts {
 pub struct EventPosting {
     /// The line item that the amount belongs to.
     #[schema(value_type = String)]
-    pub line_item_id: Shown<ItemId>,
+    pub line_item_id: DisplayText<ItemId>,
     /// Its type.
     pub line_item_type: &'static str,
     /// The balance that it changed: `PRINCIPAL`, `INTEREST` and `FEE` are owed by the borrower, `SURPLUS` is money kept
@@ -98,13 +98,13 @@ pub struct EventPosting {
     pub amount_cents: i64,
     /// For a split of a payment: the line item that it paid down; otherwise null.
     #[schema(value_type = Option<String>)]
-    pub paid_down_line_item_id: Option<Shown<ItemId>>,
+    pub paid_down_line_item_id: Option<DisplayText<ItemId>>,
 }
 
 impl From<Posting> for EventPosting {
     fn from(posting: Posting) -> EventPosting {
         EventPosting {
-            line_item_id: Shown(posting.item),
+            line_item_id: DisplayText(posting.item),
             line_item_type: posting.kind.name(),
             component: match posting.part {
                 Part::Owed(Component::Principal) => "PRINCIPAL",
@@ -113,7 +113,7 @@ impl From<Posting> for EventPosting {
                 Part::Surplus => "SURPLUS",
             },
             amount_cents: posting.cents.0,
-            paid_down_line_item_id: posting.paid_down.map(Shown),
+            paid_down_line_item_id: posting.paid_down.map(DisplayText),
         }
     }
 }

@@ -63,7 +63,7 @@ pub struct LineItem<'a> {
     pub account_id: Cow<'a, str>,
     /// Its id, unique within the account.
     #[schema(value_type = String)]
-    pub line_item_id: Shown<ItemId>,
+    pub line_item_id: DisplayText<ItemId>,
     /// The product.
     pub product_id: Cow<'a, str>,
     /// When it happened.
@@ -127,7 +127,7 @@ pub struct Relationship<'a> {
     pub kind: &'static str,
     /// The line item paid down.
     #[schema(value_type = String)]
-    pub paid_down_line_item_id: Shown<&'a ItemId>,
+    pub paid_down_line_item_id: DisplayText<&'a ItemId>,
     /// Its type.
     pub paid_down_line_item_type: &'static str,
     /// The amount.
@@ -141,7 +141,7 @@ impl<'a> LineItem<'a> {
         let applied = facts.processing_state == ProcessingState::Processed;
         LineItem {
             account_id: facts.account_id.into(),
-            line_item_id: Shown(item.id.clone()),
+            line_item_id: DisplayText(item.id.clone()),
             product_id: facts.product.product_id.as_str().into(),
             effective_at: local(item.effective_at),
             applied_at: applied.then(|| local(item.applied_at)),
@@ -215,15 +215,15 @@ pub fn waiting_item(entry: &Entry) -> Option<item::LineItem> {
 
 /// Serializes a value as the text of its `Display` implementation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shown<T>(pub T);
+pub struct DisplayText<T>(pub T);
 
-impl<T: fmt::Display> Serialize for Shown<T> {
+impl<T: fmt::Display> Serialize for DisplayText<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&self.0)
     }
 }
 
-impl<T: fmt::Display> fmt::Display for Shown<T> {
+impl<T: fmt::Display> fmt::Display for DisplayText<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
@@ -243,7 +243,7 @@ impl Relationships<'_> {
     pub fn iter(&self) -> impl Iterator<Item = Relationship<'_>> {
         self.0.iter().map(|split| Relationship {
             kind: "PAYMENT_SPLIT",
-            paid_down_line_item_id: Shown(&split.item),
+            paid_down_line_item_id: DisplayText(&split.item),
             paid_down_line_item_type: split.kind.name(),
             split_amount_cents: split.cents.0,
         })

@@ -8,7 +8,7 @@ use crate::account::profile::Profile;
 use crate::audit::Act;
 use crate::catalog::ProductInfo;
 use crate::changes::ChangeRequest;
-use crate::find::Wanted;
+use crate::find::AccountFilter;
 use crate::form;
 use crate::form::fields::{CustomerRole, metro2_warning};
 use crate::ids::mint_id;
@@ -165,7 +165,7 @@ impl Service {
             }
         }
         let now = self.clock.now();
-        let wanted = Wanted {
+        let wanted = AccountFilter {
             product: query.product_id.map(Arc::from),
             status: query.account_status,
             substatus: query.account_substatus,

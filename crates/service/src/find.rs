@@ -61,7 +61,7 @@ pub struct SearchResult {
 
 /// Filters for accounts, by words and days past due among others.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct AccountFilter {
     pub product: Option<Arc<str>>,
     pub status: Option<String>,
     pub substatus: Option<String>,
@@ -71,7 +71,7 @@ pub(crate) struct Wanted {
     pub at_most: Option<u32>,
 }
 
-impl Wanted {
+impl AccountFilter {
     fn fits(&self, days: i32) -> bool {
         let days = u32::try_from(days).unwrap_or(0);
         self.at_least.is_none_or(|least| days >= least) && self.at_most.is_none_or(|most| days <= most)
@@ -199,7 +199,7 @@ impl Service {
     pub(crate) async fn wanted_accounts(
         &self,
         org: OrgId,
-        wanted: &Wanted,
+        wanted: &AccountFilter,
         paging: &Paging,
         now: Time,
     ) -> Result<Vec<AccountKey>, Problem> {
@@ -243,7 +243,7 @@ impl Service {
     async fn fits(
         &self,
         org: OrgId,
-        wanted: &Wanted,
+        wanted: &AccountFilter,
         found: &FoundAccount,
         now: Time,
         zones: &mut HashMap<Arc<str>, Zone>,

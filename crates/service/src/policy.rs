@@ -75,7 +75,7 @@ pub fn product_policy(product: &NewProduct, account: Option<&NewAccount>) -> Res
     if product.product_overview.product_type == ProductType::Revolving {
         return Err(vec![Problem::new("product_overview.product_type", REVOLVING)]);
     }
-    let given = Given::new(product, account);
+    let given = PolicyFields::new(product, account);
     let Some(zone) = product.zone() else {
         return Err(vec![Problem::new(
             "product_lifecycle_policies.billing_cycle_policies.product_time_zone",
@@ -105,7 +105,7 @@ pub fn product_policy(product: &NewProduct, account: Option<&NewAccount>) -> Res
 }
 
 /// The groups of fields of a product and an account. An absent group has no fields set.
-struct Given {
+struct PolicyFields {
     life: LifecyclePolicies,
     billing: BillingCyclePolicies,
     due: PaymentDuePolicies,
@@ -120,10 +120,10 @@ struct Given {
     overview: PostPromoOverview,
 }
 
-impl Given {
-    fn new(product: &NewProduct, account: Option<&NewAccount>) -> Given {
+impl PolicyFields {
+    fn new(product: &NewProduct, account: Option<&NewAccount>) -> PolicyFields {
         let life = product.product_lifecycle_policies.clone().unwrap_or_default();
-        Given {
+        PolicyFields {
             billing: life.billing_cycle_policies.clone().unwrap_or_default(),
             due: life.payment_due_policies.clone().unwrap_or_default(),
             fees: life.fee_policies.clone().unwrap_or_default(),

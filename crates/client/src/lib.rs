@@ -30,21 +30,21 @@ const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 /// A key of an organization: `client_id:client_secret`.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Key {
+pub struct ApiKey {
     client_id: String,
     client_secret: String,
 }
 
-impl Key {
+impl ApiKey {
     /// A key from its two parts.
-    pub fn new(client_id: impl Into<String>, client_secret: impl Into<String>) -> Key {
-        Key { client_id: client_id.into(), client_secret: client_secret.into() }
+    pub fn new(client_id: impl Into<String>, client_secret: impl Into<String>) -> ApiKey {
+        ApiKey { client_id: client_id.into(), client_secret: client_secret.into() }
     }
 
     /// Parses `client_id:client_secret`.
-    pub fn parse(text: &str) -> Option<Key> {
+    pub fn parse(text: &str) -> Option<ApiKey> {
         let (id, secret) = text.split_once(':')?;
-        (!id.is_empty() && !secret.is_empty()).then(|| Key::new(id, secret))
+        (!id.is_empty() && !secret.is_empty()).then(|| ApiKey::new(id, secret))
     }
 
     /// The part that is not secret.
@@ -54,7 +54,7 @@ impl Key {
 }
 
 /// Leaves the secret out, so that it cannot get into a log by mistake.
-impl std::fmt::Debug for Key {
+impl std::fmt::Debug for ApiKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Key").field("client_id", &self.client_id).finish_non_exhaustive()
     }
@@ -65,13 +65,13 @@ impl std::fmt::Debug for Key {
 pub struct Client {
     agent: Agent,
     url: Arc<str>,
-    key: Arc<Key>,
+    key: Arc<ApiKey>,
     token: Arc<Mutex<Option<String>>>,
 }
 
 impl Client {
     /// A client of the server at this URL. Sends no request yet.
-    pub fn new(url: &str, key: Key) -> Client {
+    pub fn new(url: &str, key: ApiKey) -> Client {
         let config = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
@@ -278,11 +278,11 @@ mod tests {
 
     #[test]
     fn a_key_has_two_parts() {
-        assert_eq!(Key::parse("client_1:s:ecret"), Some(Key::new("client_1", "s:ecret")));
+        assert_eq!(ApiKey::parse("client_1:s:ecret"), Some(ApiKey::new("client_1", "s:ecret")));
         for text in ["", "client_1", "client_1:", ":secret"] {
-            assert_eq!(Key::parse(text), None, "{text}");
+            assert_eq!(ApiKey::parse(text), None, "{text}");
         }
-        assert_eq!(format!("{:?}", Key::new("client_1", "s3cret")), "Key { client_id: \"client_1\", .. }");
+        assert_eq!(format!("{:?}", ApiKey::new("client_1", "s3cret")), "Key { client_id: \"client_1\", .. }");
     }
 
     #[test]
@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn a_server_that_is_not_there_is_told() {
-        let client = Client::new("http://127.0.0.1:1/", Key::new("a", "b"));
+        let client = Client::new("http://127.0.0.1:1/", ApiKey::new("a", "b"));
         let trouble = client.get("/products").expect_err("no server listens on port 1");
         assert!(trouble.to_string().starts_with("the server at http://127.0.0.1:1 cannot be reached: "), "{trouble}");
     }

@@ -4,7 +4,7 @@ use crate::view::{self, time::Stamp};
 use crate::webhooks::events::OwnEvent;
 use daybook_engine::time::Time;
 use daybook_store::records::MessageRow;
-use daybook_webhooks::signature::Key;
+use daybook_webhooks::signature::SigningKey;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -41,7 +41,7 @@ pub(crate) struct Data<'a, O> {
 
 impl<O: Serialize> News<'_, O> {
     /// The signed message.
-    pub fn message(self, signing: &Key) -> MessageRow {
+    pub fn message(self, signing: &SigningKey) -> MessageRow {
         let data = view::render(&Data {
             event_id: &self.event_id,
             changed_at: self.at,

@@ -14,7 +14,7 @@ use crate::webhooks::event_ids::EventIds;
 use daybook_engine::time::Time;
 use daybook_store::Store;
 use daybook_store::records::{Mode, OrgId, Organization, ProductKey, ProductRow};
-use daybook_webhooks::signature::Key;
+use daybook_webhooks::signature::SigningKey;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
@@ -33,7 +33,7 @@ pub struct ProductInfo {
     /// Its mode when it was read.
     pub mode: Mode,
     /// The key that signs its organization's messages.
-    pub signing: Key,
+    pub signing: SigningKey,
     /// Makes the ids of its organization's events.
     pub event_ids: EventIds,
 }
@@ -44,7 +44,7 @@ pub struct OrganizationInfo {
     /// Its row.
     pub row: Organization,
     /// The key that signs its messages.
-    pub signing: Key,
+    pub signing: SigningKey,
     /// Makes the ids of its events.
     pub event_ids: EventIds,
 }
@@ -84,7 +84,7 @@ impl Catalog {
 
     /// The keys that receivers of an organization's messages may currently use: the current one and, until it expires,
     /// the previous one.
-    pub async fn signing_keys(&self, org: OrgId, now: Time) -> Result<Vec<Key>, Problem> {
+    pub async fn signing_keys(&self, org: OrgId, now: Time) -> Result<Vec<SigningKey>, Problem> {
         let organization = self.fresh_organization(org).await?;
         let mut keys = vec![organization.signing.clone()];
         if let Some((sealed, until)) = &organization.row.previous_signing_key
@@ -96,13 +96,13 @@ impl Catalog {
     }
 
     /// All stored keys of an organization: the current one and the previous one, even if it has expired.
-    pub async fn remembered_keys(&self, org: OrgId) -> Result<Vec<Key>, Problem> {
+    pub async fn remembered_keys(&self, org: OrgId) -> Result<Vec<SigningKey>, Problem> {
         self.signing_keys(org, Time::BEGINNING).await
     }
 
-    fn key(&self, sealed: &[u8]) -> Result<Key, Problem> {
+    fn key(&self, sealed: &[u8]) -> Result<SigningKey, Problem> {
         let text = String::from_utf8(self.secrets.open(sealed)?);
-        Ok(Key::from_text(text.map_err(|_| Problem::internal("a signing key is not text"))?))
+        Ok(SigningKey::from_text(text.map_err(|_| Problem::internal("a signing key is not text"))?))
     }
 
     /// A product from the cache, or from the store if it is not cached.

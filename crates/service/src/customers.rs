@@ -24,7 +24,7 @@ use daybook_engine::time::Time;
 use daybook_store::Inputs;
 use daybook_store::batch::{CustomerWrite, Unit};
 use daybook_store::records::{CustomerRow, MessageRow};
-use daybook_webhooks::signature::Key;
+use daybook_webhooks::signature::SigningKey;
 use std::sync::Arc;
 
 /// How often a change is retried when concurrent requests change the same rows.
@@ -338,7 +338,7 @@ pub(crate) fn message(
     event_id: String,
     customer: &view::Customer,
     now: Time,
-    signing: &Key,
+    signing: &SigningKey,
 ) -> MessageRow {
     News {
         event,

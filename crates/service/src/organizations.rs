@@ -7,7 +7,7 @@ use crate::ids::{mint_mark, random_bytes};
 use crate::problem::Problem;
 use daybook_store::audit::NO_ORGANIZATION;
 use daybook_store::records::{OrgId, Organization};
-use daybook_webhooks::signature::Key;
+use daybook_webhooks::signature::SigningKey;
 
 /// The name of the organization that the first start creates.
 pub const FIRST: &str = "first";
@@ -86,7 +86,7 @@ impl Service {
         if self.store.organizations().await?.iter().any(|organization| organization.name == name) {
             return Err(Problem::id_taken("name", "organization", name));
         }
-        let signing = Key::from_bytes(&random_bytes::<32>());
+        let signing = SigningKey::from_bytes(&random_bytes::<32>());
         let organization = Organization {
             org: 0,
             name: name.to_owned(),

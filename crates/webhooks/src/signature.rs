@@ -17,17 +17,17 @@ const BASE64_CHARS: usize = 44;
 
 /// An organization's signing key, as the text that receivers get.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Key(String);
+pub struct SigningKey(String);
 
-impl Key {
+impl SigningKey {
     /// The key made of 32 random bytes.
-    pub fn from_bytes(bytes: &[u8; 32]) -> Key {
-        Key(STANDARD.encode(bytes))
+    pub fn from_bytes(bytes: &[u8; 32]) -> SigningKey {
+        SigningKey(STANDARD.encode(bytes))
     }
 
     /// The key with this text.
-    pub fn from_text(text: impl Into<String>) -> Key {
-        Key(text.into())
+    pub fn from_text(text: impl Into<String>) -> SigningKey {
+        SigningKey(text.into())
     }
 
     /// The text that receivers get.
@@ -91,7 +91,7 @@ impl fmt::Debug for StandardKey {
 }
 
 /// A key is a secret and must not appear in logs.
-impl fmt::Debug for Key {
+impl fmt::Debug for SigningKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key(..)")
     }
@@ -104,7 +104,7 @@ mod tests {
     /// The second test case of RFC 4231, in Base64.
     #[test]
     fn the_signature_is_hmac_sha256_in_base64() {
-        let key = Key::from_text("Jefe");
+        let key = SigningKey::from_text("Jefe");
         let expected = "W9zBRr9gdU5qBCQmCJV1x1oAPwidJzmDnexYuWTsOEM=";
         assert_eq!(key.sign(b"what do ya want for nothing?"), expected);
         assert!(key.verify(b"what do ya want for nothing?", expected));
@@ -112,10 +112,10 @@ mod tests {
 
     #[test]
     fn a_changed_byte_or_key_is_found() {
-        let key = Key::from_bytes(&[7; 32]);
+        let key = SigningKey::from_bytes(&[7; 32]);
         let signature = key.sign(b"{\"a\":1}");
         assert!(!key.verify(b"{\"a\":2}", &signature));
-        assert!(!Key::from_bytes(&[8; 32]).verify(b"{\"a\":1}", &signature));
+        assert!(!SigningKey::from_bytes(&[8; 32]).verify(b"{\"a\":1}", &signature));
         assert!(!key.verify(b"{\"a\":1}", "not base64!"));
     }
 
@@ -123,10 +123,10 @@ mod tests {
     /// "id.-5.é".encode(), "sha256")`.
     #[test]
     fn the_header_is_that_of_standard_webhooks() {
-        let key = Key::from_text("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").standard();
+        let key = SigningKey::from_text("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").standard();
         let signature = key.sign("msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, br#"{"test": 2432232314}"#);
         assert_eq!(signature, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
-        let key = Key::from_text("not base64!").standard();
+        let key = SigningKey::from_text("not base64!").standard();
         assert_eq!(key.sign("id", -5, "é".as_bytes()), "v1,fcgxEIIkPDMrER9/bTas5SiBq6aGEApFIgRF4wpdyRg=");
     }
 
@@ -135,7 +135,7 @@ mod tests {
         use daybook_clock::{Clock, System};
         let now_s = System.now().micros() / 1_000_000;
         let body = "{\"event\":\"test_event\",\"data\":{\"name\":\"Zoë \u{1F600}\"}}";
-        let (key, other) = (Key::from_bytes(&[7; 32]), Key::from_bytes(&[8; 32]));
+        let (key, other) = (SigningKey::from_bytes(&[7; 32]), SigningKey::from_bytes(&[8; 32]));
         let library = standardwebhooks::Webhook::new(key.text()).expect("a key");
         let signature = key.standard().sign("msg_1", now_s, body.as_bytes());
         assert_eq!(signature, library.sign("msg_1", now_s, body.as_bytes()).expect("text"));
@@ -148,13 +148,13 @@ mod tests {
         headers.insert("webhook-signature", http::HeaderValue::from_str(&both).expect("a header"));
         assert!(library.verify(body.as_bytes(), &headers).is_ok());
         assert!(library.verify(body.replace("Zoë", "Zoe").as_bytes(), &headers).is_err());
-        let stranger = standardwebhooks::Webhook::new(Key::from_bytes(&[9; 32]).text()).expect("a key");
+        let stranger = standardwebhooks::Webhook::new(SigningKey::from_bytes(&[9; 32]).text()).expect("a key");
         assert!(stranger.verify(body.as_bytes(), &headers).is_err());
     }
 
     #[test]
     fn keys_do_not_show() {
-        let key = Key::from_text("secret");
+        let key = SigningKey::from_text("secret");
         assert_eq!(format!("{key:?} {:?}", key.standard()), "Key(..) StandardKey(..)");
     }
 }

@@ -14,7 +14,7 @@ use daybook_client::{Client, Trouble, encoded};
 use daybook_clock::Stopwatch;
 use daybook_engine::time::Time;
 use daybook_service::ids::random_bytes;
-use daybook_webhooks::signature::Key;
+use daybook_webhooks::signature::SigningKey;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -55,7 +55,7 @@ impl Mail {
             trouble => Err(trouble),
         };
         let key = match client.get("/organization/hmac_key") {
-            Ok(shown) => Key::from_text(text_of(&shown, "hmac_secret_key")),
+            Ok(shown) => SigningKey::from_text(text_of(&shown, "hmac_secret_key")),
             Err(trouble) => return refused(trouble),
         };
         let secret = random_bytes::<12>().map(|byte| format!("{byte:02x}")).concat();

@@ -3,7 +3,7 @@
 use crate::run::inbox::signed_event;
 use bytes::Bytes;
 use daybook_webhooks::sender::Post;
-use daybook_webhooks::signature::Key;
+use daybook_webhooks::signature::SigningKey;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -36,7 +36,7 @@ pub struct Receiver {
 #[derive(Debug)]
 struct ReceivedMessages {
     path: String,
-    key: Key,
+    key: SigningKey,
     is_over: AtomicBool,
     /// By message id: a message that arrives twice is counted once.
     received: Mutex<BTreeMap<String, Received>>,
@@ -44,7 +44,7 @@ struct ReceivedMessages {
 
 impl Receiver {
     /// Listens on this machine, at a secret path.
-    pub fn start(key: Key, path: String) -> io::Result<Receiver> {
+    pub fn start(key: SigningKey, path: String) -> io::Result<Receiver> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
         let shared = ReceivedMessages { path, key, is_over: AtomicBool::new(false), received: Mutex::default() };

@@ -12,7 +12,7 @@ use daybook_service::access::Caller;
 use daybook_service::problem::Problem;
 use daybook_webhooks::dispatcher::{Dispatcher, Settings};
 use daybook_webhooks::sender::Sender;
-use daybook_webhooks::signature::Key;
+use daybook_webhooks::signature::SigningKey;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -67,7 +67,7 @@ impl InMemoryServer {
         self.service.create_organization(&name, "TEST").await?;
         let who = self.service.operator(Some(&name)).await?;
         let key = self.service.hmac_key(&who).await?;
-        self.inbox.begin(Key::from_text(key.hmac_secret_key));
+        self.inbox.begin(SigningKey::from_text(key.hmac_secret_key));
         // The URL is only a name here: the sender passes everything to the receiver.
         let url = json!({ "webhook_url": format!("http://127.0.0.1:1/{}", self.played) });
         let subscription = self.service.subscribe(&who, None, crate::submit::read(&url)?).await?;

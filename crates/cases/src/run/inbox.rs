@@ -4,7 +4,7 @@
 //! by the organization's key is refused and recorded.
 
 use daybook_webhooks::sender::{Post, Receive};
-use daybook_webhooks::signature::Key;
+use daybook_webhooks::signature::SigningKey;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -20,7 +20,7 @@ pub(super) struct Inbox(Mutex<Received>);
 
 #[derive(Debug, Default)]
 struct Received {
-    key: Option<Key>,
+    key: Option<SigningKey>,
     /// Event names by message id.
     events: BTreeMap<String, String>,
     /// Messages whose signature is wrong.
@@ -40,7 +40,7 @@ struct InboxMessage<'a> {
 
 impl Inbox {
     /// Starts a case whose messages are signed with this key.
-    pub fn begin(&self, key: Key) {
+    pub fn begin(&self, key: SigningKey) {
         *self.received() = Received { key: Some(key), ..Received::default() };
     }
 
@@ -80,7 +80,7 @@ impl Receive for Inbox {
 }
 
 /// The name of a message's event; `None` unless both of its signatures are by the key.
-pub(crate) fn signed_event(key: &Key, post: &Post<'_>) -> Option<String> {
+pub(crate) fn signed_event(key: &SigningKey, post: &Post<'_>) -> Option<String> {
     let message: InboxMessage<'_> = serde_json::from_slice(&post.body).ok()?;
     let header = key.standard().sign(post.id, post.timestamp_s, &post.body);
     let is_signed = key.verify(message.data.get().as_bytes(), &message.hmac_signature)
@@ -94,7 +94,7 @@ mod tests {
     use bytes::Bytes;
     use daybook_webhooks::envelope;
 
-    fn post(key: &Key, data: &str, signed: &str) -> (Bytes, String) {
+    fn post(key: &SigningKey, data: &str, signed: &str) -> (Bytes, String) {
         let body = envelope::body("payment_missed", data.as_bytes(), &key.sign(signed.as_bytes()));
         let header = key.standard().sign("m1", 7, &body);
         (body, header)
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn only_what_is_signed_counts_and_only_once() {
-        let (key, other) = (Key::from_bytes(&[1; 32]), Key::from_bytes(&[2; 32]));
+        let (key, other) = (SigningKey::from_bytes(&[1; 32]), SigningKey::from_bytes(&[2; 32]));
         let inbox = Inbox::default();
         inbox.begin(key.clone());
         let send =

@@ -9,7 +9,7 @@ use super::{Failure, prepare};
 use crate::cli::RemoteArgs;
 use crate::config::Settings;
 use crate::instance;
-use daybook_client::{Client, Key, Trouble};
+use daybook_client::{ApiKey, Client, Trouble};
 use daybook_service::ids::{mint_id, mint_secret};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -37,7 +37,7 @@ impl ServerConnection {
         };
         if let Some(text) = &args.key {
             let rule = "--key: must be CLIENT_ID:CLIENT_SECRET, as `daybook keys create` prints them";
-            let key = Key::parse(text).ok_or_else(|| Failure::Failed(rule.to_owned()))?;
+            let key = ApiKey::parse(text).ok_or_else(|| Failure::Failed(rule.to_owned()))?;
             return Ok(ServerConnection { client: Client::new(&url, key), _lent: None });
         }
         if args.url.is_some() {
@@ -47,7 +47,7 @@ impl ServerConnection {
         }
         let (client_id, client_secret) = (mint_id("client"), mint_secret());
         let lent = LentKey::ask_for(settings, args.org.clone(), &client_id, &client_secret)?;
-        Ok(ServerConnection { client: Client::new(&url, Key::new(client_id, client_secret)), _lent: Some(lent) })
+        Ok(ServerConnection { client: Client::new(&url, ApiKey::new(client_id, client_secret)), _lent: Some(lent) })
     }
 }
 

@@ -12,7 +12,7 @@ use crate::common::chance::{Chance, seed};
 use crate::oddities;
 use crate::webhook_server::WebhookServer;
 use daybook_testkit::receiver::{Behaviour, Receiver, Request};
-use daybook_webhooks::signature::Key;
+use daybook_webhooks::signature::SigningKey;
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -101,7 +101,7 @@ fn set_header(request: &mut Request, name: &str, value: &str) {
 }
 
 /// Signs the header again, like a sender who has the key but did not create `data`.
-fn sign_header(request: &mut Request, key: &Key) {
+fn sign_header(request: &mut Request, key: &SigningKey) {
     let header = |name: &str| request.header(name).expect("the header is there").to_owned();
     let sent_at_s = header("webhook-timestamp").parse().expect("a number");
     let signature = key.standard().sign(&header("webhook-id"), sent_at_s, &request.body);
@@ -142,7 +142,7 @@ fn check(language: &str, mut command: Command) {
 fn refuses_what_was_changed(program: &Program, requests: &[Request], key: &str, chance: &mut Chance) -> usize {
     let (status, line) = program.send(&requests[0]);
     assert_eq!((status, line.split(' ').next()), (200, Some("duplicate")), "the same again is good, and known");
-    let key = Key::from_text(key);
+    let key = SigningKey::from_text(key);
     let mut wrong = Vec::new();
     for request in requests.iter().take(20) {
         // One bit of any byte of the body.
@@ -165,7 +165,7 @@ fn refuses_what_was_changed(program: &Program, requests: &[Request], key: &str, 
     let mut late = requests[0].clone();
     set_header(&mut late, "webhook-timestamp", "1700000000");
     let mut stranger = requests[0].clone();
-    sign_header(&mut stranger, &Key::from_bytes(&[9; 32]));
+    sign_header(&mut stranger, &SigningKey::from_bytes(&[9; 32]));
     let mut bare = requests[0].clone();
     bare.headers.clear();
     let mut empty = requests[0].clone();

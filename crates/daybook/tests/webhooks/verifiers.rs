@@ -8,7 +8,7 @@ use crate::common::npm::{is_there, package};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use daybook_testkit::receiver::Request;
-use daybook_webhooks::signature::Key;
+use daybook_webhooks::signature::SigningKey;
 use serde_json::{Value, json};
 use standardwebhooks::Webhook;
 use std::fs;
@@ -40,7 +40,7 @@ fn cut(body: &[u8]) -> Option<(&[u8], &str)> {
 }
 
 fn body_is_by(key: &str, body: &[u8]) -> bool {
-    cut(body).is_some_and(|(data, signature)| Key::from_text(key).verify(data, signature))
+    cut(body).is_some_and(|(data, signature)| SigningKey::from_text(key).verify(data, signature))
 }
 
 fn header_is_by(key: &str, headers: &[(String, String)], body: &[u8]) -> bool {

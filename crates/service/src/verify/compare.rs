@@ -10,7 +10,7 @@ use daybook_engine::item::{ItemId, ItemStatus};
 use daybook_engine::time::Time;
 use daybook_store::records::{ItemRow, MessageRow};
 use daybook_store::upkeep::{Correction, MessageFacts};
-use daybook_webhooks::signature::Key;
+use daybook_webhooks::signature::SigningKey;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -102,7 +102,7 @@ pub(super) fn is_left_over(row: &ItemRow, refolded_at: Option<Time>) -> bool {
 pub(super) fn compare_messages(
     stored: &[&MessageRow],
     worked: &Worked,
-    keys: &[Key],
+    keys: &[SigningKey],
     plan: &mut Plan,
     differ: &mut dyn FnMut(String),
 ) {
@@ -187,7 +187,7 @@ fn compare_bytes(
     kept: &MessageRow,
     expected: &MessageRow,
     worked: &Worked,
-    keys: &[Key],
+    keys: &[SigningKey],
     wrong: &mut Vec<String>,
 ) -> Option<Correction> {
     let said: Value = serde_json::from_slice(&kept.data).unwrap_or_default();

@@ -16,7 +16,7 @@ use daybook_engine::item::ItemId;
 use daybook_engine::snapshot;
 use daybook_engine::state::State;
 use daybook_store::records::{AccountRow, ItemRow, MessageRow};
-use daybook_webhooks::signature::Key;
+use daybook_webhooks::signature::SigningKey;
 use serde::Deserialize;
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ pub(super) struct Traces<'a> {
     /// The stored line items, without those that earlier rules left over.
     pub items: Vec<&'a ItemRow>,
     pub messages: &'a [MessageRow],
-    pub keys: &'a [Key],
+    pub keys: &'a [SigningKey],
     /// The number of records in the journal.
     pub records: usize,
     /// Numbers that no record has.

@@ -54,7 +54,7 @@ use daybook_store::portfolio_queries::{SearchWords, SearchedKind};
 use daybook_store::records::{AccountKey, AccountNow, AccountRow, ItemRow, MessageRow, OrgId, PageRequest, ProductKey};
 use daybook_store::upkeep::Correction;
 use daybook_store::{AccountToLoad, Inputs, LoadedAccount};
-use daybook_webhooks::signature::Key;
+use daybook_webhooks::signature::SigningKey;
 use lost::Traces;
 use numbers::Missing;
 use signed::{SignedMessages, StoredKeys};
@@ -101,7 +101,7 @@ struct Stored {
     links: Vec<(Arc<str>, String)>,
     words: Vec<String>,
     /// The signing keys of its organization.
-    keys: Vec<Key>,
+    keys: Vec<SigningKey>,
     /// Numbers that no record of its journal has.
     missing: Missing,
 }
@@ -285,7 +285,7 @@ impl Service {
     }
 }
 
-fn is_signed(message: &MessageRow, keys: &[Key]) -> bool {
+fn is_signed(message: &MessageRow, keys: &[SigningKey]) -> bool {
     keys.iter().any(|key| key.verify(&message.data, &message.signature))
 }
 

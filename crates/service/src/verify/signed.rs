@@ -10,7 +10,7 @@ use crate::problem::Problem;
 use daybook_engine::time::Time;
 use daybook_store::audit::{AuditFilter, NO_ORGANIZATION};
 use daybook_store::records::{MessageRow, OrgId};
-use daybook_webhooks::signature::Key;
+use daybook_webhooks::signature::SigningKey;
 use serde_json::Value;
 
 /// The largest number of audit records that a search examines.
@@ -19,7 +19,7 @@ const MOST_EXAMINED: usize = 1_000;
 /// The stored signing keys of an organization.
 #[derive(Clone, Debug)]
 pub(crate) struct StoredKeys {
-    pub keys: Vec<Key>,
+    pub keys: Vec<SigningKey>,
     /// Whether the organization never had other keys.
     pub are_all: bool,
 }
@@ -47,7 +47,7 @@ pub(super) struct SignedMessages<'a> {
     pub account: &'a str,
     /// In order of their numbers.
     pub messages: &'a [MessageRow],
-    pub keys: &'a [Key],
+    pub keys: &'a [SigningKey],
 }
 
 impl<'a> SignedMessages<'a> {

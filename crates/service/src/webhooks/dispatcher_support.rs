@@ -11,7 +11,7 @@ use daybook_engine::time::Time;
 use daybook_store::Store;
 use daybook_store::outbox::{Backlog, Pause, Subscription};
 use daybook_store::records::{MessageRow, OrgId};
-use daybook_webhooks::signature::Key;
+use daybook_webhooks::signature::SigningKey;
 use std::sync::Arc;
 
 /// Provides data to the dispatcher.
@@ -29,7 +29,7 @@ impl DispatcherSupport {
 
     /// The keys that currently sign an organization's messages, the current one first. They are read from the store
     /// because another node may have rotated them.
-    pub async fn keys(&self, org: OrgId) -> Result<Vec<Key>, Problem> {
+    pub async fn keys(&self, org: OrgId) -> Result<Vec<SigningKey>, Problem> {
         self.catalog.signing_keys(org, self.clock.now()).await
     }
 
@@ -51,7 +51,7 @@ pub(crate) fn paused_message(
     pause: &Pause,
     backlog: Backlog,
     now: Time,
-    signing: &Key,
+    signing: &SigningKey,
 ) -> MessageRow {
     let paused = Subscription { paused: Some(pause.clone()), ..subscription.clone() };
     let object = view::Subscription::new(paused, backlog, now);

@@ -38,7 +38,7 @@ impl Service {
             None => Vec::new(),
         };
         let keys = self.dispatcher_support().keys(who.org).await?;
-        let keys: Vec<StandardKey> = keys.iter().map(daybook_webhooks::signature::Key::standard).collect();
+        let keys: Vec<StandardKey> = keys.iter().map(daybook_webhooks::signature::SigningKey::standard).collect();
         let body = envelope::body(&row.event, &row.data, &row.signature);
         let now = self.clock.now();
         let urls = standings

@@ -16,7 +16,7 @@ use daybook_engine::time::Time;
 use daybook_store::batch::Unit;
 use daybook_store::outbox::{DeliveryFilter, Replayed};
 use daybook_store::records::MessageRow;
-use daybook_webhooks::signature::Key;
+use daybook_webhooks::signature::SigningKey;
 use std::sync::Arc;
 
 /// The largest number of delivered messages that one request sends again to one URL.
@@ -97,7 +97,7 @@ impl Service {
 }
 
 /// The message of a test event.
-pub(crate) fn test_message(event_id: String, now: Time, signing: &Key) -> MessageRow {
+pub(crate) fn test_message(event_id: String, now: Time, signing: &SigningKey) -> MessageRow {
     let object = view::TestMessage { message: "This is a test: this URL receives the webhooks of the organization." };
     let at = time::Stamp::Utc(time::Utc(now));
     News { event: OwnEvent::TestEvent, event_id, subject: "", at, now, object: &object }.message(signing)

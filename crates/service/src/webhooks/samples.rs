@@ -19,7 +19,7 @@ use daybook_engine::time::Time;
 use daybook_engine::timeline::Input;
 use daybook_store::outbox::{Backlog, OutOfOrder, Pause, Subscription};
 use daybook_store::records::{AccountKey, MessageRow, Mode, ProductKey};
-use daybook_webhooks::signature::Key;
+use daybook_webhooks::signature::SigningKey;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ const PAYMENT: &str = "payment-1";
 
 /// A sample of `data` for every event.
 pub(crate) fn of_all_events() -> Result<BTreeMap<String, Box<RawValue>>, Problem> {
-    let signing = Key::from_bytes(&[0; 32]);
+    let signing = SigningKey::from_bytes(&[0; 32]);
     let mut messages = of_a_loan(&signing)?;
     messages.extend(of_a_customer(&signing)?);
     messages.push(of_a_release(&signing)?);
@@ -54,7 +54,7 @@ pub(crate) fn of_all_events() -> Result<BTreeMap<String, Box<RawValue>>, Problem
 
 /// A loan whose first instalment is missed. A payment is recorded, clears and bounces; another one turns out to have
 /// been made in time; in the end everything is paid.
-fn of_a_loan(signing: &Key) -> Result<Vec<MessageRow>, Problem> {
+fn of_a_loan(signing: &SigningKey) -> Result<Vec<MessageRow>, Problem> {
     let mut loan = Loan::open(signing, "2025-01-15T09:00:00-05:00")?;
     for notice in [
         json!({"notification_type": "payment_due_date", "time_offset": "-3 days", "time": "09:00:00"}),
@@ -80,7 +80,7 @@ fn of_a_loan(signing: &Key) -> Result<Vec<MessageRow>, Problem> {
     Ok(loan.book.writes.messages)
 }
 
-fn of_a_customer(signing: &Key) -> Result<[MessageRow; 2], Problem> {
+fn of_a_customer(signing: &SigningKey) -> Result<[MessageRow; 2], Problem> {
     let mut given: NewCustomer = form(&json!({
         "customer_id": CUSTOMER, "name_first": "Ada", "name_last": "Lovelace", "email": "ada@example.com",
         "address_line_one": "12 St James's Square", "address_city": "New York", "address_country_code": "US",
@@ -107,7 +107,7 @@ fn of_a_customer(signing: &Key) -> Result<[MessageRow; 2], Problem> {
     Ok([create, update])
 }
 
-fn of_a_release(signing: &Key) -> Result<MessageRow, Problem> {
+fn of_a_release(signing: &SigningKey) -> Result<MessageRow, Problem> {
     let mode = Mode {
         version: 3,
         started_at: Some(time("2025-03-01T12:00:00Z")?),
@@ -118,7 +118,7 @@ fn of_a_release(signing: &Key) -> Result<MessageRow, Problem> {
     Ok(released_message(product(signing)?.as_ref(), &mode, 0, time("2025-03-01T12:00:42.5Z")?))
 }
 
-fn of_a_subscription(signing: &Key) -> Result<MessageRow, Problem> {
+fn of_a_subscription(signing: &SigningKey) -> Result<MessageRow, Problem> {
     let subscription = Subscription {
         org: 1,
         id: 1,
@@ -144,7 +144,7 @@ fn of_a_subscription(signing: &Key) -> Result<MessageRow, Problem> {
     Ok(paused_message(&subscription, &pause, Backlog { pending: 0, dead: 12 }, now, signing))
 }
 
-fn product(signing: &Key) -> Result<Arc<ProductInfo>, Problem> {
+fn product(signing: &SigningKey) -> Result<Arc<ProductInfo>, Problem> {
     let given: NewProduct = form(&json!({
         "product_id": "auto-12",
         "product_overview": {"product_name": "Auto 12", "product_type": "INSTALLMENT"},
@@ -172,7 +172,7 @@ struct Loan {
 }
 
 impl Loan {
-    fn open(signing: &Key, at: &str) -> Result<Loan, Problem> {
+    fn open(signing: &SigningKey, at: &str) -> Result<Loan, Problem> {
         let (product, now) = (product(signing)?, time(at)?);
         let given: NewAccount = form(&json!({
             "account_id": ACCOUNT, "product_id": "auto-12", "summary": {"initial_principal_cents": 120_000}

@@ -11,7 +11,7 @@ use daybook_store::outbox::{Outbox, Pause, Subscription};
 use daybook_store::records::{MessageRow, OrgId};
 use daybook_webhooks::dispatcher::{self, Dispatcher, Settings};
 use daybook_webhooks::sender::Sender;
-use daybook_webhooks::signature::Key;
+use daybook_webhooks::signature::SigningKey;
 use std::sync::Arc;
 
 impl Service {
@@ -41,7 +41,7 @@ impl Service {
 
 #[async_trait]
 impl dispatcher::DispatcherSupport for DispatcherSupport {
-    async fn keys(&self, org: OrgId) -> Result<Vec<Key>, String> {
+    async fn keys(&self, org: OrgId) -> Result<Vec<SigningKey>, String> {
         DispatcherSupport::keys(self, org).await.map_err(|problem| problem.to_string())
     }
 

@@ -12,7 +12,7 @@ use crate::catalog::OrganizationInfo;
 use crate::ids::random_bytes;
 use crate::problem::Problem;
 use crate::view::{self, time::Utc};
-use daybook_webhooks::signature::Key;
+use daybook_webhooks::signature::SigningKey;
 
 /// How long the previous key is kept: 24 hours.
 const PREVIOUS_KEY_MICROS: i64 = 24 * 3_600 * 1_000_000;
@@ -53,7 +53,7 @@ impl Service {
     }
 
     async fn rotate_from(&self, who: &Caller, before: &OrganizationInfo) -> Result<view::RotatedKey, Problem> {
-        let key = Key::from_bytes(&random_bytes::<32>());
+        let key = SigningKey::from_bytes(&random_bytes::<32>());
         let sealed = self.secrets.seal(key.text().as_bytes())?;
         let until = self.clock.now().plus_micros(PREVIOUS_KEY_MICROS);
         let record = self.recorded(who, Act::on("rotate_hmac_key", "organization", &before.row.name));

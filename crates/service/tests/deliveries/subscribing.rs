@@ -5,7 +5,7 @@ use crate::support::{Home, LEVEL, form_of, json_of, on_both, view_of};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use daybook_testkit::receiver::{Behaviour, PreparedResponse, Receiver, Request};
-use daybook_webhooks::signature::Key;
+use daybook_webhooks::signature::SigningKey;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -109,7 +109,7 @@ async fn a_removed_url_gets_nothing_more(home: Home) {
 }
 
 /// Whether a key signed a body: the signature is over the bytes of `data` as they are.
-fn signed_by(key: &Key, request: &Request) -> bool {
+fn signed_by(key: &SigningKey, request: &Request) -> bool {
     let text = String::from_utf8(request.body.clone()).expect("a body is text");
     let begin = text.find(",\"data\":").expect("data") + 8;
     let end = text.rfind(",\"hmac_signature\":").expect("a signature");
@@ -117,7 +117,7 @@ fn signed_by(key: &Key, request: &Request) -> bool {
 }
 
 /// Which signatures of the header are by a key, computed as the standard defines: over id, timestamp and body.
-fn header_signed_by(key: &Key, request: &Request) -> Vec<bool> {
+fn header_signed_by(key: &SigningKey, request: &Request) -> Vec<bool> {
     use hmac::{Hmac, KeyInit, Mac};
     let secret = STANDARD.decode(key.text()).expect("the key is Base64");
     let mut mac = Hmac::<sha2::Sha256>::new_from_slice(&secret).expect("any length");
@@ -132,7 +132,7 @@ async fn signatures_are_by_the_key_of_the_time(home: Home) {
     let setup = DeliverySetup::at_once(home).await;
     let receiver = Receiver::start(Behaviour::statuses(&[500, 200]));
     setup.subscribe(&receiver).await;
-    let key = |answer: Value| Key::from_text(answer["hmac_secret_key"].as_str().expect("a key"));
+    let key = |answer: Value| SigningKey::from_text(answer["hmac_secret_key"].as_str().expect("a key"));
     let service = &setup.trial.service;
     let old = key(view_of(service.hmac_key(&setup.trial.who).await));
     assert_eq!(STANDARD.decode(old.text()).expect("Base64").len(), 32);

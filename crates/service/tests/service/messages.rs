@@ -1,7 +1,7 @@
 //! Messages: which are announced, in which order, with which bytes.
 
 use crate::support::{Home, LEVEL, Trial, data, json_of, on_both};
-use daybook_webhooks::signature::Key;
+use daybook_webhooks::signature::SigningKey;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 
@@ -100,7 +100,7 @@ async fn every_message_is_numbered_signed_and_readable(home: Home) {
     assert_eq!(positions, (1..=positions.len() as i64).collect::<Vec<_>>());
     // Signed with the organization's key, not with the secrets key.
     let message = &trial.messages("a1").await[0];
-    assert!(!Key::from_bytes(&[7; 32]).verify(&message.data, &message.signature));
+    assert!(!SigningKey::from_bytes(&[7; 32]).verify(&message.data, &message.signature));
     assert_eq!(message.signature.len(), 44);
     trial.verify().await;
 }

@@ -8,7 +8,7 @@ use daybook_service::form::fields::{DeliveryOutcome, Reference};
 use daybook_service::paging::Paging;
 use daybook_service::problem::Problem;
 use daybook_store::outbox::{Attempt, Deliveries, Failure, Fate, Pause, Recorded};
-use daybook_webhooks::signature::Key;
+use daybook_webhooks::signature::SigningKey;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -287,9 +287,9 @@ async fn attempts_are_listed_the_latest_first(home: Home) {
     assert_eq!(letters["results"][0]["attempts"], 1);
 }
 
-async fn key(trial: &Trial) -> Key {
+async fn key(trial: &Trial) -> SigningKey {
     let key = view_of(trial.service.hmac_key(&trial.who).await);
-    Key::from_text(key["hmac_secret_key"].as_str().expect("a text"))
+    SigningKey::from_text(key["hmac_secret_key"].as_str().expect("a text"))
 }
 
 async fn a_new_key_signs_what_is_recorded_from_then_on(home: Home) {

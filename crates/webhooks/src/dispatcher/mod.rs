@@ -38,7 +38,7 @@ pub use metrics::{DeliveryMetrics, URL_LABELS};
 
 use crate::policy::RetrySchedule;
 use crate::sender::Sender;
-use crate::signature::Key;
+use crate::signature::SigningKey;
 use async_trait::async_trait;
 use daybook_clock::Clock;
 use daybook_engine::time::Time;
@@ -108,7 +108,7 @@ impl Default for Settings {
 pub trait DispatcherSupport: Send + Sync + std::fmt::Debug {
     /// The keys that sign an organization's deliveries: the current one first, then the previous one while it is still
     /// valid.
-    async fn keys(&self, org: OrgId) -> Result<Vec<Key>, String>;
+    async fn keys(&self, org: OrgId) -> Result<Vec<SigningKey>, String>;
 
     /// The message to publish when a URL is paused.
     async fn paused(&self, subscription: &Subscription, pause: &Pause) -> Result<MessageRow, String>;

@@ -4,7 +4,7 @@ use super::product::ImportProduct;
 use crate::commands::Failure;
 use crate::secrets_file::mint_secret;
 use daybook_api::ApiSettings;
-use daybook_client::{Client, Key};
+use daybook_client::{ApiKey, Client};
 use daybook_clock::System;
 use daybook_service::Service;
 use daybook_service::organizations::Bootstrap;
@@ -48,7 +48,7 @@ async fn serve(address: &str) -> Result<(Client, Service), Failure> {
     let store = daybook_store::open(address).await?;
     let service = Service::start(store, Arc::new(System), &mint_secret()).await?;
     let first = service.bootstrap(&Bootstrap { environment: "TEST".to_owned(), ..Bootstrap::default() }).await?;
-    let secret = first.and_then(|key| Some(Key::new(key.client_id, key.client_secret?)));
+    let secret = first.and_then(|key| Some(ApiKey::new(key.client_id, key.client_secret?)));
     let key = secret.ok_or_else(|| Failure::Failed("the scratch database is not empty".to_owned()))?;
     service.run_timers();
     let failed = |error: std::io::Error| Failure::Failed(format!("the dry run's server cannot listen: {error}"));

@@ -1,6 +1,6 @@
 //! Checks a message: its signatures, its attempt number, and whether it changed since the last attempt.
 
-use daybook_webhooks::signature::Key;
+use daybook_webhooks::signature::SigningKey;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -58,19 +58,19 @@ impl Finding {
 #[derive(Debug)]
 pub struct Judge {
     /// The newest first.
-    keys: Vec<Key>,
+    keys: Vec<SigningKey>,
     /// By message: the number of attempts, and the last signature.
     seen: HashMap<String, (usize, String)>,
 }
 
 impl Judge {
     /// Starts with the current signing key.
-    pub fn new(key: Key) -> Judge {
+    pub fn new(key: SigningKey) -> Judge {
         Judge { keys: vec![key], seen: HashMap::new() }
     }
 
     /// Adds a new signing key. Messages recorded before it keep the signature of the old one.
-    pub fn learn(&mut self, key: Key) {
+    pub fn learn(&mut self, key: SigningKey) {
         if !self.keys.contains(&key) {
             self.keys.insert(0, key);
         }
@@ -105,7 +105,7 @@ impl Judge {
 
     fn signed_header(&self, request: &WebhookRequest) -> bool {
         let Ok(timestamp_s) = request.timestamp.parse() else { return false };
-        let is_right = |key: &Key| {
+        let is_right = |key: &SigningKey| {
             let expected = key.standard().sign(&request.id, timestamp_s, &request.body);
             request.signatures.split(' ').any(|signature| signature == expected)
         };
@@ -185,7 +185,7 @@ mod tests {
 
     const DATA: &str = r#"{"effective_at":"2025-02-15T23:59:59-05:00","object":{"account_id":"loan-1","name":"Zoë"}}"#;
 
-    fn request(key: &Key, id: &str, data: &str) -> WebhookRequest {
+    fn request(key: &SigningKey, id: &str, data: &str) -> WebhookRequest {
         let body = envelope::body("payment_missed", data.as_bytes(), &key.sign(data.as_bytes())).to_vec();
         let signatures = format!("v1,other {}", key.standard().sign(id, 1_700_000_000, &body));
         WebhookRequest { id: id.to_owned(), timestamp: "1700000000".to_owned(), signatures, body }
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_retry_is_the_second_attempt_with_the_same_signature() {
-        let key = Key::from_bytes(&[7; 32]);
+        let key = SigningKey::from_bytes(&[7; 32]);
         let mut judge = Judge::new(key.clone());
         let first = judge.judge(&request(&key, "evt_1", DATA)).expect("a message");
         assert_eq!(
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_wrong_signature_is_told_and_which() {
-        let key = Key::from_bytes(&[7; 32]);
+        let key = SigningKey::from_bytes(&[7; 32]);
         let mut judge = Judge::new(key.clone());
         let mut found = |request: &WebhookRequest| {
             let finding = judge.judge(request).expect("a message");
@@ -225,12 +225,12 @@ mod tests {
         let spaced = String::from_utf8(good.body.clone()).expect("text").replace("\"object\":", "\"object\": ");
         assert_eq!(found(&WebhookRequest { body: spaced.into_bytes(), ..good.clone() }), (false, false));
         assert_eq!(found(&WebhookRequest { timestamp: "1700000001".to_owned(), ..good.clone() }), (true, false));
-        assert_eq!(found(&request(&Key::from_bytes(&[8; 32]), "evt_2", DATA)), (false, false));
+        assert_eq!(found(&request(&SigningKey::from_bytes(&[8; 32]), "evt_2", DATA)), (false, false));
     }
 
     #[test]
     fn another_key_is_learned_and_the_one_before_still_counts() {
-        let (before, after) = (Key::from_bytes(&[7; 32]), Key::from_bytes(&[8; 32]));
+        let (before, after) = (SigningKey::from_bytes(&[7; 32]), SigningKey::from_bytes(&[8; 32]));
         let mut judge = Judge::new(before.clone());
         assert!(!judge.knows_who_signed(&request(&after, "evt_1", DATA)));
         judge.learn(after.clone());
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn what_is_no_webhook_is_told() {
-        let mut judge = Judge::new(Key::from_bytes(&[7; 32]));
+        let mut judge = Judge::new(SigningKey::from_bytes(&[7; 32]));
         let stranger = WebhookRequest {
             id: String::new(),
             timestamp: String::new(),

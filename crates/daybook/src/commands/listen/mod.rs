@@ -19,7 +19,7 @@ use super::serve::Stop;
 use super::{Failure, say, wait_for};
 use crate::cli::ListenArgs;
 use daybook_client::{Client, Trouble};
-use daybook_webhooks::signature::Key;
+use daybook_webhooks::signature::SigningKey;
 use forward::Forward;
 use judge::Judge;
 use receiver::{Ended, Receiver, ResponseSource};
@@ -164,7 +164,7 @@ pub(super) fn explained(server: &str, trouble: Trouble) -> Failure {
 }
 
 /// The current signing key.
-fn signing_key(client: &Client) -> Result<Key, Failure> {
+fn signing_key(client: &Client) -> Result<SigningKey, Failure> {
     let shown = client.get("/organization/hmac_key").map_err(|trouble| match &trouble {
         Trouble::Refused { status: 403, .. } => Failure::Failed(format!(
             "{trouble}\nOnly an API key with the role ADMIN may read the signing key: `daybook keys create --role ADMIN` makes \
@@ -172,7 +172,7 @@ fn signing_key(client: &Client) -> Result<Key, Failure> {
         )),
         _ => trouble.into(),
     })?;
-    Ok(Key::from_text(shown["hmac_secret_key"].as_str().unwrap_or_default()))
+    Ok(SigningKey::from_text(shown["hmac_secret_key"].as_str().unwrap_or_default()))
 }
 
 /// Removes the subscription.

@@ -8,7 +8,7 @@ use daybook_store::Store;
 use daybook_store::batch::{Batch, Unit};
 use daybook_store::records::{MessageRow, OrgId};
 use daybook_webhooks::envelope;
-use daybook_webhooks::signature::Key;
+use daybook_webhooks::signature::SigningKey;
 use std::sync::Arc;
 
 /// The number of messages written in one transaction.
@@ -32,7 +32,7 @@ pub async fn write(store: &dyn Store, org: OrgId, first: u64, count: u64, in_a_r
 pub fn message(number: u64, account: u64, now: Time) -> MessageRow {
     let account = format!("loan-{account:07}");
     let data = data(number, &account, now);
-    let signature = Key::from_bytes(&[7; 32]).sign(data.as_bytes());
+    let signature = SigningKey::from_bytes(&[7; 32]).sign(data.as_bytes());
     MessageRow {
         position: None,
         due_at: None,
@@ -55,7 +55,7 @@ pub fn request_after_first_line(host: &str) -> Arc<[u8]> {
     let now = System.now();
     let row = message(0, 0, now);
     let body = envelope::body(&row.event, &row.data, &row.signature);
-    let signature = Key::from_bytes(&[7; 32]).standard().sign(&row.event_id, now.seconds(), &body);
+    let signature = SigningKey::from_bytes(&[7; 32]).standard().sign(&row.event_id, now.seconds(), &body);
     let mut request = format!(
         "host: {host}\r\ncontent-type: application/json\r\nuser-agent: daybook/0.0.0\r\nwebhook-id: {}\r\n\
          webhook-timestamp: {}\r\nwebhook-signature: {signature}\r\ncontent-length: {}\r\n\r\n",

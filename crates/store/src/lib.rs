@@ -169,7 +169,7 @@ pub trait Store:
     + reads::Reads
     + refolds::Refolds
     + search::Search
-    + settings::Settings
+    + settings::DatabaseSettings
     + upkeep::Upkeep
 {
     /// The dialect and its version, for display: `SQLite 3.50.2`, `PostgreSQL 15.18`.

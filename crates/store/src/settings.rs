@@ -12,7 +12,7 @@ const LATEST_MOMENT: &str = "latest_moment";
 
 /// Settings of a database.
 #[async_trait]
-pub trait Settings: std::fmt::Debug + Send + Sync {
+pub trait DatabaseSettings: std::fmt::Debug + Send + Sync {
     /// A value about the database itself.
     async fn setting(&self, name: &str) -> Result<Option<Vec<u8>>>;
 
@@ -40,7 +40,7 @@ pub(crate) fn put(name: &str, value: &[u8]) -> Statement {
 }
 
 #[async_trait]
-impl<D: Dialect> Settings for D {
+impl<D: Dialect> DatabaseSettings for D {
     async fn setting(&self, name: &str) -> Result<Option<Vec<u8>>> {
         self.one(sql!("SELECT value FROM settings WHERE name = $1", name), |cells| cells.next()).await
     }

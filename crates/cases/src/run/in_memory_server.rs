@@ -10,7 +10,7 @@ use daybook_engine::time::Time;
 use daybook_service::Service;
 use daybook_service::access::Caller;
 use daybook_service::problem::Problem;
-use daybook_webhooks::dispatcher::{Dispatcher, Settings};
+use daybook_webhooks::dispatcher::{Dispatcher, DispatcherSettings};
 use daybook_webhooks::sender::Sender;
 use daybook_webhooks::signature::SigningKey;
 use serde::Serialize;
@@ -49,7 +49,8 @@ impl InMemoryServer {
         let sender = Sender::inside(inbox.clone())
             .map_err(|error| Problem::internal(format!("messages cannot be sent: {error}")))?;
         let service = service.with_sender(sender);
-        let dispatcher = service.dispatcher(Settings { batch_interval: Duration::ZERO, ..Settings::default() })?;
+        let dispatcher =
+            service.dispatcher(DispatcherSettings { batch_interval: Duration::ZERO, ..DispatcherSettings::default() })?;
         Ok(InMemoryServer { service, clock, dispatcher, inbox, played: 0 })
     }
 

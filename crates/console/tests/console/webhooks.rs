@@ -2,9 +2,9 @@
 
 use crate::setup::{ConsoleSetup, SCRIPT, assert_harmless, form_of, json_of, view_of};
 use daybook_service::access::Role;
-use daybook_service::webhooks::dispatcher;
+use daybook_service::webhooks::dispatcher::DispatcherSettings;
 use daybook_service::webhooks::guard::{Guard, System};
-use daybook_service::webhooks::sender::{self, Sender};
+use daybook_service::webhooks::sender::{Sender, SenderSettings};
 use daybook_testkit::receiver::{Behaviour, PreparedResponse, Receiver};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ impl ConsoleSetup {
     pub async fn sending() -> ConsoleSetup {
         let setup = ConsoleSetup::filled().await;
         let guard = Guard { dev: true, networks: Vec::new() };
-        let settings = sender::Settings { guard, ..sender::Settings::default() };
+        let settings = SenderSettings { guard, ..SenderSettings::default() };
         let sender = Sender::new(settings, Arc::new(System::default())).expect("a sender");
         let service = setup.service.clone().with_sender(sender);
         setup.over(service)
@@ -23,7 +23,7 @@ impl ConsoleSetup {
 
     /// Sends all due messages.
     pub async fn deliver(&self) {
-        let at_once = dispatcher::Settings { batch_interval: Duration::ZERO, ..dispatcher::Settings::default() };
+        let at_once = DispatcherSettings { batch_interval: Duration::ZERO, ..DispatcherSettings::default() };
         let dispatcher = self.service.dispatcher(at_once).expect("it has a sender");
         dispatcher.settle().await.expect("it is sent");
         dispatcher.stop().await;

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use daybook_engine::time::Time;
 use daybook_store::outbox::{DeliveryRecords, ResendResult};
 use daybook_store::records::{MessageRow, OrgId};
-use daybook_webhooks::dispatcher::Settings;
+use daybook_webhooks::dispatcher::DispatcherSettings;
 use daybook_webhooks::envelope;
 use daybook_webhooks::sender::{CONTENT_TYPE, USER_AGENT};
 use daybook_webhooks::signature::StandardKey;
@@ -155,7 +155,8 @@ impl Service {
 
     /// The time since which all delivery results are kept.
     pub(super) fn kept_since(&self, now: Time) -> Time {
-        let settings = self.dispatcher.get().map_or_else(Settings::default, |dispatcher| dispatcher.settings().clone());
+        let settings =
+            self.dispatcher.get().map_or_else(DispatcherSettings::default, |dispatcher| dispatcher.settings().clone());
         let kept = settings.dead_letter_retention.min(settings.attempt_retention);
         now.plus_micros(-i64::try_from(kept.as_micros()).unwrap_or(i64::MAX / 2))
     }

@@ -9,7 +9,7 @@ use crate::problem::Problem;
 use async_trait::async_trait;
 use daybook_store::outbox::{Outbox, Pause, Subscription};
 use daybook_store::records::{MessageRow, OrgId};
-use daybook_webhooks::dispatcher::{self, Dispatcher, Settings};
+use daybook_webhooks::dispatcher::{self, Dispatcher, DispatcherSettings};
 use daybook_webhooks::sender::Sender;
 use daybook_webhooks::signature::SigningKey;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ impl Service {
     }
 
     /// The dispatcher of this service's messages, as a separate node. It does nothing until it is run.
-    pub fn dispatcher(&self, settings: Settings) -> Result<Dispatcher, Problem> {
+    pub fn dispatcher(&self, settings: DispatcherSettings) -> Result<Dispatcher, Problem> {
         let sender = self.gate.sender.clone().ok_or_else(|| Problem::internal("the service has no sender"))?;
         let outbox: Arc<dyn Outbox> = self.store.clone();
         let (clock, dispatcher_support) = (self.clock.clone(), Arc::new(self.dispatcher_support()));
@@ -30,7 +30,7 @@ impl Service {
     }
 
     /// Starts to send messages in the background.
-    pub fn run_webhooks(&self, settings: Settings) -> Result<(), Problem> {
+    pub fn run_webhooks(&self, settings: DispatcherSettings) -> Result<(), Problem> {
         let dispatcher = self.dispatcher(settings)?;
         // There is one dispatcher; the metrics of a second one would be lost.
         let dispatcher = self.dispatcher.get_or_init(|| dispatcher).clone();

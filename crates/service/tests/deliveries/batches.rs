@@ -136,7 +136,7 @@ async fn a_restart_sends_what_was_left(home: Home) {
     setup.announce("A").await;
     setup.dispatcher.stop().await;
     let trial = setup.trial.node().await;
-    let again = DeliverySetup::over(trial, daybook_webhooks::dispatcher::Settings::default());
+    let again = DeliverySetup::over(trial, daybook_webhooks::dispatcher::DispatcherSettings::default());
     again.go_to("2026-04-01T12:05:00Z").await;
     assert_eq!(names(&receiver), ["A"]);
 }

@@ -7,7 +7,7 @@
 use crate::setup::{DeliverySetup, minutes};
 use crate::support::{Home, on_both};
 use daybook_testkit::receiver::{Behaviour, PreparedResponse, Receiver};
-use daybook_webhooks::dispatcher::Settings;
+use daybook_webhooks::dispatcher::DispatcherSettings;
 use std::time::Duration;
 
 on_both!(a_message_that_fails_while_another_is_recorded_is_tried_again, a_retry_is_counted_whoever_looks_first);
@@ -50,7 +50,7 @@ async fn a_message_that_fails_while_another_is_recorded_is_tried_again(home: Hom
 
 /// Tries some URLs at the same time. Returns how many did not get the second message.
 async fn round(home: Home, trials: std::ops::Range<usize>) -> usize {
-    let settings = Settings { batch_interval: Duration::ZERO, ..Settings::default() };
+    let settings = DispatcherSettings { batch_interval: Duration::ZERO, ..DispatcherSettings::default() };
     let setup = DeliverySetup::with(home, settings).await;
     let receivers: Vec<Receiver> = trials.map(|number| trial(wait_of(number))).collect();
     for receiver in &receivers {
@@ -67,8 +67,11 @@ async fn round(home: Home, trials: std::ops::Range<usize>) -> usize {
 
 /// A due retry is sent without a trigger; the list of deliveries shows it a moment later.
 async fn a_retry_is_counted_whoever_looks_first(home: Home) {
-    let settings =
-        Settings { batch_interval: Duration::ZERO, retry_first: Duration::from_secs(5), ..Settings::default() };
+    let settings = DispatcherSettings {
+        batch_interval: Duration::ZERO,
+        retry_first: Duration::from_secs(5),
+        ..DispatcherSettings::default()
+    };
     let setup = DeliverySetup::with(home, settings).await;
     let receiver = Receiver::start(Behaviour::statuses(&[500, 200]));
     let uuid = setup.subscribe(&receiver).await;

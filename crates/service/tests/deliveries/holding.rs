@@ -4,7 +4,7 @@ use crate::setup::{DeliverySetup, days, minutes, names};
 use crate::support::{Home, form_of, json_of, on_both, time, view_of};
 use daybook_service::paging::Paging;
 use daybook_testkit::receiver::{Behaviour, PreparedResponse, Receiver};
-use daybook_webhooks::dispatcher::Settings;
+use daybook_webhooks::dispatcher::DispatcherSettings;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -125,7 +125,7 @@ async fn another_filter_does_not_lift_the_hold(home: Home) {
 async fn a_restart_does_not_lift_the_hold(home: Home) {
     let (setup, receiver, uuid) = held(home).await;
     setup.dispatcher.stop().await;
-    let settings = Settings { batch_interval: Duration::ZERO, ..Settings::default() };
+    let settings = DispatcherSettings { batch_interval: Duration::ZERO, ..DispatcherSettings::default() };
     let again = DeliverySetup {
         dispatcher: setup.trial.service.dispatcher(settings).expect("it has a sender"),
         trial: setup.trial,

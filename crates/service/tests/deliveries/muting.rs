@@ -8,7 +8,7 @@ use crate::support::{Home, Trial, json_of, on_both, time, view_of};
 use daybook_service::muting::{self, MUTED, OF_A_BACKUP, WaitingWork};
 use daybook_testkit::postgres::Server;
 use daybook_testkit::receiver::{Behaviour, Receiver};
-use daybook_webhooks::dispatcher::Settings;
+use daybook_webhooks::dispatcher::DispatcherSettings;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
@@ -46,7 +46,7 @@ async fn restored(setup: &DeliverySetup, folder: &Path) -> String {
 async fn served(address: &str, now: &str) -> DeliverySetup {
     let trial = Trial::over(address, now).await;
     trial.service.begin_muting(false).await.expect("it begins");
-    DeliverySetup::over(trial, Settings { batch_interval: Duration::ZERO, ..Settings::default() })
+    DeliverySetup::over(trial, DispatcherSettings { batch_interval: Duration::ZERO, ..DispatcherSettings::default() })
 }
 
 /// Processes and sends everything due, as a server does. Returns the number of attempts.
@@ -62,7 +62,7 @@ async fn unmute(setup: &DeliverySetup) -> WaitingWork {
 
 async fn a_restored_copy_does_nothing_until_it_is_unmuted_and_then_all_of_it_once(home: Home) {
     let folder = tempfile::tempdir().expect("a folder");
-    let setup = DeliverySetup::with(home, Settings::default()).await;
+    let setup = DeliverySetup::with(home, DispatcherSettings::default()).await;
     setup.trial.service.begin_muting(false).await.expect("it begins");
     assert_eq!(setup.trial.service.muted(), None, "a database that a server began is not muted");
     let receiver = Receiver::start(Behaviour::status(200));

@@ -3,11 +3,11 @@
 use crate::setup::{DeliverySetup, names, seconds};
 use crate::support::Home;
 use daybook_testkit::receiver::{Behaviour, Receiver};
-use daybook_webhooks::dispatcher::Settings;
+use daybook_webhooks::dispatcher::DispatcherSettings;
 use std::time::Duration;
 
-fn at_once() -> Settings {
-    Settings { batch_interval: Duration::ZERO, ..Settings::default() }
+fn at_once() -> DispatcherSettings {
+    DispatcherSettings { batch_interval: Duration::ZERO, ..DispatcherSettings::default() }
 }
 
 /// Two nodes send at the same time, again and again: each message goes out once.

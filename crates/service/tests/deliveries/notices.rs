@@ -3,7 +3,7 @@
 use crate::setup::{DeliverySetup, body, events};
 use crate::support::{Home, LEVEL, Trial, json_of, list, on_both, view_of, whole};
 use daybook_testkit::receiver::{Behaviour, Receiver};
-use daybook_webhooks::dispatcher::Settings;
+use daybook_webhooks::dispatcher::DispatcherSettings;
 use serde_json::json;
 
 on_both!(
@@ -25,7 +25,7 @@ async fn open(home: Home, now: &str, opening: &str) -> (DeliverySetup, Receiver)
     let trial = Trial::at(home, now).await;
     trial.product("auto-12", json!({})).await;
     trial.account("auto-12", "a1", opening).await;
-    let setup = DeliverySetup::over(trial, Settings::default());
+    let setup = DeliverySetup::over(trial, DispatcherSettings::default());
     let receiver = Receiver::start(Behaviour::status(200));
     setup.subscribe_to(&receiver, &json!({ "filter_events": NOTICES })).await;
     (setup, receiver)

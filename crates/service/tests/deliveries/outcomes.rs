@@ -4,7 +4,7 @@ use crate::setup::{DeliverySetup, body, days, minutes, names, seconds};
 use crate::support::{Home, list, on_both, view_of};
 use daybook_service::{DeliveryQuery, paging::Paging};
 use daybook_testkit::receiver::{Behaviour, PreparedResponse, Receiver};
-use daybook_webhooks::dispatcher::Settings;
+use daybook_webhooks::dispatcher::DispatcherSettings;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -222,7 +222,7 @@ async fn a_429_says_when_the_message_is_really_tried_again(home: Home) {
     assert_eq!(deliveries(&setup).await[0]["next_retry_at"], "2026-04-01T13:00:30Z", "not at 12:03:30");
     assert_eq!(setup.pass(minutes(10)).await, 0);
     setup.dispatcher.stop().await;
-    let settings = Settings { batch_interval: Duration::ZERO, ..Settings::default() };
+    let settings = DispatcherSettings { batch_interval: Duration::ZERO, ..DispatcherSettings::default() };
     let setup = DeliverySetup::over(setup.trial, settings);
     assert_eq!(setup.pass(minutes(50) - seconds(1)).await, 0, "it waits after a restart too");
     assert_eq!(setup.pass(seconds(1)).await, 1);

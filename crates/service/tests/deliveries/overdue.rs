@@ -4,7 +4,7 @@ use crate::log_lines;
 use crate::setup::{DeliverySetup, minutes, seconds};
 use crate::support::{Home, on_both};
 use daybook_testkit::receiver::{Behaviour, PreparedResponse, Receiver};
-use daybook_webhooks::dispatcher::{Dispatcher, Settings};
+use daybook_webhooks::dispatcher::{Dispatcher, DispatcherSettings};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -53,7 +53,7 @@ fn overdue(dispatcher: &Dispatcher) -> String {
 /// Two messages that failed and are to be retried after a minute, and a dispatcher that does not run yet.
 async fn with_two_retries(home: Home, receiver: &Receiver) -> (DeliverySetup, String) {
     log_lines::keep();
-    let settings = || Settings { batch_interval: Duration::ZERO, ..Settings::default() };
+    let settings = || DispatcherSettings { batch_interval: Duration::ZERO, ..DispatcherSettings::default() };
     let setup = DeliverySetup::with(home, settings()).await;
     let uuid = setup.subscribe(receiver).await;
     setup.announce("A").await;

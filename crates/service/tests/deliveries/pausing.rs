@@ -351,8 +351,12 @@ async fn a_burst_of_refused_connections_is_one_failure(home: Home) {
 }
 
 async fn the_number_is_a_setting(home: Home) {
-    use daybook_webhooks::dispatcher::Settings;
-    let settings = Settings { batch_interval: std::time::Duration::ZERO, pause_after: 2, ..Settings::default() };
+    use daybook_webhooks::dispatcher::DispatcherSettings;
+    let settings = DispatcherSettings {
+        batch_interval: std::time::Duration::ZERO,
+        pause_after: 2,
+        ..DispatcherSettings::default()
+    };
     let setup = DeliverySetup::with(home, settings).await;
     let receiver = Receiver::start(Behaviour::status(404));
     let uuid = setup.subscribe(&receiver).await;

@@ -5,8 +5,8 @@ use crate::support::{Home, Trial, form_of, json_of, on_both};
 use async_trait::async_trait;
 use daybook_service::webhooks::guard::{Guard, Resolve};
 use daybook_testkit::receiver::{Behaviour, Receiver};
-use daybook_webhooks::dispatcher::Settings;
-use daybook_webhooks::sender::{self, Sender};
+use daybook_webhooks::dispatcher::DispatcherSettings;
+use daybook_webhooks::sender::{Sender, SenderSettings};
 use serde_json::{Value, json};
 use std::io;
 use std::net::SocketAddr;
@@ -99,7 +99,7 @@ async fn trying_goes_on_after_a_restart(home: Home) {
     let receiver = Receiver::start(Behaviour::status(500));
     let uuid = paused(&setup, &receiver).await;
     setup.dispatcher.stop().await;
-    let settings = Settings { batch_interval: Duration::ZERO, ..Settings::default() };
+    let settings = DispatcherSettings { batch_interval: Duration::ZERO, ..DispatcherSettings::default() };
     let DeliverySetup { trial, .. } = setup;
     let setup = DeliverySetup::over(trial, settings);
     receiver.behave(Behaviour::status(200));
@@ -171,13 +171,14 @@ async fn names_of_one_organization_do_not_hold_up_what_others_try(home: Home) {
     let (is_silent, asked) = (AtomicBool::new(false), AtomicUsize::new(0));
     let resolver = Arc::new(Names { address: receiver.address(), is_silent, asked });
     let guard = Guard { dev: true, networks: Vec::new() };
-    let sending = sender::Settings { guard, timeout: Duration::from_secs(600), ..sender::Settings::default() };
+    let sending = SenderSettings { guard, timeout: Duration::from_secs(600), ..SenderSettings::default() };
     let mut trial = Trial::at(home, START).await;
     trial.service = trial.service.with_sender(Sender::new(sending, resolver.clone()).expect("a sender"));
     trial.service.create_organization("other", "TEST").await.expect("it is made");
     let other = Trial { who: trial.service.operator(Some("other")).await.expect("it is there"), ..trial.clone() };
     // One failure pauses.
-    let settings = Settings { batch_interval: Duration::ZERO, pause_after: 1, ..Settings::default() };
+    let settings =
+        DispatcherSettings { batch_interval: Duration::ZERO, pause_after: 1, ..DispatcherSettings::default() };
     let dispatcher = trial.service.dispatcher(settings).expect("it has a sender");
     let subscribe = async |trial: &Trial, name: &str| {
         let form = form_of(&json!({ "webhook_url": format!("http://{name}.example/") }));

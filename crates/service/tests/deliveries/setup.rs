@@ -4,8 +4,8 @@ use crate::support::{Home, Trial, form_of, json_of, list, view_of};
 use daybook_service::form;
 use daybook_service::webhooks::guard::{Guard, System};
 use daybook_testkit::receiver::{Receiver, Request};
-use daybook_webhooks::dispatcher::{Dispatcher, Settings};
-use daybook_webhooks::sender::{self, Sender};
+use daybook_webhooks::dispatcher::{Dispatcher, DispatcherSettings};
+use daybook_webhooks::sender::{Sender, SenderSettings};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,15 +26,16 @@ pub struct DeliverySetup {
 impl DeliverySetup {
     /// Starts at [`START`], with batches of a minute.
     pub async fn new(home: Home) -> DeliverySetup {
-        DeliverySetup::with(home, Settings::default()).await
+        DeliverySetup::with(home, DispatcherSettings::default()).await
     }
 
     /// Starts at [`START`], sending every message at once.
     pub async fn at_once(home: Home) -> DeliverySetup {
-        DeliverySetup::with(home, Settings { batch_interval: Duration::ZERO, ..Settings::default() }).await
+        let settings = DispatcherSettings { batch_interval: Duration::ZERO, ..DispatcherSettings::default() };
+        DeliverySetup::with(home, settings).await
     }
 
-    pub async fn with(home: Home, settings: Settings) -> DeliverySetup {
+    pub async fn with(home: Home, settings: DispatcherSettings) -> DeliverySetup {
         let trial = Trial::at(home, START).await;
         trial.product("auto-12", json!({})).await;
         DeliverySetup::over(trial, settings)
@@ -44,17 +45,18 @@ impl DeliverySetup {
     pub async fn impatient(home: Home) -> DeliverySetup {
         let trial = Trial::at(home, START).await;
         trial.product("auto-12", json!({})).await;
-        DeliverySetup::waiting(trial, Settings { batch_interval: Duration::ZERO, ..Settings::default() }, IMPATIENT)
+        let settings = DispatcherSettings { batch_interval: Duration::ZERO, ..DispatcherSettings::default() };
+        DeliverySetup::waiting(trial, settings, IMPATIENT)
     }
 
     /// Sends the messages of a service.
-    pub fn over(trial: Trial, settings: Settings) -> DeliverySetup {
+    pub fn over(trial: Trial, settings: DispatcherSettings) -> DeliverySetup {
         DeliverySetup::waiting(trial, settings, TIMEOUT)
     }
 
-    fn waiting(mut trial: Trial, settings: Settings, timeout: Duration) -> DeliverySetup {
+    fn waiting(mut trial: Trial, settings: DispatcherSettings, timeout: Duration) -> DeliverySetup {
         let guard = Guard { dev: true, networks: Vec::new() };
-        let sending = sender::Settings { guard, timeout, ..sender::Settings::default() };
+        let sending = SenderSettings { guard, timeout, ..SenderSettings::default() };
         trial.service = trial.service.with_sender(Sender::new(sending, Arc::new(System::default())).expect("a sender"));
         let dispatcher = trial.service.dispatcher(settings).expect("it has a sender");
         DeliverySetup { trial, dispatcher }

@@ -3,7 +3,7 @@
 use crate::setup::{DeliverySetup, names, seconds};
 use crate::support::{Home, on_both};
 use daybook_testkit::receiver::{Behaviour, PreparedResponse, Receiver};
-use daybook_webhooks::dispatcher::Settings;
+use daybook_webhooks::dispatcher::DispatcherSettings;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,7 +46,7 @@ async fn stop_amid(setup: DeliverySetup, receiver: &Receiver, answered: usize) -
     setup.dispatcher.stop().await;
     sending.abort();
     let DeliverySetup { trial, .. } = setup;
-    DeliverySetup::over(trial, Settings { batch_interval: Duration::ZERO, ..Settings::default() })
+    DeliverySetup::over(trial, DispatcherSettings { batch_interval: Duration::ZERO, ..DispatcherSettings::default() })
 }
 
 async fn what_was_answered_out_of_order_is_not_sent_again(home: Home) {
@@ -156,7 +156,8 @@ async fn a_node_that_stopped_takes_and_sends_nothing_more(home: Home) {
     assert_eq!(setup.send().await, 0);
     assert_eq!(receiver.counts().requests, 0);
     let DeliverySetup { trial, .. } = setup;
-    let setup = DeliverySetup::over(trial, Settings { batch_interval: Duration::ZERO, ..Settings::default() });
+    let settings = DispatcherSettings { batch_interval: Duration::ZERO, ..DispatcherSettings::default() };
+    let setup = DeliverySetup::over(trial, settings);
     assert_eq!(setup.send().await, 1);
     assert_eq!(setup.state(&uuid).await, ("ACTIVE".to_owned(), Value::Null, 0, 0));
 }
@@ -182,7 +183,8 @@ async fn what_is_answered_while_it_stops_is_not_sent_again(home: Home) {
     sending.abort();
     assert_eq!(names(&receiver), ["Slow"], "nothing more is sent");
     let DeliverySetup { trial, .. } = setup;
-    let setup = DeliverySetup::over(trial, Settings { batch_interval: Duration::ZERO, ..Settings::default() });
+    let settings = DispatcherSettings { batch_interval: Duration::ZERO, ..DispatcherSettings::default() };
+    let setup = DeliverySetup::over(trial, settings);
     assert_eq!(setup.send().await, 1);
     assert_eq!(names(&receiver), ["Slow", "Next"]);
     assert_eq!(setup.state(&uuid).await, ("ACTIVE".to_owned(), Value::Null, 0, 0));

@@ -97,10 +97,10 @@ async fn a_pause_by_a_person_takes_the_place_of_one_by_401(home: Home) {
 /// Neither a second request nor a later answer of the receiver changes it.
 async fn a_pause_by_a_person_stays_as_it_is(home: Home) {
     for status in [401, 500] {
-        let settings = daybook_webhooks::dispatcher::Settings {
+        let settings = daybook_webhooks::dispatcher::DispatcherSettings {
             batch_interval: Duration::ZERO,
             pause_after: 1,
-            ..daybook_webhooks::dispatcher::Settings::default()
+            ..daybook_webhooks::dispatcher::DispatcherSettings::default()
         };
         let setup = DeliverySetup::with(home, settings).await;
         let open = Arc::new(AtomicBool::new(false));

@@ -71,7 +71,7 @@ const STEP_ROWS: usize = 1_000;
 
 /// How messages are sent.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct DispatcherSettings {
     /// How long messages are collected before they are sent; 0 sends them at once.
     pub batch_interval: Duration,
     /// The first retry after a failure; the whole schedule scales with it.
@@ -88,10 +88,10 @@ pub struct Settings {
     pub most_in_flight: usize,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
+impl Default for DispatcherSettings {
+    fn default() -> DispatcherSettings {
         const DAY: u64 = 86_400;
-        Settings {
+        DispatcherSettings {
             batch_interval: Duration::from_secs(60),
             retry_first: Duration::from_secs(60),
             pause_after: 10,
@@ -121,7 +121,7 @@ pub(crate) struct WorkerContext {
     clock: Arc<dyn Clock>,
     support: Arc<dyn DispatcherSupport>,
     sender: Sender,
-    settings: Settings,
+    settings: DispatcherSettings,
     schedule: RetrySchedule,
     token: String,
     metrics: DeliveryMetrics,
@@ -240,7 +240,7 @@ impl Dispatcher {
         clock: Arc<dyn Clock>,
         support: Arc<dyn DispatcherSupport>,
         sender: Sender,
-        settings: Settings,
+        settings: DispatcherSettings,
         token: String,
         nudge: Nudge,
     ) -> Dispatcher {
@@ -264,7 +264,7 @@ impl Dispatcher {
     }
 
     /// How messages are sent.
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &DispatcherSettings {
         &self.shared.settings
     }
 
@@ -350,7 +350,8 @@ impl Dispatcher {
         if self.nudge.is_muted() {
             return Ok(());
         }
-        let Settings { dead_letter_retention, message_retention, attempt_retention, .. } = &self.shared.settings;
+        let DispatcherSettings { dead_letter_retention, message_retention, attempt_retention, .. } =
+            &self.shared.settings;
         let now = self.shared.clock.now();
         let before = |kept: &Duration| now.plus_micros(-i64::try_from(kept.as_micros()).unwrap_or(i64::MAX / 2));
         let outbox = &self.shared.outbox;

@@ -62,7 +62,7 @@ mod headers {
 
 /// How messages are sent.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct SenderSettings {
     /// Where URLs may point.
     pub guard: Guard,
     /// How long an attempt may take, from resolving the name to the end of the response's head. It starts when the turn
@@ -74,9 +74,9 @@ pub struct Settings {
     pub roots: Roots,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
+impl Default for SenderSettings {
+    fn default() -> SenderSettings {
+        SenderSettings {
             guard: Guard::default(),
             timeout: Duration::from_secs(15),
             idle_limit: Duration::from_secs(30),
@@ -105,11 +105,11 @@ struct SenderState {
 
 impl SenderState {
     fn new(
-        settings: Settings,
+        settings: SenderSettings,
         resolver: Arc<dyn Resolve>,
         inside: Option<Arc<dyn Receive>>,
     ) -> io::Result<SenderState> {
-        let Settings { guard, timeout, idle_limit, roots } = settings;
+        let SenderSettings { guard, timeout, idle_limit, roots } = settings;
         let (tls, turns) = (connect::tls_config(roots)?, LookupTurns::default());
         Ok(SenderState { guard, resolver, tls, timeout, idle_limit, turns, inside })
     }
@@ -117,16 +117,16 @@ impl SenderState {
 
 impl Sender {
     /// A sender with these settings. Reads the machine's root certificates if needed.
-    pub fn new(settings: Settings, resolver: Arc<dyn Resolve>) -> io::Result<Sender> {
+    pub fn new(settings: SenderSettings, resolver: Arc<dyn Resolve>) -> io::Result<Sender> {
         Ok(Sender { shared: Arc::new(SenderState::new(settings, resolver, None)?) })
     }
 
     /// A sender that passes everything to a receiver in this process, regardless of the URL. It opens no connection.
     pub fn inside(receiver: Arc<dyn Receive>) -> io::Result<Sender> {
-        let settings = Settings {
+        let settings = SenderSettings {
             guard: Guard { dev: true, networks: Vec::new() },
             roots: Roots::Only(Vec::new()),
-            ..Settings::default()
+            ..SenderSettings::default()
         };
         let resolver = Arc::new(crate::guard::System::default());
         Ok(Sender { shared: Arc::new(SenderState::new(settings, resolver, Some(receiver))?) })

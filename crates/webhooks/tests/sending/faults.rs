@@ -3,7 +3,7 @@
 use crate::support::{GENEROUS, Prepared, SHORT, dev_sender, message, send, sender_with};
 use daybook_testkit::receiver::{Behaviour, Receiver};
 use daybook_webhooks::guard::Guard;
-use daybook_webhooks::sender::{Fault, Settings};
+use daybook_webhooks::sender::{Fault, SenderSettings};
 use std::time::Duration;
 
 #[tokio::test]
@@ -156,7 +156,7 @@ async fn nothing_listening_is_refused() {
 #[tokio::test]
 async fn a_name_without_addresses_is_not_found() {
     let guard = Guard { dev: true, networks: Vec::new() };
-    let settings = Settings { guard, ..Settings::default() };
+    let settings = SenderSettings { guard, ..SenderSettings::default() };
     let sender = sender_with(settings.clone(), Prepared::new(Vec::new()));
     assert!(matches!(send(&sender, "http://nowhere.example/").await.fault, Some(Fault::NameNotFound(_))));
     let sender = sender_with(settings, Prepared::new(vec![Vec::new()]));
@@ -169,7 +169,7 @@ async fn the_next_address_is_tried_when_one_refuses() {
     let receiver = Receiver::start(Behaviour::status(200));
     let guard = Guard { dev: true, networks: Vec::new() };
     let resolver = Prepared::new(vec![vec![gone, receiver.address()]]);
-    let sender = sender_with(Settings { guard, ..Settings::default() }, resolver);
+    let sender = sender_with(SenderSettings { guard, ..SenderSettings::default() }, resolver);
     assert_eq!(send(&sender, "http://two.example/").await.status, Some(200));
 }
 

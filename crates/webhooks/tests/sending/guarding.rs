@@ -4,7 +4,7 @@ use crate::spellings;
 use crate::support::{GENEROUS, Prepared, message, sender_with};
 use daybook_testkit::receiver::{Behaviour, Receiver};
 use daybook_webhooks::guard::{AddressKind, Guard, Network, Resolve, System, UrlRefusal};
-use daybook_webhooks::sender::{Fault, Settings};
+use daybook_webhooks::sender::{Fault, SenderSettings};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -24,8 +24,8 @@ fn assert_silent(canaries: &[Receiver]) {
     }
 }
 
-fn strict(guard: Guard) -> Settings {
-    Settings { guard, timeout: GENEROUS, ..Settings::default() }
+fn strict(guard: Guard) -> SenderSettings {
+    SenderSettings { guard, timeout: GENEROUS, ..SenderSettings::default() }
 }
 
 #[tokio::test]

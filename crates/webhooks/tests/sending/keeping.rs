@@ -4,7 +4,7 @@ use crate::support::{GENEROUS, SHORT, dev_sender, message, send, sender_with};
 use daybook_clock::Stopwatch;
 use daybook_testkit::receiver::{Behaviour, PreparedResponse, Receiver};
 use daybook_webhooks::guard::{Guard, System};
-use daybook_webhooks::sender::{Fault, Settings};
+use daybook_webhooks::sender::{Fault, SenderSettings};
 use futures_util::StreamExt;
 use futures_util::stream::{self, FuturesUnordered};
 use std::sync::Arc;
@@ -126,14 +126,14 @@ async fn a_timeout_on_a_kept_connection_is_not_tried_again() {
 async fn sweeping_closes_what_was_not_used_and_what_the_receiver_closed() {
     let receiver = Receiver::start(Behaviour::status(200));
     let guard = Guard { dev: true, networks: Vec::new() };
-    let settings = Settings { guard, timeout: GENEROUS, ..Settings::default() };
+    let settings = SenderSettings { guard, timeout: GENEROUS, ..SenderSettings::default() };
 
     let pool = sender_with(settings.clone(), Arc::new(System::default())).pool(&receiver.url());
     assert_eq!(pool.post(message(b"{}")).await.status, Some(200));
     pool.sweep();
     assert_eq!(pool.idle(), 1, "it was used just now");
 
-    let impatient = Settings { idle_limit: Duration::ZERO, ..settings };
+    let impatient = SenderSettings { idle_limit: Duration::ZERO, ..settings };
     let other = sender_with(impatient, Arc::new(System::default())).pool(&receiver.url());
     assert_eq!(other.post(message(b"{}")).await.status, Some(200));
     assert_eq!(other.post(message(b"{}")).await.status, Some(200));
@@ -172,7 +172,7 @@ async fn twenty_thousand_messages_from_one_task_all_arrive() {
 #[tokio::test]
 async fn a_door_to_a_forbidden_url_says_so_every_time() {
     let receiver = Receiver::start(Behaviour::status(200));
-    let sender = sender_with(Settings::default(), Arc::new(System::default()));
+    let sender = sender_with(SenderSettings::default(), Arc::new(System::default()));
     for _ in 0..2 {
         let reply = send(&sender, &receiver.url()).await;
         assert!(matches!(reply.fault, Some(Fault::Forbidden(_))), "{reply:?}");

@@ -4,7 +4,7 @@ use crate::support::{GENEROUS, message, sender_with};
 use async_trait::async_trait;
 use daybook_testkit::receiver::{Behaviour, Receiver};
 use daybook_webhooks::guard::{Guard, Resolve};
-use daybook_webhooks::sender::{Fault, Reply, Sender, Settings};
+use daybook_webhooks::sender::{Fault, Reply, Sender, SenderSettings};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ impl LookupSetup {
         let receiver = Receiver::start(Behaviour::status(200));
         let names = Arc::new(Names { receiver: receiver.address(), silent: AtomicUsize::new(0) });
         let guard = Guard { dev: true, networks: Vec::new() };
-        let sender = sender_with(Settings { guard, timeout, ..Settings::default() }, names.clone());
+        let sender = sender_with(SenderSettings { guard, timeout, ..SenderSettings::default() }, names.clone());
         LookupSetup { receiver, names, sender }
     }
 

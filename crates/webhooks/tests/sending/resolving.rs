@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use daybook_testkit::names::NameServer;
 use daybook_testkit::receiver::{Behaviour, Receiver};
 use daybook_webhooks::guard::{Guard, Resolve, System};
-use daybook_webhooks::sender::{Fault, Settings};
+use daybook_webhooks::sender::{Fault, SenderSettings};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
@@ -70,7 +70,7 @@ async fn a_message_goes_to_the_address_that_was_checked() {
         NameServer::knowing(&[("hooks.example", &["127.0.0.1"]), ("mixed.example", &["127.0.0.1", "10.0.0.1"])]);
     let system: Arc<dyn Resolve> = Arc::new(System::asking(vec![server.address()]));
     let guard = Guard { dev: true, networks: Vec::new() };
-    let sender = sender_with(Settings { guard, timeout: GENEROUS, ..Settings::default() }, system);
+    let sender = sender_with(SenderSettings { guard, timeout: GENEROUS, ..SenderSettings::default() }, system);
     let url = |name: &str| format!("http://{name}:{}/", receiver.address().port());
     assert_eq!(sender.pool(&url("hooks.example")).post(message(b"{}")).await.status, Some(200));
     let reply = sender.pool(&url("mixed.example")).post(message(b"{}")).await;
@@ -127,7 +127,7 @@ impl Resolve for Silent {
 #[tokio::test]
 async fn an_organization_has_thirty_two_names_looked_up_at_once() {
     let silent = Arc::new(Silent::default());
-    let sender = sender_with(Settings { timeout: GENEROUS, ..Settings::default() }, silent.clone());
+    let sender = sender_with(SenderSettings { timeout: GENEROUS, ..SenderSettings::default() }, silent.clone());
     let send = |org, url: String| {
         let sender = sender.clone();
         tokio::spawn(async move { sender.pool_of(org, &url).post(message(b"{}")).await })

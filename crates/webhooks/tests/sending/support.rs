@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 use daybook_webhooks::guard::{Guard, Resolve, System};
-use daybook_webhooks::sender::{Post, Reply, Sender, Settings};
+use daybook_webhooks::sender::{Post, Reply, Sender, SenderSettings};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,10 +18,10 @@ pub const SHORT: Duration = Duration::from_millis(300);
 /// A sender to loopback addresses.
 pub fn dev_sender(timeout: Duration) -> Sender {
     let guard = Guard { dev: true, networks: Vec::new() };
-    sender_with(Settings { guard, timeout, ..Settings::default() }, Arc::new(System::default()))
+    sender_with(SenderSettings { guard, timeout, ..SenderSettings::default() }, Arc::new(System::default()))
 }
 
-pub fn sender_with(settings: Settings, resolver: Arc<dyn Resolve>) -> Sender {
+pub fn sender_with(settings: SenderSettings, resolver: Arc<dyn Resolve>) -> Sender {
     Sender::new(settings, resolver).expect("a sender can be made")
 }
 

@@ -3,7 +3,7 @@
 use crate::support::{GENEROUS, Prepared, message, sender_with};
 use daybook_testkit::receiver::{Behaviour, Receiver};
 use daybook_webhooks::guard::{Guard, System};
-use daybook_webhooks::sender::{CertificateDer, ConnectionPool, Fault, Roots, Settings};
+use daybook_webhooks::sender::{CertificateDer, ConnectionPool, Fault, Roots, SenderSettings};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
 use std::sync::Arc;
 use tokio_rustls::rustls::ServerConfig;
@@ -46,7 +46,7 @@ impl Authority {
 
 fn door_to(receiver: &Receiver, name: &str, roots: Roots) -> ConnectionPool {
     let guard = Guard { dev: true, networks: Vec::new() };
-    let settings = Settings { guard, timeout: GENEROUS, roots, ..Settings::default() };
+    let settings = SenderSettings { guard, timeout: GENEROUS, roots, ..SenderSettings::default() };
     let sender = sender_with(settings, Prepared::new(vec![vec![receiver.address()]]));
     sender.pool(&format!("https://{name}:{}/", receiver.address().port()))
 }
@@ -165,7 +165,8 @@ async fn a_self_signed_certificate_of_an_authority_is_told_in_a_sentence() {
 async fn an_answer_in_plain_http_is_no_secure_connection() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let guard = Guard { dev: true, networks: Vec::new() };
-    let settings = Settings { guard, timeout: GENEROUS, roots: Roots::Only(Vec::new()), ..Settings::default() };
+    let settings =
+        SenderSettings { guard, timeout: GENEROUS, roots: Roots::Only(Vec::new()), ..SenderSettings::default() };
     let url = format!("https://{}/", listener.local_addr().expect("an address"));
     let pool = sender_with(settings, Arc::new(System::default())).pool(&url);
     let receive = async {

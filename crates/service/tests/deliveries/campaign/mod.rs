@@ -31,7 +31,7 @@ use chance::{Chance, setting};
 use counts::CampaignCounts;
 use daybook_clock::Stopwatch;
 use daybook_engine::time::Time;
-use daybook_webhooks::dispatcher::Settings;
+use daybook_webhooks::dispatcher::DispatcherSettings;
 use nodes::Node;
 use receivers::{Mood, Names, Role, Url};
 use serde_json::json;
@@ -111,7 +111,7 @@ struct Campaign {
     nodes: Vec<Option<Node>>,
     nodes_started: usize,
     lost_at: Option<Time>,
-    settings: Settings,
+    settings: DispatcherSettings,
     /// Whether nodes run in the background or only when they are triggered. In the latter case no later run finds what
     /// they forgot.
     runs: bool,
@@ -161,7 +161,7 @@ impl Campaign {
             nodes: (0..slots).map(|_| None).collect(),
             nodes_started: 0,
             lost_at: None,
-            settings: Settings { batch_interval, pause_after, ..Settings::default() },
+            settings: DispatcherSettings { batch_interval, pause_after, ..DispatcherSettings::default() },
             runs,
             expires,
             started_at: orgs[0].clock_now(),

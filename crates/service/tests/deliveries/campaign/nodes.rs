@@ -5,8 +5,8 @@ use super::receivers::Names;
 use crate::support::{Home, Trial};
 use daybook_service::webhooks::guard::Guard;
 use daybook_store::error::StoreError;
-use daybook_webhooks::dispatcher::{Dispatcher, Settings};
-use daybook_webhooks::sender::{self, Roots, Sender};
+use daybook_webhooks::dispatcher::{Dispatcher, DispatcherSettings};
+use daybook_webhooks::sender::{Roots, Sender, SenderSettings};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
@@ -30,11 +30,11 @@ pub struct Node {
 
 /// A sender to the URLs of a campaign.
 pub fn sender(names: &Arc<Names>) -> Sender {
-    let settings = sender::Settings {
+    let settings = SenderSettings {
         guard: Guard { dev: true, networks: Vec::new() },
         timeout: TIMEOUT,
         roots: Roots::Only(Vec::new()),
-        ..sender::Settings::default()
+        ..SenderSettings::default()
     };
     Sender::new(settings, names.clone()).expect("a sender")
 }
@@ -46,7 +46,7 @@ impl Node {
         home: Home,
         trial: &Trial,
         sender: Sender,
-        settings: Settings,
+        settings: DispatcherSettings,
         runs: bool,
     ) -> Node {
         let runtime =

@@ -7,7 +7,7 @@ use crate::cli::{BenchWebhookClientArgs, BenchWebhooksArgs};
 use crate::commands::Failure;
 use crate::commands::bench::processor_time;
 use daybook_clock::Stopwatch;
-use daybook_webhooks::dispatcher;
+use daybook_webhooks::dispatcher::DispatcherSettings;
 use std::time::Duration;
 
 /// The bare client makes this fraction of the deliveries, before and after the dispatcher.
@@ -116,7 +116,7 @@ pub async fn measure(site: &mut Site, args: &BenchWebhooksArgs, urls: u64, hangi
 async fn limit(site: &mut Site, args: &BenchWebhooksArgs, urls: u64) -> Result<(Bare, u64), Failure> {
     let before = site.receiver.ask()?.processor_us;
     let receiver = site.receiver.address;
-    let connections = dispatcher::Settings::default().most_in_flight as u64;
+    let connections = DispatcherSettings::default().most_in_flight as u64;
     let client = BenchWebhookClientArgs { receiver, requests: args.messages / LIMIT_SHARE, urls, connections };
     let bare = bare::measure(client, messages::request_after_first_line(&receiver.to_string())).await?;
     Ok((bare, site.receiver.ask()?.processor_us - before))

@@ -6,9 +6,9 @@ use crate::commands::bench::portfolio::{Bench, said};
 use daybook_clock::{Clock, System};
 use daybook_store::outbox::{OutOfOrder, Subscription, SuppliedSettings};
 use daybook_store::records::OrgId;
-use daybook_webhooks::dispatcher;
+use daybook_webhooks::dispatcher::DispatcherSettings;
 use daybook_webhooks::guard::{self, Guard};
-use daybook_webhooks::sender::{self, Sender};
+use daybook_webhooks::sender::{Sender, SenderSettings};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -48,7 +48,7 @@ impl Site {
     pub async fn start(address: String, receiver: Receiver) -> Result<Site, Failure> {
         let mut bench = Bench::start(&address).await?;
         let guard = Guard { dev: true, networks: Vec::new() };
-        let settings = sender::Settings { guard, ..sender::Settings::default() };
+        let settings = SenderSettings { guard, ..SenderSettings::default() };
         let sender = Sender::new(settings, Arc::new(guard::System::default())).map_err(Failure::Output)?;
         bench.service = bench.service.with_sender(sender);
         let organizations = bench.store.organizations().await?;
@@ -88,7 +88,7 @@ impl Site {
 
     /// Starts a dispatcher that sends messages at once, without batches.
     pub fn dispatch(&self) -> Result<Running, Failure> {
-        let settings = dispatcher::Settings { batch_interval: Duration::ZERO, ..dispatcher::Settings::default() };
+        let settings = DispatcherSettings { batch_interval: Duration::ZERO, ..DispatcherSettings::default() };
         let dispatcher = self.bench.service.dispatcher(settings).map_err(said)?;
         let (stop, stopped) = watch::channel(false);
         Ok(Running { stop, task: tokio::spawn(dispatcher.run(stopped)) })

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 /// The limits of a batch.
 #[derive(Clone, Copy, Debug)]
-pub struct Room {
+pub struct BatchLimits {
     /// For each account.
     pub slice: Slice,
     /// Rows of all accounts.
@@ -67,15 +67,15 @@ pub enum Folded {
 }
 
 /// Works on accounts until the batch is full.
-pub fn fold_all(ready: Vec<Ready>, room: &Room, secrets: &Secrets, now: Time) -> Vec<Folded> {
+pub fn fold_all(ready: Vec<Ready>, limits: &BatchLimits, secrets: &Secrets, now: Time) -> Vec<Folded> {
     let (mut rows, mut bytes) = (0, 0);
     let mut folded = Vec::with_capacity(ready.len());
     for ready in ready {
-        if rows >= room.rows || bytes >= room.bytes {
+        if rows >= limits.rows || bytes >= limits.bytes {
             folded.push(Folded::Later(ready.group));
             continue;
         }
-        let one = fold_one(ready, room.slice, secrets, now);
+        let one = fold_one(ready, limits.slice, secrets, now);
         if let Folded::Worked(worked) = &one
             && let Some(unit) = &worked.unit
         {

@@ -6,7 +6,7 @@
 
 use super::Shared;
 use super::answering::{answer, answer_repeats, is_refused_by_old_mode, refuse};
-use super::folding::{Folded, Ready, Room, Worked, fold_all};
+use super::folding::{BatchLimits, Folded, Ready, Worked, fold_all};
 use super::job::{Job, Work};
 use super::queue::{Group, LONG, Queue};
 use super::work::JobResult;
@@ -24,13 +24,13 @@ use std::time::Duration;
 /// The maximum number of jobs in a short batch.
 const MOST_SHORT: usize = 1_000;
 /// The limits of a short batch.
-const SHORT: Room = Room { slice: Slice { steps: LONG, bytes: 1 << 20 }, rows: 20_000, bytes: 8 << 20 };
+const SHORT: BatchLimits = BatchLimits { slice: Slice { steps: LONG, bytes: 1 << 20 }, rows: 20_000, bytes: 8 << 20 };
 /// A short batch with more accounts than this is folded outside the threads that serve requests.
 const FOLDED_INLINE: usize = 64;
 /// The steps of a long batch: initially, at most, and at least.
-const FIRST_ROOM: u64 = 1_024;
-const MOST_ROOM: u64 = 16_384;
-const LEAST_ROOM: u64 = 64;
+const FIRST_STEPS: u64 = 1_024;
+const MOST_STEPS: u64 = 16_384;
+const LEAST_STEPS: u64 = 64;
 /// The maximum number of steps of one account in a long batch.
 const MOST_SLICE: u64 = 512;
 /// The maximum number of bytes in a long batch.
@@ -59,33 +59,33 @@ pub async fn run_short(shared: Arc<Shared>, queue: Arc<Queue>) {
 
 /// Does long work until the queue is closed and empty.
 pub async fn run_long(shared: Arc<Shared>, queue: Arc<Queue>) {
-    let mut steps = FIRST_ROOM;
+    let mut steps = FIRST_STEPS;
     let (mut came, mut quiet) = (queue.came(), 0);
     while let Some(groups) = queue.take_long(steps).await {
         let watch = Stopwatch::start();
         let count = groups.len();
         let slice = Slice { steps: steps.min(MOST_SLICE), bytes: LONG_BYTES / 2 };
-        let room = Room { slice, rows: 8 * steps as usize, bytes: LONG_BYTES };
-        for group in round(&shared, &queue, groups, true, room).await {
+        let limits = BatchLimits { slice, rows: 8 * steps as usize, bytes: LONG_BYTES };
+        for group in round(&shared, &queue, groups, true, limits).await {
             queue.back(group, true);
         }
         quiet = if queue.came() == came { quiet + 1 } else { 0 };
         came = queue.came();
         let limit = if quiet < CALLERS_EXPECTED { LONG_BATCH_WITH_CALLERS } else { LONG_BATCH };
-        steps = next_room(steps, watch.elapsed(), limit);
+        steps = next_steps(steps, watch.elapsed(), limit);
         shared.metrics.batch(count, watch.elapsed());
     }
 }
 
 /// The number of steps of the next long batch: fewer if the last one took too long.
-fn next_room(room: u64, took: Duration, limit: Duration) -> u64 {
+fn next_steps(steps: u64, took: Duration, limit: Duration) -> u64 {
     if took > limit {
         let share = limit.as_secs_f64() / took.as_secs_f64();
-        ((room as f64 * share) as u64).max(LEAST_ROOM)
+        ((steps as f64 * share) as u64).max(LEAST_STEPS)
     } else if took < limit / 2 {
-        (room * 2).min(MOST_ROOM)
+        (steps * 2).min(MOST_STEPS)
     } else {
-        room
+        steps
     }
 }
 
@@ -104,7 +104,13 @@ fn grouped(jobs: Vec<Job>) -> Vec<Group> {
 }
 
 /// One attempt at a batch. Returns the groups to retry at once; unfinished long work goes back to the queue.
-async fn round(shared: &Arc<Shared>, queue: &Queue, groups: Vec<Group>, is_long: bool, room: Room) -> Vec<Group> {
+async fn round(
+    shared: &Arc<Shared>,
+    queue: &Queue,
+    groups: Vec<Group>,
+    is_long: bool,
+    limits: BatchLimits,
+) -> Vec<Group> {
     let now = shared.clock.now();
     let (groups, answered): (Vec<Group>, Vec<Group>) =
         answer_repeats(shared, groups, now).await.into_iter().partition(|group| !group.jobs.is_empty());
@@ -122,19 +128,19 @@ async fn round(shared: &Arc<Shared>, queue: &Queue, groups: Vec<Group>, is_long:
     };
     let secrets = shared.secrets.clone();
     let folded = if is_long {
-        let folding = shared.off_the_threads_that_serve(move || fold_all(ready, &room, &secrets, now));
+        let folding = shared.off_the_threads_that_serve(move || fold_all(ready, &limits, &secrets, now));
         match folding.await {
             Ok(folded) => folded,
             // Panics are caught for each account; this error means that the runtime is shutting down.
             Err(_) => return Vec::new(),
         }
     } else if ready.len() > FOLDED_INLINE {
-        match tokio::task::spawn_blocking(move || fold_all(ready, &room, &secrets, now)).await {
+        match tokio::task::spawn_blocking(move || fold_all(ready, &limits, &secrets, now)).await {
             Ok(folded) => folded,
             Err(_) => return Vec::new(),
         }
     } else {
-        fold_all(ready, &room, &secrets, now)
+        fold_all(ready, &limits, &secrets, now)
     };
     round.commit(folded).await
 }

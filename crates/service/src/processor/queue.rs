@@ -120,11 +120,11 @@ impl Queue {
 
     /// The next accounts of long work, one of each organization in turn, up to about this cost; `None` once the queue
     /// is closed and empty. The caller must pass each one to [`back`](Queue::back) or [`done`](Queue::done).
-    pub async fn take_long(&self, room: u64) -> Option<Vec<Group>> {
+    pub async fn take_long(&self, most_cost: u64) -> Option<Vec<Group>> {
         loop {
             {
                 let mut waiting = lock(&self.waiting);
-                let groups = waiting.take_long(room);
+                let groups = waiting.take_long(most_cost);
                 if !groups.is_empty() {
                     return Some(groups);
                 }
@@ -208,9 +208,9 @@ impl JobQueues {
         self.accounts.insert(key, Long::Waits(group));
     }
 
-    fn take_long(&mut self, room: u64) -> Vec<Group> {
+    fn take_long(&mut self, most_cost: u64) -> Vec<Group> {
         let (mut groups, mut cost) = (Vec::new(), 0);
-        while groups.len() < MOST_ACCOUNTS && cost < room {
+        while groups.len() < MOST_ACCOUNTS && cost < most_cost {
             let Some(key) = self.long.take() else { break };
             let Some(waits) = self.accounts.remove(&key) else { continue };
             match waits {

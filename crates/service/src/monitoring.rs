@@ -45,7 +45,7 @@ const PAUSE_REASONS: [&str; 3] = ["CONSECUTIVE_ERRORS", "UNAUTHORIZED", "UNSUBSC
 struct DatabaseReadings {
     standing: OverdueWork,
     urls: Vec<UrlMetrics>,
-    room: Option<StorageSpace>,
+    storage_space: Option<StorageSpace>,
     /// `None` if counting took too long.
     releases: Option<Releases>,
 }
@@ -70,7 +70,7 @@ impl DatabaseReadings {
         let figures = Registry::default();
         show_work(&figures, &self.standing, now);
         show_releases(&figures, self.releases);
-        show_room(&figures, self.room);
+        show_storage_space(&figures, self.storage_space);
         show_urls(&figures, &self.urls, now);
         show_webhooks(&figures, self, now);
         figures.families()
@@ -140,12 +140,12 @@ impl Service {
             Ok::<_, Problem>((standing, self.store.url_metrics().await?, self.store.storage_space().await?))
         };
         let too_slow = |_| Problem::unavailable("the database did not respond in time");
-        let (standing, urls, room) = tokio::time::timeout(READ_TIMEOUT, asking).await.map_err(too_slow)??;
+        let (standing, urls, storage_space) = tokio::time::timeout(READ_TIMEOUT, asking).await.map_err(too_slow)??;
         let releases = match tokio::time::timeout(COUNT_TIMEOUT, self.store.releases()).await {
             Ok(counted) => Some(counted?),
             Err(_) => None,
         };
-        Ok(DatabaseReadings { standing, urls, room, releases })
+        Ok(DatabaseReadings { standing, urls, storage_space, releases })
     }
 
     fn show_build(&self, figures: &Registry) {
@@ -220,11 +220,11 @@ fn show_releases(figures: &Registry, releases: Option<Releases>) {
     value("daybook_release_failed_accounts", help, releases.failed_accounts);
 }
 
-fn show_room(figures: &Registry, room: Option<StorageSpace>) {
-    let Some(room) = room else { return };
+fn show_storage_space(figures: &Registry, storage_space: Option<StorageSpace>) {
+    let Some(storage_space) = storage_space else { return };
     let value = |name, help, number: u64| figures.value(name, help, number as f64);
-    value("daybook_database_bytes", "Size of the database", room.database_bytes);
-    let Some(files) = room.files else { return };
+    value("daybook_database_bytes", "Size of the database", storage_space.database_bytes);
+    let Some(files) = storage_space.files else { return };
     value("daybook_sqlite_log_bytes", "Size of the write-ahead log's file", files.log_bytes);
     value("daybook_disk_free_bytes", "Free space on the file system of the database", files.free_bytes);
     value("daybook_disk_bytes", "Size of the file system of the database", files.disk_bytes);

@@ -4,7 +4,7 @@
 //! bytes ─► limits ─► extract, parameters ─► handlers ─► service
 //!            │              │                   │
 //!            │              └─► error ◄─────────┘      a refusal has one shape and a page
-//!            └─► one log line, figures, x-request-id
+//!            └─► one log line, metrics, x-request-id
 //!
 //! handlers ─► reference ─► /openapi.json, /docs         the handlers describe themselves
 //! docs/*.md ─────────────► /docs/errors, /docs/concepts
@@ -17,12 +17,12 @@
 mod docs;
 mod error;
 mod extract;
-mod figures;
 mod handlers;
 mod leftover;
 mod limits;
 mod parameters;
 mod reference;
+mod request_metrics;
 mod routes;
 
 pub use docs::error_pages;
@@ -47,7 +47,7 @@ struct Api {
     service: Service,
     settings: Arc<ApiSettings>,
     limiter: Arc<limits::Limiter>,
-    figures: Arc<figures::Figures>,
+    request_metrics: Arc<request_metrics::RequestMetrics>,
     docs: Arc<docs::Library>,
 }
 
@@ -57,7 +57,7 @@ pub fn router(service: Service, settings: ApiSettings) -> Router {
         service,
         limiter: Arc::new(limits::Limiter::new(settings.rate_limit_per_second)),
         settings: Arc::new(settings),
-        figures: Arc::default(),
+        request_metrics: Arc::default(),
         docs: Arc::new(docs::Library::new(&openapi())),
     };
     routes::serve(api)

@@ -124,7 +124,7 @@ pub async fn around(State(api): State<Api>, mut request: Request, next: Next) ->
         leftover.drain().await;
     }
     let took = watch.elapsed();
-    api.figures.count(&method, path, response.status().as_u16(), took);
+    api.request_metrics.count(&method, path, response.status().as_u16(), took);
     log(&context, client, &method, path, &response, took);
     finish(&mut response, &context);
     response

@@ -163,7 +163,7 @@ pub trait Store:
     + keys::Keys
     + outbox::Outbox
     + people::People
-    + portfolio_queries::Figures
+    + portfolio_queries::PortfolioFigures
     + portfolio_queries::PortfolioQueries
     + monitoring::Monitoring
     + reads::Reads

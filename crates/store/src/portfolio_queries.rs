@@ -265,7 +265,7 @@ pub struct Attention {
 
 /// Counts and sums for charts.
 #[async_trait]
-pub trait Figures: Send + Sync + std::fmt::Debug {
+pub trait PortfolioFigures: Send + Sync + std::fmt::Debug {
     /// Whether there are at least so many accounts. Reads no more than that many rows.
     async fn has_accounts(&self, org: OrgId, at_least: u32) -> Result<bool>;
 
@@ -304,7 +304,7 @@ pub trait PortfolioQueries: Send + Sync + std::fmt::Debug {
 }
 
 #[async_trait]
-impl<D: Dialect> Figures for D {
+impl<D: Dialect> PortfolioFigures for D {
     async fn has_accounts(&self, org: OrgId, at_least: u32) -> Result<bool> {
         let index = D::indexed_by("accounts_counted");
         let text = format!("SELECT count(*) FROM (SELECT 1 FROM accounts {index} WHERE org = $1 LIMIT $2) a");

@@ -28,7 +28,7 @@ pub async fn readyz(State(api): State<Api>) -> Result<&'static str, Refusal> {
     responses((status = 200, description = "The metrics", body = String, content_type = "text/plain")))]
 pub async fn metrics(State(api): State<Api>) -> Response {
     let mut families = api.service.metrics().await;
-    families.extend(api.figures.families());
+    families.extend(api.request_metrics.families());
     families.extend(api.settings.extra_metrics.as_ref().map(|more| (more.0)()).unwrap_or_default());
     ([(CONTENT_TYPE, daybook_metrics::CONTENT_TYPE)], daybook_metrics::text(&families)).into_response()
 }

@@ -11,24 +11,24 @@ const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 
 /// Metrics about calls.
 #[derive(Debug)]
-pub struct Figures {
+pub struct RequestMetrics {
     registry: Registry,
     requests: Counters,
     seconds: DurationsBy,
 }
 
-impl Default for Figures {
-    fn default() -> Figures {
+impl Default for RequestMetrics {
+    fn default() -> RequestMetrics {
         let registry = Registry::default();
         let requests =
             registry.counters("daybook_http_requests_total", "Requests answered", &["path", "method", "status"]);
         let help = "How long requests took";
         let seconds = registry.durations_by("daybook_http_request_seconds", help, &BOUNDS_SECONDS, &["path", "method"]);
-        Figures { registry, requests, seconds }
+        RequestMetrics { registry, requests, seconds }
     }
 }
 
-impl Figures {
+impl RequestMetrics {
     /// Counts a finished call. Paths are those of routes, so their number is limited.
     pub fn count(&self, method: &Method, path: &str, status: u16, took: Duration) {
         let path = if path.is_empty() { "unknown" } else { path };
@@ -50,11 +50,11 @@ mod tests {
 
     #[test]
     fn calls_are_counted_by_path_method_and_class() {
-        let figures = Figures::default();
-        figures.count(&Method::GET, "/accounts/{account_id}", 200, Duration::from_micros(900));
-        figures.count(&Method::GET, "/accounts/{account_id}", 404, Duration::from_secs(60));
-        figures.count(&Method::TRACE, "", 404, Duration::ZERO);
-        let text = daybook_metrics::text(&figures.families());
+        let metrics = RequestMetrics::default();
+        metrics.count(&Method::GET, "/accounts/{account_id}", 200, Duration::from_micros(900));
+        metrics.count(&Method::GET, "/accounts/{account_id}", 404, Duration::from_secs(60));
+        metrics.count(&Method::TRACE, "", 404, Duration::ZERO);
+        let text = daybook_metrics::text(&metrics.families());
         let path = "method=\"GET\",path=\"/accounts/{account_id}\"";
         for line in [
             format!("daybook_http_requests_total{{{path},status=\"2xx\"}} 1\n"),

@@ -95,7 +95,7 @@ impl Transacted {
 }
 
 /// Reads a row.
-pub(crate) type Reader<T> = fn(&mut Cells<'_>) -> Result<T>;
+pub(crate) type RowReader<T> = fn(&mut Cells<'_>) -> Result<T>;
 
 /// A database that runs statements.
 #[async_trait]
@@ -119,10 +119,10 @@ pub(crate) trait Dialect: std::fmt::Debug + Send + Sync {
     fn indexed_by(index: &str) -> String;
 
     /// All rows of a query.
-    async fn all<T: Send + 'static>(&self, query: Statement, read: Reader<T>) -> Result<Vec<T>>;
+    async fn all<T: Send + 'static>(&self, query: Statement, read: RowReader<T>) -> Result<Vec<T>>;
 
     /// The first row of a query.
-    async fn one<T: Send + 'static>(&self, query: Statement, read: Reader<T>) -> Result<Option<T>> {
+    async fn one<T: Send + 'static>(&self, query: Statement, read: RowReader<T>) -> Result<Option<T>> {
         Ok(self.all(query, read).await?.into_iter().next())
     }
 
@@ -134,7 +134,7 @@ pub(crate) trait Dialect: std::fmt::Debug + Send + Sync {
 
     /// Locks the rows of a query, and makes the writes that `decide` derives from them, with their audit record, in one
     /// transaction. If there are no writes, there is no record. `decide` is called again if the transaction is retried.
-    async fn decide<T, R, D>(&self, query: Statement, read: Reader<T>, decide: D, audit: Audited<'_>) -> Result<R>
+    async fn decide<T, R, D>(&self, query: Statement, read: RowReader<T>, decide: D, audit: Audited<'_>) -> Result<R>
     where
         T: Send + 'static,
         R: Send + 'static,

@@ -9,7 +9,7 @@
 //! time zone, and returns with each the values from which the caller decides ([`FoundAccount`]).
 
 use crate::Result;
-use crate::dialect::{Dialect, Reader, sql};
+use crate::dialect::{Dialect, RowReader, sql};
 use crate::outbox::SubscriptionId;
 use crate::records::{CustomerRow, OrgId, PageRequest};
 use crate::rows::Cells;
@@ -324,7 +324,7 @@ impl<D: Dialect> PortfolioFigures for D {
     async fn delivery_hours(&self, org: OrgId, since: Time) -> Result<Vec<HourFigure>> {
         let text = "SELECT hour, CAST(sum(delivered) AS bigint), CAST(sum(failed) AS bigint) FROM delivery_hours
                     WHERE org = $1 AND hour >= $2 GROUP BY hour ORDER BY hour";
-        let read: Reader<HourFigure> =
+        let read: RowReader<HourFigure> =
             |cells| Ok(HourFigure { hour: cells.time()?, delivered: cells.next()?, failed: cells.next()? });
         self.all(sql!(text, org, hour_of(since)), read).await
     }
@@ -355,7 +355,7 @@ impl<D: Dialect> PortfolioFigures for D {
 async fn by_status(database: &impl Dialect, figure: &str, index: &str, org: OrgId) -> Result<Vec<StatusFigure>> {
     let text =
         format!("SELECT status, substatus, {figure} FROM accounts {index} WHERE org = $1 GROUP BY status, substatus");
-    let read: Reader<StatusFigure> =
+    let read: RowReader<StatusFigure> =
         |cells| Ok(StatusFigure { status: cells.next()?, substatus: cells.next()?, figure: cells.next()? });
     let mut figures = database.all(sql!(text, org), read).await?;
     figures.sort_by(|one, other| (&one.status, &one.substatus).cmp(&(&other.status, &other.substatus)));

@@ -1,7 +1,7 @@
 //! Reads of products, customers, accounts, line items and kept responses.
 
 use crate::Result;
-use crate::dialect::{Dialect, Reader, sql};
+use crate::dialect::{Dialect, RowReader, sql};
 use crate::records::{
     AccountKey, AccountRow, CustomerRow, HeldCounts, InputRow, ItemRow, KeptResponse, OrgId, PageRequest, ProductKey,
     ProductRow,
@@ -62,7 +62,7 @@ async fn page<T: Send + 'static>(
     id: &str,
     org: OrgId,
     page: &PageRequest,
-    read: Reader<T>,
+    read: RowReader<T>,
 ) -> Result<Vec<T>> {
     let after = page.after.as_deref().unwrap_or_default();
     let Some(before) = page.before.as_deref() else {
@@ -168,7 +168,8 @@ impl<D: Dialect> Reads for D {
 
     async fn answer(&self, org: OrgId, key: &str, now: Time) -> Result<Option<KeptResponse>> {
         let text = "SELECT content_hash, body FROM answers WHERE org = $1 AND key = $2 AND expires_at > $3";
-        let read: Reader<KeptResponse> = |cells| Ok(KeptResponse { content_hash: cells.next()?, body: cells.bytes()? });
+        let read: RowReader<KeptResponse> =
+            |cells| Ok(KeptResponse { content_hash: cells.next()?, body: cells.bytes()? });
         self.one(sql!(text, org, key, now), read).await
     }
 }

@@ -1,7 +1,7 @@
 //! Search by words: the parts of statements that both dialects share, and the search for records of a kind.
 
 use crate::Result;
-use crate::dialect::{Dialect, Reader, Statement, Value, sql};
+use crate::dialect::{Dialect, RowReader, Statement, Value, sql};
 use crate::portfolio_queries::{MOST_COUNTED, MOST_MATCHES, SearchText, SearchedKind};
 use crate::records::{OrgId, PageRequest};
 use async_trait::async_trait;
@@ -94,7 +94,7 @@ impl SearchStatement {
         self,
         database: &impl Dialect,
         text: String,
-        read: Reader<T>,
+        read: RowReader<T>,
     ) -> Result<Vec<T>> {
         database.all(Statement::new(text, self.values), read).await
     }

@@ -352,8 +352,8 @@ impl PromoFamily {
 
 impl<'de> Deserialize<'de> for PromoFamily {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<PromoFamily, D::Error> {
-        struct Reader;
-        impl<'de> Visitor<'de> for Reader {
+        struct PromoFamilyVisitor;
+        impl<'de> Visitor<'de> for PromoFamilyVisitor {
             type Value = PromoFamily;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -378,7 +378,7 @@ impl<'de> Deserialize<'de> for PromoFamily {
                 Ok(PromoFamily(family))
             }
         }
-        deserializer.deserialize_map(Reader)
+        deserializer.deserialize_map(PromoFamilyVisitor)
     }
 }
 

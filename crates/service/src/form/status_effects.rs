@@ -76,8 +76,8 @@ fn pairs() -> impl Iterator<Item = Status> {
 
 impl<'de> Deserialize<'de> for EffectsByStatus {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<EffectsByStatus, D::Error> {
-        struct Reader;
-        impl<'de> Visitor<'de> for Reader {
+        struct EffectsVisitor;
+        impl<'de> Visitor<'de> for EffectsVisitor {
             type Value = EffectsByStatus;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -100,7 +100,7 @@ impl<'de> Deserialize<'de> for EffectsByStatus {
                 Ok(EffectsByStatus(given))
             }
         }
-        deserializer.deserialize_map(Reader)
+        deserializer.deserialize_map(EffectsVisitor)
     }
 }
 

@@ -9,7 +9,7 @@ use super::audit;
 use super::cells::{self, each};
 use super::flight::{Frame, Param, Query, Transaction};
 use super::retry::{Try, retried};
-use crate::dialect::{Dialect, Reader, Statement, Transacted, Value};
+use crate::dialect::{Dialect, RowReader, Statement, Transacted, Value};
 use crate::{Audited, Result};
 use async_trait::async_trait;
 use bytes::BytesMut;
@@ -74,7 +74,7 @@ async fn transact_once(transaction: &mut Transaction, writes: &[Statement], audi
 async fn decide_once<T, R, D>(
     transaction: &mut Transaction,
     locked: Query<'_>,
-    read: Reader<T>,
+    read: RowReader<T>,
     decide: &D,
     audit: Audited<'_>,
 ) -> Try<R>
@@ -107,7 +107,7 @@ impl Dialect for Postgres {
         String::new()
     }
 
-    async fn all<T: Send + 'static>(&self, query: Statement, read: Reader<T>) -> Result<Vec<T>> {
+    async fn all<T: Send + 'static>(&self, query: Statement, read: RowReader<T>) -> Result<Vec<T>> {
         each(&self.server.query(&query.sql, &parameters(&query)).await?, read)
     }
 
@@ -119,7 +119,7 @@ impl Dialect for Postgres {
         retried!(self.server, transaction => transact_once(&mut transaction, &writes, audit))
     }
 
-    async fn decide<T, R, D>(&self, locked: Statement, read: Reader<T>, decide: D, audit: Audited<'_>) -> Result<R>
+    async fn decide<T, R, D>(&self, locked: Statement, read: RowReader<T>, decide: D, audit: Audited<'_>) -> Result<R>
     where
         T: Send + 'static,
         R: Send + 'static,

@@ -7,7 +7,7 @@ use super::audit;
 use super::connection::broken;
 use super::outbox::whole;
 use super::rows;
-use crate::dialect::{Dialect, Reader, Statement, Transacted, Value};
+use crate::dialect::{Dialect, RowReader, Statement, Transacted, Value};
 use crate::rows::Cells;
 use crate::{Audited, Result};
 use async_trait::async_trait;
@@ -30,7 +30,7 @@ fn prepare<'c>(connection: &'c Connection, statement: &Statement) -> Result<Cach
     connection.prepare_cached(&statement.sql.replace('$', "?")).map_err(broken)
 }
 
-fn read_all<T>(connection: &Connection, query: &Statement, read: Reader<T>) -> Result<Vec<T>> {
+fn read_all<T>(connection: &Connection, query: &Statement, read: RowReader<T>) -> Result<Vec<T>> {
     let mut statement = prepare(connection, query)?;
     let mut rows = statement.query(params_from_iter(&query.values)).map_err(broken)?;
     let mut found = Vec::new();
@@ -67,7 +67,7 @@ impl Dialect for Sqlite {
         format!("INDEXED BY {index}")
     }
 
-    async fn all<T: Send + 'static>(&self, query: Statement, read: Reader<T>) -> Result<Vec<T>> {
+    async fn all<T: Send + 'static>(&self, query: Statement, read: RowReader<T>) -> Result<Vec<T>> {
         self.read(move |connection| read_all(connection, &query, read)).await
     }
 
@@ -93,7 +93,7 @@ impl Dialect for Sqlite {
         .await
     }
 
-    async fn decide<T, R, D>(&self, query: Statement, read: Reader<T>, decide: D, audit: Audited<'_>) -> Result<R>
+    async fn decide<T, R, D>(&self, query: Statement, read: RowReader<T>, decide: D, audit: Audited<'_>) -> Result<R>
     where
         T: Send + 'static,
         R: Send + 'static,

@@ -20,8 +20,8 @@ pub(in crate::form) fn read_word<'de, D: Deserializer<'de>>(
     deserializer: D,
     words: &'static [&'static str],
 ) -> Result<usize, D::Error> {
-    struct Reader(&'static [&'static str]);
-    impl Visitor<'_> for Reader {
+    struct ChoiceVisitor(&'static [&'static str]);
+    impl Visitor<'_> for ChoiceVisitor {
         type Value = usize;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -33,7 +33,7 @@ pub(in crate::form) fn read_word<'de, D: Deserializer<'de>>(
             found.ok_or_else(|| E::custom(format!("must be one of {}", self.0.join(", "))))
         }
     }
-    deserializer.deserialize_str(Reader(words))
+    deserializer.deserialize_str(ChoiceVisitor(words))
 }
 
 macro_rules! choices {

@@ -31,8 +31,8 @@ impl NumberRule {
 }
 
 fn read_number<'de, D: Deserializer<'de>>(deserializer: D, rule: &'static NumberRule) -> Result<i64, D::Error> {
-    struct Reader(&'static NumberRule);
-    impl Visitor<'_> for Reader {
+    struct NumberVisitor(&'static NumberRule);
+    impl Visitor<'_> for NumberVisitor {
         type Value = i64;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -53,7 +53,7 @@ fn read_number<'de, D: Deserializer<'de>>(deserializer: D, rule: &'static Number
             self.visit_i64(i64::try_from(number).unwrap_or(i64::MAX))
         }
     }
-    deserializer.deserialize_i64(Reader(rule))
+    deserializer.deserialize_i64(NumberVisitor(rule))
 }
 
 macro_rules! numbers {

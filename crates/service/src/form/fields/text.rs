@@ -56,8 +56,8 @@ pub(super) fn read_text<'de, D: Deserializer<'de>>(
     deserializer: D,
     rule: &'static TextRule,
 ) -> Result<String, D::Error> {
-    struct Reader(&'static TextRule);
-    impl Visitor<'_> for Reader {
+    struct TextVisitor(&'static TextRule);
+    impl Visitor<'_> for TextVisitor {
         type Value = String;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -72,7 +72,7 @@ pub(super) fn read_text<'de, D: Deserializer<'de>>(
             self.0.apply(&text).map(|()| text)
         }
     }
-    deserializer.deserialize_string(Reader(rule))
+    deserializer.deserialize_string(TextVisitor(rule))
 }
 
 macro_rules! texts {

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 /// A parameter of a statement.
 #[derive(Clone, Debug)]
-pub(crate) enum Value {
+pub(crate) enum SqlParameter {
     Integer(Option<i64>),
     Text(String),
     Bytes(Vec<u8>),
@@ -30,8 +30,8 @@ pub(crate) enum Value {
 /// Values of a Rust type are parameters of a kind.
 macro_rules! values {
     ($($type:ty, $value:ident => $parameter:expr;)*) => {
-        $(impl From<$type> for Value {
-            fn from($value: $type) -> Value {
+        $(impl From<$type> for SqlParameter {
+            fn from($value: $type) -> SqlParameter {
                 $parameter
             }
         })*
@@ -39,29 +39,29 @@ macro_rules! values {
 }
 
 values! {
-    i64, value => Value::Integer(Some(value));
-    Time, value => Value::Integer(Some(value.micros()));
-    Option<Time>, value => Value::Integer(value.map(Time::micros));
-    usize, value => Value::Integer(Some(i64::try_from(value).unwrap_or(i64::MAX)));
-    &str, value => Value::Text(value.to_owned());
-    &String, value => Value::Text(value.clone());
-    &Arc<str>, value => Value::Text(value.as_ref().to_owned());
-    &[u8], value => Value::Bytes(value.to_owned());
-    &Vec<u8>, value => Value::Bytes(value.clone());
-    bool, value => Value::Boolean(value);
+    i64, value => SqlParameter::Integer(Some(value));
+    Time, value => SqlParameter::Integer(Some(value.micros()));
+    Option<Time>, value => SqlParameter::Integer(value.map(Time::micros));
+    usize, value => SqlParameter::Integer(Some(i64::try_from(value).unwrap_or(i64::MAX)));
+    &str, value => SqlParameter::Text(value.to_owned());
+    &String, value => SqlParameter::Text(value.clone());
+    &Arc<str>, value => SqlParameter::Text(value.as_ref().to_owned());
+    &[u8], value => SqlParameter::Bytes(value.to_owned());
+    &Vec<u8>, value => SqlParameter::Bytes(value.clone());
+    bool, value => SqlParameter::Boolean(value);
 }
 
 /// A statement with its parameters.
 #[derive(Clone, Debug)]
 pub(crate) struct Statement {
     pub sql: Cow<'static, str>,
-    pub values: Vec<Value>,
+    pub values: Vec<SqlParameter>,
     /// Whether a transaction goes on only if this statement changes a row.
     pub must_change: bool,
 }
 
 impl Statement {
-    pub fn new(sql: impl Into<Cow<'static, str>>, values: Vec<Value>) -> Statement {
+    pub fn new(sql: impl Into<Cow<'static, str>>, values: Vec<SqlParameter>) -> Statement {
         Statement { sql: sql.into(), values, must_change: false }
     }
 
@@ -74,7 +74,7 @@ impl Statement {
 /// A statement: its text, and its parameters in order.
 macro_rules! sql {
     ($text:expr $(, $value:expr)* $(,)?) => {
-        $crate::dialect::Statement::new($text, vec![$($crate::dialect::Value::from($value)),*])
+        $crate::dialect::Statement::new($text, vec![$($crate::dialect::SqlParameter::from($value)),*])
     };
 }
 pub(crate) use sql;

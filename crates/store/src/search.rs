@@ -1,7 +1,7 @@
 //! Search by words: the parts of statements that both dialects share, and the search for records of a kind.
 
 use crate::Result;
-use crate::dialect::{Dialect, RowReader, Statement, Value, sql};
+use crate::dialect::{Dialect, RowReader, SqlParameter, Statement, sql};
 use crate::portfolio_queries::{MOST_COUNTED, MOST_MATCHES, SearchText, SearchedKind};
 use crate::records::{OrgId, PageRequest};
 use async_trait::async_trait;
@@ -17,7 +17,7 @@ pub trait Search: std::fmt::Debug + Send + Sync {
 
 /// A statement under construction, with its parameters. The first parameter is the organization.
 pub(crate) struct SearchStatement {
-    values: Vec<Value>,
+    values: Vec<SqlParameter>,
 }
 
 impl SearchStatement {
@@ -26,7 +26,7 @@ impl SearchStatement {
     }
 
     /// Adds a parameter; returns its placeholder.
-    pub fn give(&mut self, value: impl Into<Value>) -> String {
+    pub fn give(&mut self, value: impl Into<SqlParameter>) -> String {
         self.values.push(value.into());
         format!("${}", self.values.len())
     }

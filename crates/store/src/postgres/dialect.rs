@@ -9,7 +9,7 @@ use super::audit;
 use super::cells::{self, each};
 use super::flight::{Frame, Param, Query, Transaction};
 use super::retry::{Try, retried};
-use crate::dialect::{Dialect, RowReader, Statement, Transacted, Value};
+use crate::dialect::{Dialect, RowReader, SqlParameter, Statement, Transacted};
 use crate::{Audited, Result};
 use async_trait::async_trait;
 use bytes::BytesMut;
@@ -18,7 +18,7 @@ use tokio_postgres::types::{IsNull, ToSql, Type};
 
 const COMMIT: Frame = Frame { begin: None, commit: true };
 
-impl ToSql for Value {
+impl ToSql for SqlParameter {
     fn to_sql(&self, of: &Type, out: &mut BytesMut) -> std::result::Result<IsNull, Box<dyn Error + Sync + Send>> {
         self.to_sql_checked(of, out)
     }
@@ -34,10 +34,10 @@ impl ToSql for Value {
         out: &mut BytesMut,
     ) -> std::result::Result<IsNull, Box<dyn Error + Sync + Send>> {
         match self {
-            Value::Integer(value) => value.to_sql_checked(of, out),
-            Value::Text(value) => value.to_sql_checked(of, out),
-            Value::Bytes(value) => value.to_sql_checked(of, out),
-            Value::Boolean(value) => value.to_sql_checked(of, out),
+            SqlParameter::Integer(value) => value.to_sql_checked(of, out),
+            SqlParameter::Text(value) => value.to_sql_checked(of, out),
+            SqlParameter::Bytes(value) => value.to_sql_checked(of, out),
+            SqlParameter::Boolean(value) => value.to_sql_checked(of, out),
         }
     }
 }

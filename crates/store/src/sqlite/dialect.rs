@@ -7,20 +7,20 @@ use super::audit;
 use super::connection::broken;
 use super::outbox::whole;
 use super::rows;
-use crate::dialect::{Dialect, RowReader, Statement, Transacted, Value};
+use crate::dialect::{Dialect, RowReader, SqlParameter, Statement, Transacted};
 use crate::rows::Cells;
 use crate::{Audited, Result};
 use async_trait::async_trait;
 use rusqlite::types::{ToSql, ToSqlOutput};
 use rusqlite::{CachedStatement, Connection, TransactionBehavior, params_from_iter};
 
-impl ToSql for Value {
+impl ToSql for SqlParameter {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         match self {
-            Value::Integer(value) => value.to_sql(),
-            Value::Text(value) => value.to_sql(),
-            Value::Bytes(value) => value.to_sql(),
-            Value::Boolean(value) => value.to_sql(),
+            SqlParameter::Integer(value) => value.to_sql(),
+            SqlParameter::Text(value) => value.to_sql(),
+            SqlParameter::Bytes(value) => value.to_sql(),
+            SqlParameter::Boolean(value) => value.to_sql(),
         }
     }
 }

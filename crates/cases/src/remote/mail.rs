@@ -6,7 +6,7 @@
 
 use super::find::PlayedCase;
 use super::play::{Stop, sentence};
-use super::receiver::{Received, Receiver};
+use super::receiver::{MessageReceiver, Received};
 use crate::judge::is_event;
 use crate::run::text_of;
 use crate::scenario::Scenario;
@@ -35,7 +35,7 @@ pub enum Mail {
     /// No case expects messages.
     Unwanted,
     /// By a receiver that is subscribed to the events that the cases name.
-    Received { receiver: Receiver, subscription: String, events: BTreeSet<String> },
+    Received { receiver: MessageReceiver, subscription: String, events: BTreeSet<String> },
     /// By the server's record, for this reason.
     Recorded { why: String },
 }
@@ -59,7 +59,7 @@ impl Mail {
             Err(trouble) => return refused(trouble),
         };
         let secret = random_bytes::<12>().map(|byte| format!("{byte:02x}")).concat();
-        let receiver = match Receiver::start(key, format!("/daybook-test/{secret}")) {
+        let receiver = match MessageReceiver::start(key, format!("/daybook-test/{secret}")) {
             Ok(receiver) => receiver,
             Err(error) => return Ok(Mail::Recorded { why: format!("the receiver cannot listen on a port: {error}") }),
         };

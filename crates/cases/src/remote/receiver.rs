@@ -28,7 +28,7 @@ pub struct Received {
 
 /// Receives messages until it is dropped.
 #[derive(Debug)]
-pub struct Receiver {
+pub struct MessageReceiver {
     address: SocketAddr,
     shared: Arc<ReceivedMessages>,
 }
@@ -42,16 +42,16 @@ struct ReceivedMessages {
     received: Mutex<BTreeMap<String, Received>>,
 }
 
-impl Receiver {
+impl MessageReceiver {
     /// Listens on this machine, at a secret path.
-    pub fn start(key: SigningKey, path: String) -> io::Result<Receiver> {
+    pub fn start(key: SigningKey, path: String) -> io::Result<MessageReceiver> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
         let shared = ReceivedMessages { path, key, is_over: AtomicBool::new(false), received: Mutex::default() };
         let shared = Arc::new(shared);
         let takes = shared.clone();
         thread::Builder::new().name("webhook receiver".to_owned()).spawn(move || accept(&listener, &takes))?;
-        Ok(Receiver { address, shared })
+        Ok(MessageReceiver { address, shared })
     }
 
     /// The URL for messages.
@@ -65,7 +65,7 @@ impl Receiver {
     }
 }
 
-impl Drop for Receiver {
+impl Drop for MessageReceiver {
     fn drop(&mut self) {
         self.shared.is_over.store(true, Ordering::Release);
         // Wakes the thread that waits for a connection, so that it sees the flag and ends.

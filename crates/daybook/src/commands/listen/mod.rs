@@ -22,7 +22,7 @@ use daybook_client::{Client, Trouble};
 use daybook_webhooks::signature::SigningKey;
 use forward::Forward;
 use judge::Judge;
-use receiver::{Ended, Receiver, ResponseSource};
+use receiver::{Ended, ListenReceiver, ResponseSource};
 use serde_json::{Value, json};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -64,7 +64,7 @@ pub fn run(args: &ListenArgs) -> Result<(), Failure> {
             Some(forward) => ResponseSource::Forwarded(forward),
             None => ResponseSource::Listed(args.answer.clone()),
         };
-        let receiver = Receiver::new(client.clone(), judge, answering, args.json, args.count);
+        let receiver = ListenReceiver::new(client.clone(), judge, answering, args.json, args.count);
         let ended = receiver.serve(listener, stop.told()).await;
         let left = leave(&client, subscription).await;
         let ended = ended?;

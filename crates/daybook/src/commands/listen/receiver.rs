@@ -52,7 +52,7 @@ impl Ended {
 
 /// The receiver.
 #[derive(Clone, Debug)]
-pub struct Receiver(Arc<ReceiverContext>);
+pub struct ListenReceiver(Arc<ReceiverContext>);
 
 #[derive(Debug)]
 struct ReceiverContext {
@@ -65,7 +65,7 @@ struct ReceiverContext {
     enough: Notify,
 }
 
-impl Receiver {
+impl ListenReceiver {
     /// Creates a receiver that is not listening yet.
     pub fn new(
         client: Client,
@@ -73,8 +73,8 @@ impl Receiver {
         answering: ResponseSource,
         is_json: bool,
         wanted: Option<u64>,
-    ) -> Receiver {
-        Receiver(Arc::new(ReceiverContext {
+    ) -> ListenReceiver {
+        ListenReceiver(Arc::new(ReceiverContext {
             client,
             judge: Mutex::new(judge),
             answering,
@@ -153,7 +153,7 @@ impl Receiver {
     }
 }
 
-async fn receive(State(receiver): State<Receiver>, headers: HeaderMap, body: Body) -> Response {
+async fn receive(State(receiver): State<ListenReceiver>, headers: HeaderMap, body: Body) -> Response {
     let Ok(body) = to_bytes(body, BODY_BYTES_MAX).await else { return answer_of(413, None) };
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
     let request = WebhookRequest {

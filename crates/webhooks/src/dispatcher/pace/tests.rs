@@ -45,7 +45,7 @@ struct Message {
 /// A receiver: its limit, its response time, the delay it requests when it refuses (which it does at once), the longest
 /// transit time of a message or a response, and the longest time for which a busy machine keeps us from sending.
 #[derive(Clone, Copy, Debug)]
-struct Receiver {
+struct SimulatedReceiver {
     limit: Limit,
     answer_after: i64,
     retry_after: i64,
@@ -53,7 +53,7 @@ struct Receiver {
     busy: i64,
 }
 
-impl Receiver {
+impl SimulatedReceiver {
     /// Sends as much as the pace allows for some seconds.
     fn run(self, pace: &mut Pace, seconds: i64) -> Run {
         let mut under_way: Vec<Message> = Vec::new();
@@ -141,7 +141,7 @@ fn a_url_gets_at_least_nine_tenths_of_what_it_takes() {
     let mut failed = Vec::new();
     for (limit, answer_after, seconds, per_second) in cases {
         for on_the_way in [0, 2_000, 10_000] {
-            let receiver = Receiver { limit, answer_after, retry_after: SECOND, on_the_way, busy: 0 };
+            let receiver = SimulatedReceiver { limit, answer_after, retry_after: SECOND, on_the_way, busy: 0 };
             let run = receiver.run(&mut pace(), seconds);
             // Messages in transit are not being processed, which lowers the possible rate of a limit at once.
             let per_second = match limit {
@@ -171,7 +171,7 @@ fn a_busy_machine_sends_nearly_as_many() {
         (Limit::Spaced(100_000), 2_000, 10.0, 0.3),
     ];
     for (limit, on_the_way, per_second, least) in cases {
-        let receiver = Receiver { limit, answer_after: 50_000, retry_after: SECOND, on_the_way, busy: 60_000 };
+        let receiver = SimulatedReceiver { limit, answer_after: 50_000, retry_after: SECOND, on_the_way, busy: 60_000 };
         let run = receiver.run(&mut pace(), 300);
         let (got, all) = (run.first_minute as f64 / (per_second * 60.0), run.taken as f64 / (per_second * 300.0));
         println!("{receiver:?}: {got:.3} of the first minute, {all:.3} of all, {run:?}");
@@ -182,8 +182,8 @@ fn a_busy_machine_sends_nearly_as_many() {
 /// A limit that allows no burst is far from what the first second shows, but is still found.
 #[test]
 fn a_limit_that_allows_no_burst_is_found() {
-    let receiver =
-        Receiver { limit: Limit::Spaced(100_000), answer_after: 5_000, retry_after: SECOND, on_the_way: 0, busy: 0 };
+    let limit = Limit::Spaced(100_000);
+    let receiver = SimulatedReceiver { limit, answer_after: 5_000, retry_after: SECOND, on_the_way: 0, busy: 0 };
     let run = receiver.run(&mut pace(), 600);
     assert!(run.taken > 5_000 && run.refused < 60, "{run:?}");
 }

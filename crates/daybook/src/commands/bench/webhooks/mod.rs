@@ -24,7 +24,7 @@ use crate::cli::BenchWebhooksArgs;
 use crate::commands::Failure;
 use delay::Delays;
 use drain::Drained;
-use receiving::Receiver;
+use receiving::ReceiverProcess;
 use serde_json::{Value, json};
 use site::Site;
 
@@ -34,7 +34,7 @@ const MANY: u64 = 10;
 /// Runs the benchmark and prints the results.
 pub async fn run(args: &BenchWebhooksArgs) -> Result<(), Failure> {
     let scratch = Scratch::new(args.target.database.as_deref())?;
-    let mut site = Site::start(scratch.address.clone(), Receiver::start()?).await?;
+    let mut site = Site::start(scratch.address.clone(), ReceiverProcess::start()?).await?;
     let mut drained = Vec::new();
     let plans = match args.urls {
         Some(urls) => vec![(urls, 0)],

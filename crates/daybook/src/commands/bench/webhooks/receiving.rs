@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// A receiver in a separate process, which ends when this is dropped.
 #[derive(Debug)]
-pub struct Receiver {
+pub struct ReceiverProcess {
     child: Child,
     asking: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
@@ -16,9 +16,9 @@ pub struct Receiver {
     pub address: SocketAddr,
 }
 
-impl Receiver {
+impl ReceiverProcess {
     /// Starts a receiver.
-    pub fn start() -> Result<Receiver, Failure> {
+    pub fn start() -> Result<ReceiverProcess, Failure> {
         let mut child = std::env::current_exe()
             .and_then(|own| {
                 let mut command = Command::new(own);
@@ -31,7 +31,7 @@ impl Receiver {
         answers.read_line(&mut port).map_err(Failure::Output)?;
         let port = port.trim().parse().map_err(|_| silent())?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        Ok(Receiver { asking: child.stdin.take(), child, answers, address })
+        Ok(ReceiverProcess { asking: child.stdin.take(), child, answers, address })
     }
 
     /// Requests a report.
@@ -45,7 +45,7 @@ impl Receiver {
     }
 }
 
-impl Drop for Receiver {
+impl Drop for ReceiverProcess {
     fn drop(&mut self) {
         drop(self.asking.take());
         // The process ends with its stdin.

@@ -1,6 +1,6 @@
 //! The setup of the benchmark: a database, a service that may send to this machine, and the receiver.
 
-use super::receiving::Receiver;
+use super::receiving::ReceiverProcess;
 use crate::commands::Failure;
 use crate::commands::bench::portfolio::{Bench, said};
 use daybook_clock::{Clock, System};
@@ -22,7 +22,7 @@ pub struct Site {
     /// The organization of the messages.
     pub org: OrgId,
     /// The receiver of the messages.
-    pub receiver: Receiver,
+    pub receiver: ReceiverProcess,
     /// The number of the next message.
     pub next_message: u64,
     address: String,
@@ -45,7 +45,7 @@ impl Running {
 
 impl Site {
     /// A setup on a database, which must be empty.
-    pub async fn start(address: String, receiver: Receiver) -> Result<Site, Failure> {
+    pub async fn start(address: String, receiver: ReceiverProcess) -> Result<Site, Failure> {
         let mut bench = Bench::start(&address).await?;
         let guard = Guard { dev: true, networks: Vec::new() };
         let settings = SenderSettings { guard, ..SenderSettings::default() };

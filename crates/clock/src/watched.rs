@@ -127,11 +127,11 @@ impl fmt::Display for Length {
 pub struct Watched {
     inner: Arc<dyn Clock>,
     limits: Limits,
-    state: Mutex<State>,
+    state: Mutex<ClockState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct ClockState {
     /// A point in time, and the steady time then.
     anchor: (Time, Duration),
     /// Whether the anchor is a time of the reference.
@@ -156,7 +156,7 @@ impl Watched {
     /// Watches a clock.
     pub fn new(inner: Arc<dyn Clock>, limits: Limits) -> Watched {
         let anchor = (inner.now(), inner.steady());
-        let state = State { anchor, has_reference: false, correction: 0, offset: 0, latest: None, trouble: None };
+        let state = ClockState { anchor, has_reference: false, correction: 0, offset: 0, latest: None, trouble: None };
         Watched { inner, limits, state: Mutex::new(state) }
     }
 
@@ -165,7 +165,7 @@ impl Watched {
         self.limits
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ClockState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -224,7 +224,7 @@ impl Watched {
     }
 
     /// Checks whether the clock is behind the latest time that the database has seen.
-    fn judge_latest(&self, state: &mut State, now: Time) {
+    fn judge_latest(&self, state: &mut ClockState, now: Time) {
         let behind = state.latest.map_or(0, |latest| latest.micros().saturating_sub(now.micros()));
         state.trouble = (behind > micros(self.limits.most_skew)).then_some(Trouble::Behind(behind));
     }

@@ -234,11 +234,11 @@ impl CallMemory {
 #[derive(Debug)]
 pub struct Reservation {
     budget: Arc<Budget>,
-    state: Mutex<State>,
+    state: Mutex<ReservationState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct ReservationState {
     holder: Holder,
     bytes: usize,
     full: Option<Full>,
@@ -248,10 +248,11 @@ struct State {
 impl Reservation {
     /// A reservation of no bytes.
     pub fn new(budget: Arc<Budget>, holder: Holder) -> Reservation {
-        Reservation { budget, state: Mutex::new(State { holder, bytes: 0, full: None, is_discarded: false }) }
+        let state = ReservationState { holder, bytes: 0, full: None, is_discarded: false };
+        Reservation { budget, state: Mutex::new(state) }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ReservationState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -27,11 +27,11 @@ type WaitingUnit = (Unit, oneshot::Sender<Result<Claimed, Problem>>);
 /// Writes that wait for a transaction.
 #[derive(Debug, Default)]
 pub(crate) struct GroupCommit {
-    state: Mutex<State>,
+    state: Mutex<CommitQueue>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct CommitQueue {
     waiting: Vec<WaitingUnit>,
     /// Whether a task is writing.
     is_writing: bool,

@@ -164,11 +164,11 @@ struct Limits {
 #[derive(Debug)]
 struct Slots {
     limits: Limits,
-    state: Mutex<State>,
+    state: Mutex<SlotState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct SlotState {
     in_progress: usize,
     waiting: usize,
     next_ticket: u64,
@@ -256,7 +256,7 @@ impl Slots {
     }
 }
 
-impl State {
+impl SlotState {
     fn begin(&mut self, org: OrgId) {
         self.in_progress += 1;
         self.organizations.entry(org).or_default().in_progress += 1;

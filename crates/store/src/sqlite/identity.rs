@@ -227,7 +227,7 @@ mod tests {
     use crate::sqlite::connection::open_writer;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
-    struct Book {
+    struct TestDatabase {
         folder: tempfile::TempDir,
         writer: Connection,
         identity: Identity,
@@ -244,16 +244,16 @@ mod tests {
         writer
     }
 
-    fn book() -> Book {
+    fn book() -> TestDatabase {
         let folder = tempfile::tempdir().unwrap();
         let writer = make(&path_in(folder.path()));
         let identity = Identity::of(&writer, &path_in(folder.path())).unwrap();
         identity.check().expect("nothing happened to it");
-        Book { folder, writer, identity }
+        TestDatabase { folder, writer, identity }
     }
 
     #[track_caller]
-    fn refused(book: &Book, why: &str) {
+    fn refused(book: &TestDatabase, why: &str) {
         let error = book.identity.check().expect_err("it is lost").to_string();
         assert!(error.contains(why), "{error}");
     }
@@ -341,14 +341,14 @@ mod tests {
         refused(&book, "was truncated or overwritten");
     }
 
-    fn cut_to_half(book: &Book) {
+    fn cut_to_half(book: &TestDatabase) {
         let log = fs::OpenOptions::new().write(true).open(&book.identity.log.path).unwrap();
         log.set_len(log.metadata().unwrap().len() / 2).unwrap();
     }
 
     #[test]
     fn an_empty_log_is_fine() {
-        let Book { folder, writer, identity } = book();
+        let TestDatabase { folder, writer, identity } = book();
         drop((writer, identity));
         let path = path_in(folder.path());
         let writer = open_writer(path.to_str().unwrap()).unwrap();

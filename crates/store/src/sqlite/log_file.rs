@@ -255,7 +255,7 @@ mod tests {
     use std::path::PathBuf;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    struct Book {
+    struct DatabaseWithLog {
         log: File,
         log_file: LogFile,
         writer: Connection,
@@ -264,7 +264,7 @@ mod tests {
     }
 
     /// A database with some commits in its log.
-    fn book() -> Book {
+    fn book() -> DatabaseWithLog {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("daybook.db");
         let writer = open_writer(path.to_str().unwrap()).unwrap();
@@ -272,12 +272,12 @@ mod tests {
         let log = OpenOptions::new().read(true).write(true).open(path.with_file_name("daybook.db-wal")).unwrap();
         let index = Arc::new(File::open(path.with_file_name("daybook.db-shm")).unwrap());
         let log_file = LogFile::new(log.try_clone().unwrap(), index);
-        let book = Book { log, log_file, writer, path, _folder: folder };
+        let book = DatabaseWithLog { log, log_file, writer, path, _folder: folder };
         book.commit();
         book
     }
 
-    impl Book {
+    impl DatabaseWithLog {
         fn commit(&self) {
             self.writer.execute("INSERT INTO t VALUES (zeroblob(20000))", []).unwrap();
             assert!(self.log_file.is_intact());
@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn an_overwritten_log_is_found() {
         const FRAME: u64 = FRAME_HEADER_BYTES + 4_096;
-        let another_header = |book: &Book| {
+        let another_header = |book: &DatabaseWithLog| {
             let mut head = [0; LOG_HEADER_BYTES as usize];
             book.log.read_exact_at(&mut head, 0).unwrap();
             head[16] ^= 1;
@@ -307,12 +307,12 @@ mod tests {
             head[28..].copy_from_slice(&second.to_be_bytes());
             book.log.write_all_at(&head, 0).unwrap();
         };
-        let cut_and_grown = |book: &Book, to: u64| {
+        let cut_and_grown = |book: &DatabaseWithLog, to: u64| {
             let length = book.length();
             book.log.set_len(to).unwrap();
             book.log.set_len(length).unwrap();
         };
-        type Damage<'a> = (&'a str, &'a dyn Fn(&Book));
+        type Damage<'a> = (&'a str, &'a dyn Fn(&DatabaseWithLog));
         let damages: [Damage<'_>; 11] = [
             ("a salt of the header", &|book| book.change(17)),
             ("the page size of the header", &|book| book.change(10)),

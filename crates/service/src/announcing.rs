@@ -26,7 +26,7 @@ pub(crate) struct News<'a, O> {
 
 /// `data` of a message about a thing that is no account.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Data<'a, O> {
+pub(crate) struct OtherEventData<'a, O> {
     /// The id of the event, unique.
     event_id: &'a str,
     /// When it was recorded.
@@ -42,7 +42,7 @@ pub(crate) struct Data<'a, O> {
 impl<O: Serialize> News<'_, O> {
     /// The signed message.
     pub fn message(self, signing: &SigningKey) -> MessageRow {
-        let data = view::render(&Data {
+        let data = view::render(&OtherEventData {
             event_id: &self.event_id,
             changed_at: self.at,
             effective_at: self.at,

@@ -78,7 +78,7 @@ pub struct MessageWriter<'a> {
 /// everything in it is text, whole numbers, truth values and lists of those, in one order; only percentages have
 /// decimal places, in a form that writers agree on ([`PercentText`](crate::form::fields::PercentText)).
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Data<'a, O> {
+pub(crate) struct AccountEventData<'a, O> {
     /// The id of the event, unique.
     event_id: &'a str,
     /// When it was recorded.
@@ -347,7 +347,7 @@ impl<'a> MessageWriter<'a> {
         let sequence = self.last_sequence() + 1;
         let event_id = self.about.product.event_ids.of_account(self.about.account_id, sequence);
         let zone = &self.about.terms.zone;
-        let data = Data {
+        let data = AccountEventData {
             event_id: &event_id,
             changed_at: view::time::Local::new(self.timing.now, zone),
             effective_at: view::time::Local::new(at, zone),

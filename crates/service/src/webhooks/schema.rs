@@ -21,12 +21,14 @@ const SHARED: (&str, &str) = ("#/components/schemas/", "#/$defs/");
 /// The schema of an event's `data`.
 pub(crate) fn of_event(event: &EventType) -> Value {
     let mut schema = match event.thing {
-        Thing::Account => alone::<message_writer::Data<'_, view::Account<'_>>, view::Account<'_>>(),
-        Thing::LineItem => alone::<message_writer::Data<'_, view::LineItem<'_>>, view::LineItem<'_>>(),
-        Thing::Customer => alone::<announcing::Data<'_, view::Customer>, view::Customer>(),
-        Thing::Release => alone::<announcing::Data<'_, view::MigrationReleased<'_>>, view::MigrationReleased<'_>>(),
-        Thing::Subscription => alone::<announcing::Data<'_, view::Subscription>, view::Subscription>(),
-        Thing::Sentence => alone::<announcing::Data<'_, view::TestMessage>, view::TestMessage>(),
+        Thing::Account => alone::<message_writer::AccountEventData<'_, view::Account<'_>>, view::Account<'_>>(),
+        Thing::LineItem => alone::<message_writer::AccountEventData<'_, view::LineItem<'_>>, view::LineItem<'_>>(),
+        Thing::Customer => alone::<announcing::OtherEventData<'_, view::Customer>, view::Customer>(),
+        Thing::Release => {
+            alone::<announcing::OtherEventData<'_, view::MigrationReleased<'_>>, view::MigrationReleased<'_>>()
+        }
+        Thing::Subscription => alone::<announcing::OtherEventData<'_, view::Subscription>, view::Subscription>(),
+        Thing::Sentence => alone::<announcing::OtherEventData<'_, view::TestMessage>, view::TestMessage>(),
     };
     let further = further_fields(&schema, event.carries);
     if let (Some(properties), Value::Object(further)) = (schema["properties"].as_object_mut(), further) {

@@ -47,7 +47,7 @@ pub enum Section {
 
 /// An entry of the navigation.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct NavigationEntry {
     /// Its section.
     pub section: Section,
     /// Its name.
@@ -57,16 +57,16 @@ pub struct Place {
 }
 
 /// All entries, in order.
-pub const PLACES: &[Place] = &[
-    Place { section: Section::Home, name: "Home", path: "/console" },
-    Place { section: Section::Accounts, name: "Accounts", path: "/console/accounts" },
-    Place { section: Section::Customers, name: "Customers", path: "/console/customers" },
-    Place { section: Section::Products, name: "Products", path: "/console/products" },
-    Place { section: Section::Webhooks, name: "Webhooks", path: "/console/webhooks" },
-    Place { section: Section::Cases, name: "Test cases", path: "/console/cases" },
-    Place { section: Section::Keys, name: "Keys", path: "/console/keys" },
-    Place { section: Section::People, name: "People", path: "/console/people" },
-    Place { section: Section::Audit, name: "Audit trail", path: "/console/audit" },
+pub const PLACES: &[NavigationEntry] = &[
+    NavigationEntry { section: Section::Home, name: "Home", path: "/console" },
+    NavigationEntry { section: Section::Accounts, name: "Accounts", path: "/console/accounts" },
+    NavigationEntry { section: Section::Customers, name: "Customers", path: "/console/customers" },
+    NavigationEntry { section: Section::Products, name: "Products", path: "/console/products" },
+    NavigationEntry { section: Section::Webhooks, name: "Webhooks", path: "/console/webhooks" },
+    NavigationEntry { section: Section::Cases, name: "Test cases", path: "/console/cases" },
+    NavigationEntry { section: Section::Keys, name: "Keys", path: "/console/keys" },
+    NavigationEntry { section: Section::People, name: "People", path: "/console/people" },
+    NavigationEntry { section: Section::Audit, name: "Audit trail", path: "/console/audit" },
 ];
 
 /// The frame around a page. Every template has it as `page`.
@@ -94,7 +94,7 @@ impl PageFrame {
     }
 
     /// The sections that the user may open.
-    pub fn places(&self) -> impl Iterator<Item = &'static Place> {
+    pub fn places(&self) -> impl Iterator<Item = &'static NavigationEntry> {
         let administers = self.may_administer();
         PLACES.iter().filter(move |place| {
             administers || !matches!(place.section, Section::Keys | Section::People | Section::Audit)

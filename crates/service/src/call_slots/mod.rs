@@ -201,7 +201,7 @@ struct WaitingCall {
 
 /// The place that a call gets at first.
 #[derive(Debug)]
-enum Place {
+enum Admission {
     Slot(CallSlot),
     WaitingList(WaitingCall),
 }
@@ -217,8 +217,8 @@ impl Slots {
     /// Takes a slot for an organization, or waits for one.
     async fn take(self: &Arc<Self>, org: OrgId) -> Result<CallSlot, Problem> {
         let mut waiting = match self.take_or_wait(org)? {
-            Place::Slot(slot) => return Ok(slot),
-            Place::WaitingList(waiting) => waiting,
+            Admission::Slot(slot) => return Ok(slot),
+            Admission::WaitingList(waiting) => waiting,
         };
         match tokio::time::timeout(PATIENCE, &mut waiting.granted).await {
             Ok(Ok(slot)) => Ok(slot),
@@ -228,20 +228,20 @@ impl Slots {
     }
 
     /// A slot if one is free, otherwise a place in the waiting list.
-    fn take_or_wait(self: &Arc<Self>, org: OrgId) -> Result<Place, Problem> {
+    fn take_or_wait(self: &Arc<Self>, org: OrgId) -> Result<Admission, Problem> {
         let mut state = lock(&self.state);
         // If a slot is free, all waiting calls belong to organizations at their limit: no call is overtaken.
         let own = state.organizations.get(&org).map_or(0, |calls| calls.in_progress);
         if state.in_progress < self.limits.in_progress && own < self.limits.in_progress_each {
             state.begin(org);
-            return Ok(Place::Slot(CallSlot { slots: self.clone(), org }));
+            return Ok(Admission::Slot(CallSlot { slots: self.clone(), org }));
         }
         if state.waiting >= self.limits.waiting && !state.refuse_last_of_largest(org) {
             return Err(waiting_list_full());
         }
         let (sender, granted) = oneshot::channel();
         let ticket = state.wait(org, sender);
-        Ok(Place::WaitingList(WaitingCall { slots: self.clone(), org, ticket, granted }))
+        Ok(Admission::WaitingList(WaitingCall { slots: self.clone(), org, ticket, granted }))
     }
 
     /// Ends a call, and chooses the calls that get the free slots.

@@ -35,7 +35,7 @@ async fn refused(waiting: JoinHandle<Result<CallSlot, Problem>>) -> Problem {
 
 fn takes(slots: &Arc<Slots>, org: OrgId) -> CallSlot {
     match slots.take_or_wait(org) {
-        Ok(Place::Slot(slot)) => slot,
+        Ok(Admission::Slot(slot)) => slot,
         other => panic!("organization {org} got {other:?}"),
     }
 }

@@ -41,12 +41,12 @@ pub struct Job {
     /// The channel for the response: JSON.
     pub reply: oneshot::Sender<Result<Bytes, Problem>>,
     /// Its place in the queue; released when it is answered.
-    pub place: Option<Place>,
+    pub place: Option<QueuePlace>,
 }
 
 /// A place in the queue; dropping it releases it.
 #[derive(Debug)]
-pub enum Place {
+pub enum QueuePlace {
     /// Of a request, in the limit of its organization.
     Call(OwnedSemaphorePermit),
     /// Of an account that timers queued.

@@ -50,7 +50,7 @@ use daybook_store::Store;
 use daybook_store::audit::NewAuditRecord;
 use daybook_store::records::{AccountKey, OrgId};
 use daybook_webhooks::dispatcher::Nudge;
-use job::{IdempotencyKey, Job, Place, Timer, Timers, Work};
+use job::{IdempotencyKey, Job, QueuePlace, Timer, Timers, Work};
 use queue::Queue;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -158,7 +158,7 @@ impl Processor {
         let place = self.room_of(key.org).acquire_owned().await.map_err(|_| stopping())?;
         let (reply, answer) = oneshot::channel();
         self.shared.metrics.queued.add(1);
-        let place = Some(Place::Call(place));
+        let place = Some(QueuePlace::Call(place));
         self.queue(&key).put(Job { key, work, idempotency_key, only_held, record, reply, place });
         let answer = answer.await.map_err(|_| stopping());
         self.shared.metrics.queued.sub(1);
@@ -173,7 +173,7 @@ impl Processor {
             // An account that was queued before and is not done is in progress.
             let Some(timer) = Timer::of(&key, &self.timers) else { continue };
             let (reply, answer) = oneshot::channel();
-            let (work, place) = (Work::Settle { whole, cost }, Some(Place::Timer(timer)));
+            let (work, place) = (Work::Settle { whole, cost }, Some(QueuePlace::Timer(timer)));
             let job = Job { key, work, idempotency_key: None, only_held: false, record: None, reply, place };
             self.queue(&job.key).put(job);
             answers.push(answer);

@@ -39,25 +39,25 @@ pub struct MessageQuery {
 
 /// Where a search continues.
 #[derive(Clone, Copy)]
-enum Place {
+enum SearchPosition {
     Waiting(i64),
     Log(i64),
 }
 
-impl Place {
-    fn read(mark: &str) -> Option<Place> {
+impl SearchPosition {
+    fn read(mark: &str) -> Option<SearchPosition> {
         let number = mark.get(1..)?.parse().ok()?;
         match mark.as_bytes().first()? {
-            b'w' => Some(Place::Waiting(number)),
-            b'l' => Some(Place::Log(number)),
+            b'w' => Some(SearchPosition::Waiting(number)),
+            b'l' => Some(SearchPosition::Log(number)),
             _ => None,
         }
     }
 
     fn write(self) -> String {
         match self {
-            Place::Waiting(before) => write_mark(&format!("w{before}")),
-            Place::Log(before) => write_mark(&format!("l{before}")),
+            SearchPosition::Waiting(before) => write_mark(&format!("w{before}")),
+            SearchPosition::Log(before) => write_mark(&format!("l{before}")),
         }
     }
 }
@@ -74,7 +74,7 @@ impl Service {
     ) -> Result<view::Page<view::Message>, Problem> {
         who.may(Right::Read)?;
         onward(&paging)?;
-        let mark = paging.after.as_deref().map(|mark| Place::read(mark).ok_or_else(no_mark)).transpose()?;
+        let mark = paging.after.as_deref().map(|mark| SearchPosition::read(mark).ok_or_else(no_mark)).transpose()?;
         // A subscription that does not exist is an error, not an empty list.
         self.subscription_named(who, query.webhook_uuid.as_ref()).await?;
         let (lines, next) = match &query.event_id {
@@ -90,8 +90,8 @@ impl Service {
             view::Message::new(row, urls)
         };
         let results = lines.into_iter().map(shown).collect();
-        let paging =
-            view::Paging { starting_after: next.map(Place::write), ending_before: None, has_more: next.is_some() };
+        let (starting_after, has_more) = (next.map(SearchPosition::write), next.is_some());
+        let paging = view::Paging { starting_after, ending_before: None, has_more };
         Ok(view::Page { results, paging })
     }
 
@@ -118,10 +118,10 @@ impl Service {
     async fn page_of_messages(
         &self,
         who: &Caller,
-        mark: Option<Place>,
+        mark: Option<SearchPosition>,
         limit: usize,
         query: &MessageQuery,
-    ) -> Result<(Vec<MessageWithDeliveries>, Option<Place>), Problem> {
+    ) -> Result<(Vec<MessageWithDeliveries>, Option<SearchPosition>), Problem> {
         let filter = MessageFilter {
             account: query.account_id.as_ref().map(|id| Arc::from(id.as_str())),
             event: query.event.map(|event| event.name().to_owned()),
@@ -131,21 +131,21 @@ impl Service {
         let mut lines: Vec<MessageWithDeliveries> = Vec::new();
         let of_log = !matches!(query.state, Some(SearchState::Scheduled | SearchState::Cancelled));
         let is_waiting = query.webhook_uuid.is_none() && (!of_log || query.state.is_none());
-        let begin = if is_waiting { Place::Waiting(i64::MAX) } else { Place::Log(i64::MAX) };
+        let begin = if is_waiting { SearchPosition::Waiting(i64::MAX) } else { SearchPosition::Log(i64::MAX) };
         let mut place = mark.unwrap_or(begin);
-        if let Place::Waiting(before) = place {
+        if let SearchPosition::Waiting(before) = place {
             let cancelled = query.state.map(|state| state == SearchState::Cancelled);
             let found = self.store.search_waiting(who.org, &filter, cancelled, before, limit).await?;
             lines.extend(found.messages.into_iter().map(|(_, row)| (row, Vec::new())));
             if let Some(next) = found.next {
-                return Ok((lines, Some(Place::Waiting(next))));
+                return Ok((lines, Some(SearchPosition::Waiting(next))));
             }
             if !of_log {
                 return Ok((lines, None));
             }
-            place = Place::Log(i64::MAX);
+            place = SearchPosition::Log(i64::MAX);
         }
-        let (Place::Log(before), left) = (place, limit - lines.len()) else { return Ok((lines, None)) };
+        let (SearchPosition::Log(before), left) = (place, limit - lines.len()) else { return Ok((lines, None)) };
         if left == 0 {
             return Ok((lines, Some(place)));
         }
@@ -160,7 +160,7 @@ impl Service {
         found.truncate(left);
         let last = found.last().and_then(|(row, _)| row.position);
         lines.extend(found);
-        Ok((lines, if is_cut { last } else { next }.map(Place::Log)))
+        Ok((lines, if is_cut { last } else { next }.map(SearchPosition::Log)))
     }
 
     /// The current time, and the time since which all delivery results are kept.

@@ -2,7 +2,7 @@
 
 use super::MessageState;
 use super::time::Utc;
-use crate::webhooks::message_details::{Message as Found, MessageAttempt, UrlStanding};
+use crate::webhooks::message_details::{MessageAttempt, MessageDetails, UrlStanding};
 use daybook_store::outbox::{DeliveryRecords, DeliveryStatus};
 use daybook_store::records::MessageRow;
 use serde::Serialize;
@@ -178,7 +178,7 @@ pub struct Attempt {
 
 impl WholeMessage {
     /// The view of a message with all its details. `body` is the text of its body.
-    pub fn new(found: Found, body: String) -> WholeMessage {
+    pub fn new(found: MessageDetails, body: String) -> WholeMessage {
         let state = match (found.cancelled_at, found.position) {
             (Some(_), _) => MessageState::Cancelled,
             (None, Some(_)) => MessageState::Published,

@@ -20,7 +20,7 @@ use daybook_webhooks::envelope;
 use daybook_webhooks::sender::{CONTENT_TYPE, USER_AGENT};
 use daybook_webhooks::signature::StandardKey;
 
-pub use super::message_details::{Message, MessageAttempt, UrlStanding};
+pub use super::message_details::{MessageAttempt, MessageDetails, UrlStanding};
 pub use daybook_store::outbox::{Attempt, DeliveryStatus};
 
 const PAUSED: &str = "the URL is paused: resubscribe it first";
@@ -30,7 +30,7 @@ const CANCELLED: &str =
 
 impl Service {
     /// A message with all its details.
-    pub async fn message(&self, who: &Caller, event_id: &str) -> Result<Message, Problem> {
+    pub async fn message(&self, who: &Caller, event_id: &str) -> Result<MessageDetails, Problem> {
         who.may(Right::Read)?;
         let row = self.message_row(who.org, event_id).await?;
         let standings = match row.position {
@@ -45,7 +45,7 @@ impl Service {
             .into_iter()
             .map(|standing| url_standing(standing, &row, &body, &keys, (now, self.kept_since(now))))
             .collect();
-        Ok(Message {
+        Ok(MessageDetails {
             account_id: row.account.as_deref().map(str::to_owned),
             position: row.position,
             due_at: row.due_at,

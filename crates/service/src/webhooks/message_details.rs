@@ -6,7 +6,7 @@ use daybook_store::outbox::{Attempt, DeliveryStatus};
 
 /// A message as it is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
+pub struct MessageDetails {
     /// The event's name.
     pub event: String,
     /// The event's id; the `webhook-id` header of each delivery.

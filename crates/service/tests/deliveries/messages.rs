@@ -3,7 +3,7 @@
 use crate::setup::{DeliverySetup, body, events, minutes, names};
 use crate::support::{Home, code_of, json_of, list, on_both, view_of};
 use daybook_engine::time::Time;
-use daybook_service::webhooks::message::{DeliveryStatus, Message};
+use daybook_service::webhooks::message::{DeliveryStatus, MessageDetails};
 use daybook_service::webhooks::subscriptions::MOST_SUBSCRIPTIONS;
 use daybook_service::{DeliveryQuery, paging::Paging};
 use daybook_testkit::receiver::{Behaviour, Receiver};
@@ -95,7 +95,7 @@ async fn the_consoles_url_is_checked_as_others_are(home: Home) {
     assert_eq!(urls(&setup).await.len(), MOST_SUBSCRIPTIONS - 1);
 }
 
-async fn message(setup: &DeliverySetup, event_id: &str) -> Message {
+async fn message(setup: &DeliverySetup, event_id: &str) -> MessageDetails {
     setup.trial.service.message(&setup.trial.who, event_id).await.expect("it is there")
 }
 

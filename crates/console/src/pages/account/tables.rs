@@ -221,7 +221,7 @@ async fn happenings(console: &Console, visitor: &Visitor, room: &AccountView) ->
 
 /// A webhook message, and its event.
 #[derive(Clone, Debug)]
-pub struct Message {
+pub struct MessageWithEvent {
     /// The message.
     pub told: EventWebhook,
     /// The event.
@@ -232,7 +232,7 @@ pub struct Message {
 #[derive(Clone, Debug)]
 pub struct WebhooksTab {
     /// The messages, newest first.
-    pub sheet: Sheet<Message>,
+    pub sheet: Sheet<MessageWithEvent>,
     /// The delivery attempts, newest first.
     pub attempts: Vec<Delivery>,
     /// The link to earlier attempts; empty if there are none.
@@ -255,11 +255,15 @@ impl WebhooksTab {
     }
 }
 
-async fn messages(console: &Console, visitor: &Visitor, room: &AccountView) -> Result<Vec<Message>, PageError> {
+async fn messages(
+    console: &Console,
+    visitor: &Visitor,
+    room: &AccountView,
+) -> Result<Vec<MessageWithEvent>, PageError> {
     let happenings = happenings(console, visitor, room).await?;
     let messages = happenings.into_iter().flat_map(|because| {
         let told: Vec<EventWebhook> = because.webhooks.iter().rev().cloned().collect();
-        told.into_iter().map(move |told| Message { told, because: because.clone() })
+        told.into_iter().map(move |told| MessageWithEvent { told, because: because.clone() })
     });
     Ok(messages.collect())
 }

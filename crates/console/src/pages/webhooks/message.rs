@@ -13,14 +13,14 @@ use axum::extract::{Path, State};
 use daybook_engine::time::Time;
 use daybook_service::problem::Problem;
 use daybook_service::view::time::Utc;
-use daybook_service::webhooks::message::{DeliveryStatus, Message, MessageAttempt, UrlStanding};
+use daybook_service::webhooks::message::{DeliveryStatus, MessageAttempt, MessageDetails, UrlStanding};
 use serde::Deserialize;
 
 #[derive(Template)]
 #[template(path = "webhooks/message.html")]
 struct MessagePage {
     page: PageFrame,
-    message: Message,
+    message: MessageDetails,
     effective_at: Moment,
     recorded_at: Moment,
     due_at: Option<Moment>,

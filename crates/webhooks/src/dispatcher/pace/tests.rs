@@ -31,7 +31,7 @@ const TICK: i64 = 1_000;
 
 /// A message in flight: when it arrives, when its response is there, and whether it is accepted.
 #[derive(Clone, Copy, Debug)]
-struct Message {
+struct SimulatedMessage {
     sent: i64,
     /// How many were in flight with it.
     with: usize,
@@ -56,7 +56,7 @@ struct SimulatedReceiver {
 impl SimulatedReceiver {
     /// Sends as much as the pace allows for some seconds.
     fn run(self, pace: &mut Pace, seconds: i64) -> Run {
-        let mut under_way: Vec<Message> = Vec::new();
+        let mut under_way: Vec<SimulatedMessage> = Vec::new();
         let mut taken_at: VecDeque<i64> = VecDeque::new();
         let mut run = Run { taken: 0, refused: 0, first_minute: 0 };
         let mut chance = 1_u64;
@@ -82,8 +82,8 @@ impl SimulatedReceiver {
                     taken_at.push_back(now);
                 }
                 let done = now + if is_taken { self.answer_after } else { 2 * TICK };
-                under_way[place] =
-                    Message { is_taken: Some(is_taken), done, answered: done + up_to(self.on_the_way), ..message };
+                let answered = done + up_to(self.on_the_way);
+                under_way[place] = SimulatedMessage { is_taken: Some(is_taken), done, answered, ..message };
             }
             if now < awake_at {
                 continue;
@@ -107,7 +107,8 @@ impl SimulatedReceiver {
                 let with = under_way.len() + 1;
                 pace.sent(at(now), with);
                 let (arrives, never) = (now + up_to(self.on_the_way), i64::MAX);
-                under_way.push(Message { sent: now, with, arrives, is_taken: None, done: never, answered: never });
+                let (done, answered) = (never, never);
+                under_way.push(SimulatedMessage { sent: now, with, arrives, is_taken: None, done, answered });
             }
         }
         run

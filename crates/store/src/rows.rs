@@ -16,20 +16,20 @@ use std::sync::Arc;
 
 /// A row of a dialect.
 #[derive(Clone, Copy)]
-pub(crate) enum Row<'r> {
+pub(crate) enum DialectRow<'r> {
     Sqlite(&'r rusqlite::Row<'r>),
     Postgres(&'r tokio_postgres::Row),
 }
 
-impl<'r> From<&'r rusqlite::Row<'r>> for Row<'r> {
-    fn from(row: &'r rusqlite::Row<'r>) -> Row<'r> {
-        Row::Sqlite(row)
+impl<'r> From<&'r rusqlite::Row<'r>> for DialectRow<'r> {
+    fn from(row: &'r rusqlite::Row<'r>) -> DialectRow<'r> {
+        DialectRow::Sqlite(row)
     }
 }
 
-impl<'r> From<&'r tokio_postgres::Row> for Row<'r> {
-    fn from(row: &'r tokio_postgres::Row) -> Row<'r> {
-        Row::Postgres(row)
+impl<'r> From<&'r tokio_postgres::Row> for DialectRow<'r> {
+    fn from(row: &'r tokio_postgres::Row) -> DialectRow<'r> {
+        DialectRow::Postgres(row)
     }
 }
 
@@ -40,12 +40,12 @@ impl<'r, T: rusqlite::types::FromSql + tokio_postgres::types::FromSql<'r>> Cell<
 
 /// The cells of a row, from left to right.
 pub(crate) struct Cells<'r> {
-    row: Row<'r>,
+    row: DialectRow<'r>,
     at: usize,
 }
 
 impl<'r> Cells<'r> {
-    pub fn of(row: impl Into<Row<'r>>) -> Cells<'r> {
+    pub fn of(row: impl Into<DialectRow<'r>>) -> Cells<'r> {
         Cells { row: row.into(), at: 0 }
     }
 
@@ -57,24 +57,24 @@ impl<'r> Cells<'r> {
     pub fn next<T: Cell<'r>>(&mut self) -> Result<T> {
         let at = self.step();
         match self.row {
-            Row::Sqlite(row) => row.get(at).map_err(invalid),
-            Row::Postgres(row) => row.try_get(at).map_err(invalid),
+            DialectRow::Sqlite(row) => row.get(at).map_err(invalid),
+            DialectRow::Postgres(row) => row.try_get(at).map_err(invalid),
         }
     }
 
     pub fn text(&mut self) -> Result<Arc<str>> {
         let at = self.step();
         match self.row {
-            Row::Sqlite(row) => row.get(at).map_err(invalid),
-            Row::Postgres(row) => row.try_get::<_, &str>(at).map(Arc::from).map_err(invalid),
+            DialectRow::Sqlite(row) => row.get(at).map_err(invalid),
+            DialectRow::Postgres(row) => row.try_get::<_, &str>(at).map(Arc::from).map_err(invalid),
         }
     }
 
     pub fn text_or_none(&mut self) -> Result<Option<Arc<str>>> {
         let at = self.step();
         match self.row {
-            Row::Sqlite(row) => row.get(at).map_err(invalid),
-            Row::Postgres(row) => Ok(row.try_get::<_, Option<&str>>(at).map_err(invalid)?.map(Arc::from)),
+            DialectRow::Sqlite(row) => row.get(at).map_err(invalid),
+            DialectRow::Postgres(row) => Ok(row.try_get::<_, Option<&str>>(at).map_err(invalid)?.map(Arc::from)),
         }
     }
 
@@ -104,11 +104,11 @@ impl<'r> Cells<'r> {
     {
         let at = self.step();
         match self.row {
-            Row::Sqlite(row) => {
+            DialectRow::Sqlite(row) => {
                 let json = row.get_ref(at).map_err(invalid)?.as_str_or_null().map_err(invalid)?;
                 json.map(serde_json::from_str).transpose().map_err(invalid)
             }
-            Row::Postgres(row) => row.try_get(at).map_err(invalid),
+            DialectRow::Postgres(row) => row.try_get(at).map_err(invalid),
         }
     }
 }

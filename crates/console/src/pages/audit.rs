@@ -27,7 +27,7 @@ const MOST_SEARCHES: usize = 10;
 
 /// A record of the audit trail, with the name of its actor.
 #[derive(Debug)]
-struct Row {
+struct AuditTableRow {
     of: AuditRecord,
     /// The name of the user or the key.
     actor_name: Option<String>,
@@ -43,7 +43,7 @@ async fn names(console: &Console, visitor: &Visitor) -> Result<Names, PageError>
     Ok(people.chain(keys).collect())
 }
 
-impl Row {
+impl AuditTableRow {
     /// The path of the subject's page; empty if it has none.
     fn subject_page(&self) -> String {
         let id = self.of.subject_id.as_deref().unwrap_or_default();
@@ -96,7 +96,7 @@ fn details(record: &AuditRecord) -> Value {
 struct AuditPage {
     page: PageFrame,
     typed: FormValues,
-    records: Vec<Row>,
+    records: Vec<AuditTableRow>,
     /// Errors in the filter.
     wrong: Vec<String>,
     /// Whether this is a later page than the first.
@@ -155,7 +155,7 @@ pub async fn show(
     match found {
         Ok(view::Page { results, paging }) => {
             let names = names(&console, &visitor).await?;
-            let named = |of: AuditRecord| Row { actor_name: names.get(&of.actor).cloned(), of };
+            let named = |of: AuditRecord| AuditTableRow { actor_name: names.get(&of.actor).cloned(), of };
             page.records = results.into_iter().map(named).collect();
             page.next = paging.next().as_ref().map_or_else(String::new, |mark| page.at(&[("starting_after", mark)]));
             crate::page::show(&page)

@@ -72,7 +72,7 @@ fn link(room: &AccountView, tab: Tab) -> String {
 
 /// An instalment with its number.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct NumberedInstalment {
     /// The number, from 1.
     pub number: usize,
     /// The instalment.
@@ -85,7 +85,7 @@ pub struct Row {
 #[derive(Clone, Debug)]
 pub struct ScheduleTab {
     /// Its rows.
-    pub sheet: Sheet<Row>,
+    pub sheet: Sheet<NumberedInstalment>,
 }
 
 impl ScheduleTab {
@@ -102,12 +102,16 @@ impl ScheduleTab {
     }
 }
 
-async fn schedule(console: &Console, visitor: &Visitor, room: &AccountView) -> Result<Vec<Row>, PageError> {
+async fn schedule(
+    console: &Console,
+    visitor: &Visitor,
+    room: &AccountView,
+) -> Result<Vec<NumberedInstalment>, PageError> {
     let schedule = console.service.get_amortization_schedule(visitor.caller(), &room.id, room.when.time()).await?;
     let rows = schedule.results;
     let next = rows.iter().position(|row| row.paid_on_time.is_none() && row.outstanding_cents != 0);
     let numbered = rows.into_iter().enumerate();
-    Ok(numbered.map(|(index, of)| Row { number: index + 1, of, is_next: Some(index) == next }).collect())
+    Ok(numbered.map(|(index, of)| NumberedInstalment { number: index + 1, of, is_next: Some(index) == next }).collect())
 }
 
 /// A line item, and the changes it allows.

@@ -21,7 +21,7 @@ const HERE: &str = "/console/accounts";
 
 /// An account in a list.
 #[derive(Debug)]
-pub struct Row {
+pub struct AccountListRow {
     /// The account.
     pub account: Account<'static>,
     /// Its borrowers.
@@ -36,14 +36,18 @@ pub struct Holder {
     pub name: String,
 }
 
-impl Row {
+impl AccountListRow {
     fn names(&self) -> String {
         self.holders.iter().map(|holder| holder.name.as_str()).collect::<Vec<_>>().join(", ")
     }
 }
 
 /// Fetches the names of the borrowers of some accounts, each customer once.
-async fn named(console: &Console, visitor: &Visitor, accounts: Vec<Account<'static>>) -> Result<Vec<Row>, PageError> {
+async fn named(
+    console: &Console,
+    visitor: &Visitor,
+    accounts: Vec<Account<'static>>,
+) -> Result<Vec<AccountListRow>, PageError> {
     let ids: BTreeSet<String> = accounts.iter().flat_map(customer_ids).collect();
     let ids: Vec<String> = ids.into_iter().collect();
     let names = console.service.customer_names(visitor.caller(), &ids).await?;
@@ -52,7 +56,7 @@ async fn named(console: &Console, visitor: &Visitor, accounts: Vec<Account<'stat
         let name = names.get(customer_id.as_str()).cloned().flatten().filter(|name| !name.is_empty());
         Holder { name: name.unwrap_or_else(|| customer_id.clone()), customer_id }
     };
-    let row = |account| Row { holders: customer_ids(&account).map(holder).collect(), account };
+    let row = |account| AccountListRow { holders: customer_ids(&account).map(holder).collect(), account };
     Ok(accounts.into_iter().map(row).collect())
 }
 
@@ -79,7 +83,7 @@ struct ListPage {
     page: PageFrame,
     asked: FormValues,
     products: Vec<Product>,
-    accounts: Vec<Row>,
+    accounts: Vec<AccountListRow>,
     pager: Pager,
     wrong: String,
 }
@@ -179,7 +183,7 @@ async fn refuse(console: &Console, visitor: &Visitor, asked: FormValues, problem
     })
 }
 
-fn csv(rows: &[Row]) -> PageResult {
+fn csv(rows: &[AccountListRow]) -> PageResult {
     let mut csv = Csv::new(&[
         "account_id",
         "customers",

@@ -99,20 +99,20 @@ fn serve(stream: &TcpStream, shared: &ReceivedMessages) -> io::Result<()> {
     Ok(())
 }
 
-struct Request {
+struct ReceivedRequest {
     /// Method and path.
     line: String,
     headers: BTreeMap<String, String>,
     body: Vec<u8>,
 }
 
-impl Request {
+impl ReceivedRequest {
     fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", String::as_str)
     }
 }
 
-fn read_request(reader: &mut BufReader<&TcpStream>) -> io::Result<Option<Request>> {
+fn read_request(reader: &mut BufReader<&TcpStream>) -> io::Result<Option<ReceivedRequest>> {
     let mut head = reader.take(HEAD_BYTES_MAX);
     let mut line = String::new();
     if head.read_line(&mut line)? == 0 {
@@ -133,11 +133,11 @@ fn read_request(reader: &mut BufReader<&TcpStream>) -> io::Result<Option<Request
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
-    Ok(Some(Request { line, headers, body }))
+    Ok(Some(ReceivedRequest { line, headers, body }))
 }
 
 /// Records a message. An unsigned message is recorded as unsigned, and refused.
-fn take(request: &Request, shared: &ReceivedMessages) -> bool {
+fn take(request: &ReceivedRequest, shared: &ReceivedMessages) -> bool {
     if !request.line.starts_with(&format!("POST {} ", shared.path)) {
         return false;
     }

@@ -91,7 +91,7 @@ async fn serve(mut stream: TcpStream, noted: &Noted) -> std::io::Result<()> {
     let mut buffer: Vec<u8> = Vec::with_capacity(BUFFER_BYTES);
     loop {
         let request = loop {
-            if let Some(request) = Request::read(&buffer)
+            if let Some(request) = ParsedRequest::read(&buffer)
                 && buffer.len() >= request.length
             {
                 break request;
@@ -112,16 +112,16 @@ async fn serve(mut stream: TcpStream, noted: &Noted) -> std::io::Result<()> {
 }
 
 /// The relevant parts of a request.
-struct Request {
+struct ParsedRequest {
     /// The total length of head and body.
     length: usize,
     is_answered: bool,
     noted: Option<Arrival>,
 }
 
-impl Request {
+impl ParsedRequest {
     /// Reads a request's head, once it has arrived.
-    fn read(buffer: &[u8]) -> Option<Request> {
+    fn read(buffer: &[u8]) -> Option<ParsedRequest> {
         let end = buffer.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
         let head = std::str::from_utf8(&buffer[..end]).ok()?;
         let (first, fields) = head.split_once("\r\n")?;
@@ -137,23 +137,23 @@ impl Request {
             let (_, message) = field("webhook-id")?.rsplit_once('_')?;
             Some(Arrival { url: url.parse().ok()?, message: message.parse().ok()?, at_us: System.now().micros() })
         });
-        Some(Request { length: end + body, is_answered: !path.starts_with("/hang/"), noted })
+        Some(ParsedRequest { length: end + body, is_answered: !path.starts_with("/hang/"), noted })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Request;
+    use super::ParsedRequest;
 
     #[test]
     fn a_request_is_as_long_as_it_says_and_its_path_decides() {
         let head = "POST /note/7 HTTP/1.1\r\nContent-Length: 5\r\nwebhook-id: dbk_evt_bench_000042\r\n\r\n";
-        let request = Request::read(format!("{head}he").as_bytes()).expect("the head is there");
+        let request = ParsedRequest::read(format!("{head}he").as_bytes()).expect("the head is there");
         let arrival = request.noted.expect("it is noted");
         assert_eq!((request.length, arrival.url, arrival.message), (head.len() + 5, 7, 42));
         assert!(request.is_answered);
-        assert!(Request::read(&head.as_bytes()[..head.len() - 1]).is_none());
-        let hanging = Request::read(b"POST /hang/1 HTTP/1.1\r\ncontent-length: 0\r\n\r\n").expect("a head");
+        assert!(ParsedRequest::read(&head.as_bytes()[..head.len() - 1]).is_none());
+        let hanging = ParsedRequest::read(b"POST /hang/1 HTTP/1.1\r\ncontent-length: 0\r\n\r\n").expect("a head");
         assert!(!hanging.is_answered && hanging.noted.is_none());
     }
 }

@@ -142,31 +142,31 @@ impl fmt::Display for Count {
 
 /// A time as the service writes it: RFC 3339 with the offset of the product's zone, or UTC.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Moment(pub String);
+pub struct DisplayTime(pub String);
 
 /// A time of a view.
 pub trait AsMoment {
     /// The time, for a page.
-    fn moment(&self) -> Moment;
+    fn moment(&self) -> DisplayTime;
 }
 
 impl AsMoment for Local {
-    fn moment(&self) -> Moment {
-        Moment(self.to_string())
+    fn moment(&self) -> DisplayTime {
+        DisplayTime(self.to_string())
     }
 }
 
 impl AsMoment for Utc {
-    fn moment(&self) -> Moment {
-        Moment(self.to_string())
+    fn moment(&self) -> DisplayTime {
+        DisplayTime(self.to_string())
     }
 }
 
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-impl Moment {
+impl DisplayTime {
     /// A time in a zone.
-    pub fn new(time: Time, zone: &Zone) -> Moment {
+    pub fn new(time: Time, zone: &Zone) -> DisplayTime {
         Local::new(time, zone).moment()
     }
 
@@ -214,7 +214,7 @@ impl Moment {
 }
 
 /// `15 Feb 2025, 09:00 UTC−05:00`
-impl fmt::Display for Moment {
+impl fmt::Display for DisplayTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, {} {}", self.day(), self.clock(), self.offset())
     }
@@ -284,10 +284,10 @@ mod tests {
 
     #[test]
     fn moments_are_read_in_their_zone() {
-        let moment = Moment("2025-02-05T09:00:00-05:00".to_owned());
+        let moment = DisplayTime("2025-02-05T09:00:00-05:00".to_owned());
         assert_eq!(moment.to_string(), "5 Feb 2025, 09:00 UTC\u{2212}05:00");
         assert_eq!(moment.field(), "2025-02-05T09:00:00");
-        assert_eq!(Moment("2025-02-05T09:00:07.25Z".to_owned()).to_string(), "5 Feb 2025, 09:00:07 UTC");
+        assert_eq!(DisplayTime("2025-02-05T09:00:07.25Z".to_owned()).to_string(), "5 Feb 2025, 09:00:07 UTC");
         let zone = Zone::named("America/New_York").expect("a zone");
         assert_eq!(typed_moment("2025-02-05T09:00", &zone), Time::parse("2025-02-05T09:00:00-05:00"));
         assert_eq!(typed_moment("2025-07-05", &zone), Time::parse("2025-07-05T00:00:00-04:00"));

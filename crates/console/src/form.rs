@@ -5,7 +5,7 @@
 //! service is shown next to the field it names. Users type money in dollars and times in the local time of a zone; the
 //! call has cents and times with an offset. Empty fields are not sent: the service applies its defaults.
 
-use crate::display::{Moment, Money, typed_moment};
+use crate::display::{DisplayTime, Money, typed_moment};
 use axum::body::{Body, HttpBody};
 use bytes::Bytes;
 use daybook_engine::zone::Zone;
@@ -40,7 +40,7 @@ pub enum FieldKind {
     /// Money, typed in dollars, sent in cents.
     Dollars,
     /// A time in the form's time zone.
-    Moment,
+    DisplayTime,
     /// A date.
     Date,
     /// One of several values, each with an explanation. If the first value is empty, it is the default.
@@ -390,7 +390,7 @@ fn value(kind: FieldKind, text: &str, zone: &Zone) -> Result<Value, &'static str
         FieldKind::Moment => {
             let time =
                 typed_moment(text, zone).ok_or("must be a date, or a date and a time, such as 2025-02-15 09:00")?;
-            Ok(Value::from(Moment::new(time, zone).0))
+            Ok(Value::from(DisplayTime::new(time, zone).0))
         }
         FieldKind::Flag => ticked(text).map(Value::from).ok_or("must be true or false"),
     }

@@ -5,7 +5,7 @@
 
 use crate::Console;
 use crate::chart::{Bar, Part, bars};
-use crate::display::{Count, Moment, Money, plain_words, short_money};
+use crate::display::{Count, DisplayTime, Money, plain_words, short_money};
 use crate::guard::Visitor;
 use crate::listing::link;
 use crate::page::{PageError, PageFrame, PageResult, Section, refreshed};
@@ -40,7 +40,7 @@ struct ByDay {
 #[derive(Debug)]
 struct ByHour {
     drawing: String,
-    hours: Vec<(Moment, Count, Count)>,
+    hours: Vec<(DisplayTime, Count, Count)>,
     none: bool,
 }
 
@@ -66,9 +66,9 @@ struct Step {
 #[template(path = "home/home.html")]
 struct HomePage {
     page: PageFrame,
-    as_of: Moment,
+    as_of: DisplayTime,
     /// When the totals were computed, if they are outdated.
-    outdated: Option<Moment>,
+    outdated: Option<DisplayTime>,
     zone: String,
     accounts: Count,
     outstanding: Money,
@@ -105,11 +105,11 @@ pub async fn show(State(console): State<Console>, visitor: Visitor) -> PageResul
         let steps = steps(&console, &visitor).await?;
         return crate::page::show(&BeginningPage { page, steps, concerns });
     }
-    let outdated = portfolio.is_outdated().then(|| Moment(portfolio.summed_at.to_string()));
+    let outdated = portfolio.is_outdated().then(|| DisplayTime(portfolio.summed_at.to_string()));
     let is_outdated = outdated.is_some();
     let shown = crate::page::show(&HomePage {
         page,
-        as_of: Moment(portfolio.as_of.to_string()),
+        as_of: DisplayTime(portfolio.as_of.to_string()),
         outdated,
         zone: portfolio.zone.clone(),
         accounts: Count(portfolio.count()),
@@ -175,7 +175,7 @@ fn length(count: u64, most: u64) -> u64 {
 fn by_day(title: &str, figures: &[DayFigure], total_cents: i64, class: &'static str) -> ByDay {
     let last = figures.len().saturating_sub(1);
     let columns = figures.iter().enumerate().map(|(index, figure)| {
-        let day = Moment(figure.day.clone()).day();
+        let day = DisplayTime(figure.day.clone()).day();
         let words = format!("{day}: {} in {}", Money(figure.amount_cents), Count(figure.count).of("item", "items"));
         // A label below every seventh day, counted from today.
         let label = if (last - index).is_multiple_of(7) { short(&day) } else { String::new() };
@@ -185,7 +185,8 @@ fn by_day(title: &str, figures: &[DayFigure], total_cents: i64, class: &'static 
     let columns: Vec<Bar> = columns.collect();
     let drawing = bars(title, &columns, |top| short_money(i64::try_from(top).unwrap_or(i64::MAX)));
     let days = figures.iter().rev();
-    let days = days.map(|figure| (Moment(figure.day.clone()).day(), Count(figure.count), Money(figure.amount_cents)));
+    let days =
+        days.map(|figure| (DisplayTime(figure.day.clone()).day(), Count(figure.count), Money(figure.amount_cents)));
     ByDay { drawing, days: days.collect(), total: Money(total_cents) }
 }
 
@@ -195,9 +196,9 @@ fn short(day: &str) -> String {
 }
 
 fn by_hour(figures: &[DeliveryFigure]) -> ByHour {
-    let hours: Vec<(Moment, Count, Count)> = figures
+    let hours: Vec<(DisplayTime, Count, Count)> = figures
         .iter()
-        .map(|figure| (Moment(figure.hour.to_string()), Count(figure.delivered), Count(figure.failed)))
+        .map(|figure| (DisplayTime(figure.hour.to_string()), Count(figure.delivered), Count(figure.failed)))
         .collect();
     let last = hours.len().saturating_sub(1);
     let columns = hours.iter().enumerate().map(|(index, (hour, delivered, failed))| {

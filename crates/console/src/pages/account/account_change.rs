@@ -2,7 +2,7 @@
 
 use super::Tab;
 use crate::action::Action;
-use crate::display::{AsMoney, Moment, Money};
+use crate::display::{AsMoney, DisplayTime, Money};
 use crate::form::{Field, FormValues, body as typed_body, checked_body};
 use crate::page::PageError;
 use daybook_engine::zone::Zone;
@@ -257,7 +257,7 @@ impl AccountChange {
         let amount = Money(body["original_amount_cents"].as_i64().unwrap_or_default());
         let text = |name: &str| body[name].as_str().unwrap_or_default();
         let at = match body["effective_at"].as_str() {
-            Some(moment) => format!("effective {}", Moment(moment.to_owned())),
+            Some(moment) => format!("effective {}", DisplayTime(moment.to_owned())),
             None => "effective now, on the account's clock".to_owned(),
         };
         let part = match text("allocation") {
@@ -297,7 +297,7 @@ impl AccountChange {
                 format!("The held entry {item} is withdrawn and will not be part of the release.")
             }
             AccountChange::Roll => {
-                let to = Moment(text("effective_at").to_owned());
+                let to = DisplayTime(text("effective_at").to_owned());
                 format!("The clock of account {id} is rolled to {to}. It cannot be rolled back.")
             }
         }

@@ -8,7 +8,7 @@ use super::account_change::AccountChange;
 use super::data::{SplitWords, StatusWords};
 use super::tables::encoded;
 use crate::Console;
-use crate::display::{AsMoment, AsMoney, Count, Moment, Money};
+use crate::display::{AsMoment, AsMoney, Count, DisplayTime, Money};
 use crate::form::{Form, FormValues, QueryParameters};
 use crate::guard::{Visitor, redirect_saying};
 use crate::page::{Notice, PageError, PageFrame, PageResult, Section, show, show_again};
@@ -132,9 +132,9 @@ fn may_do(visitor: &Visitor, change: AccountChange) -> Result<(), PageError> {
 /// An account's clock cannot be rolled back. Rolling to the current clock is allowed: the same form may have been
 /// submitted twice.
 fn check_clock(change: AccountChange, room: &AccountView, body: &Value) -> Result<(), Problem> {
-    let to = body["effective_at"].as_str().and_then(|to| Moment(to.to_owned()).time());
+    let to = body["effective_at"].as_str().and_then(|to| DisplayTime(to.to_owned()).time());
     if change == AccountChange::Roll && to.is_some_and(|to| to < room.clock) {
-        let clock = Moment::new(room.clock, &room.zone);
+        let clock = DisplayTime::new(room.clock, &room.zone);
         let message = format!("must not be before {clock}, the time of the account's clock");
         return Err(Problem::invalid("effective_at", message));
     }

@@ -1,6 +1,6 @@
 //! The time machine: the date at which an account is shown, and the slider that selects it.
 
-use crate::display::{Moment, typed_moment};
+use crate::display::{DisplayTime, typed_moment};
 use daybook_engine::calendar::{Day, TimeOfDay};
 use daybook_engine::time::Time;
 use daybook_engine::zone::Zone;
@@ -19,7 +19,7 @@ pub struct When {
     /// The requested time as typed; empty for now.
     pub asked: String,
     /// The time; `None` for now.
-    pub at: Option<Moment>,
+    pub at: Option<DisplayTime>,
     /// The same, for the service. It is separate because the last days of the calendar cannot be written in every zone.
     time: Option<Time>,
     /// Whether it is later than the account's clock.
@@ -41,7 +41,7 @@ impl When {
         match time {
             Some(time) => When {
                 asked: asked.to_owned(),
-                at: Some(Moment::new(time, zone)),
+                at: Some(DisplayTime::new(time, zone)),
                 time: Some(time),
                 is_ahead: time > clock,
                 problem: String::new(),
@@ -140,10 +140,10 @@ mod tests {
         let clock = Time::parse("2025-03-01T12:00:00-05:00").expect("a time");
         let shown = |asked: &str| When::read(asked, &zone(), clock);
         let day = shown("2025-02-15");
-        assert_eq!(day.at, Some(Moment("2025-02-15T23:59:59-05:00".to_owned())));
+        assert_eq!(day.at, Some(DisplayTime("2025-02-15T23:59:59-05:00".to_owned())));
         assert!(!day.is_ahead);
         let moment = shown("2025-03-15T09:00");
-        assert_eq!(moment.at, Some(Moment("2025-03-15T09:00:00-04:00".to_owned())));
+        assert_eq!(moment.at, Some(DisplayTime("2025-03-15T09:00:00-04:00".to_owned())));
         assert!(moment.is_ahead);
         assert_eq!(moment.link(), "&as_of=2025-03-15T09%3A00");
         assert_eq!(shown("").time(), None);

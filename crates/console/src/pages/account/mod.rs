@@ -21,7 +21,7 @@ pub use change_pages::{ask, confirm, confirm_roll, perform, perform_roll, roll};
 pub(crate) use data::StatusWords;
 
 use crate::Console;
-use crate::display::{AsCount, AsMoment, AsMoney, Moment, plain_words};
+use crate::display::{AsCount, AsMoment, AsMoney, DisplayTime, plain_words};
 use crate::form::{FormValues, QueryParameters};
 use crate::guard::Visitor;
 use crate::page::{PageError, PageFrame, PageResult, Section, fragment, show as show_page, show_again};
@@ -108,7 +108,7 @@ struct AccountView {
     /// The account's clock.
     clock: Time,
     /// The account's clock, if it is ahead of real time.
-    ahead: Option<Moment>,
+    ahead: Option<DisplayTime>,
     customers: Vec<Person>,
     /// The migration state of its product.
     migration: MigrationState,

@@ -5,7 +5,7 @@ use super::data::EventTiming;
 use super::tables::{EVERYTHING, events};
 use crate::Console;
 use crate::chart::{Point, steps};
-use crate::display::{AsMoment, AsMoney, Moment, short_money};
+use crate::display::{AsMoment, AsMoney, DisplayTime, short_money};
 use crate::guard::Visitor;
 use crate::page::PageError;
 use daybook_engine::time::Time;
@@ -105,7 +105,7 @@ async fn glances(console: &Console, visitor: &Visitor, room: &AccountView, at: T
         let time = Time::from_seconds(room.clock.seconds() + way * step / GLANCES);
         let then = console.service.get_account(visitor.caller(), &room.id, Some(time)).await?;
         let balance = then.summary.total_balance_cents.money();
-        let words = format!("{}: {balance}, a preview", Moment::new(time, &room.zone).day());
+        let words = format!("{}: {balance}, a preview", DisplayTime::new(time, &room.zone).day());
         points.push(Point { at: time.seconds(), size: balance.0, words });
     }
     Ok(points)
@@ -132,7 +132,7 @@ fn drawing(room: &AccountView, happenings: &[TimelineEvent], later: Vec<Point>) 
     let Some(latest) = points.last().map(|last| last.at) else { return String::new() };
     points.extend(later.into_iter().filter(|point| point.at > latest));
     let ahead = room.when.at.as_ref().filter(|_| room.when.is_ahead);
-    let now = Moment::new(room.clock, &room.zone);
+    let now = DisplayTime::new(room.clock, &room.zone);
     let (end, balance) = match ahead {
         Some(at) => (at, room.seen.summary.total_balance_cents.money()),
         None => (&now, room.current.summary.total_balance_cents.money()),

@@ -1,6 +1,6 @@
 //! A case as readable tables: its events and its expected results.
 
-use crate::display::{Moment, Money, plain_words};
+use crate::display::{DisplayTime, Money, plain_words};
 use daybook_cases::Scenario;
 use daybook_cases::scenario::{Event, Field, ProcessingMode};
 use serde_json::Value;
@@ -15,9 +15,9 @@ pub struct Story {
     /// How its events are entered.
     pub mode: &'static str,
     /// The start of the account.
-    pub begins_at: Moment,
+    pub begins_at: DisplayTime,
     /// The end of the case.
-    pub ends_at: Moment,
+    pub ends_at: DisplayTime,
     /// The product, the customer and the account, each as names and values.
     pub given: Vec<(&'static str, Vec<(String, String)>)>,
     /// The events.
@@ -41,9 +41,9 @@ pub struct CaseEvent {
     /// Its line in the file.
     pub line: usize,
     /// When it takes effect.
-    pub effective_at: Moment,
+    pub effective_at: DisplayTime,
     /// When it was recorded, if later.
-    pub recorded_at: Option<Moment>,
+    pub recorded_at: Option<DisplayTime>,
     /// A description.
     pub what: String,
     /// The amount; empty if there is none.
@@ -84,8 +84,8 @@ impl Story {
             title: case.title.clone(),
             about: about(text),
             mode: mode_words(case.mode),
-            begins_at: Moment(case.account_effective_at.text.clone()),
-            ends_at: Moment(case.ends_at().text.clone()),
+            begins_at: DisplayTime(case.account_effective_at.text.clone()),
+            ends_at: DisplayTime(case.ends_at().text.clone()),
             given,
             events: case.events.iter().map(happening).collect(),
             groups: groups(case),
@@ -124,8 +124,8 @@ fn happening(event: &Event) -> CaseEvent {
     let details: Vec<String> = about.into_iter().chain(rest.map(|(name, value)| format!("{name}: {value}"))).collect();
     CaseEvent {
         line: event.line,
-        effective_at: Moment(event.effective_at.text.clone()),
-        recorded_at: event.recorded_at.as_ref().map(|at| Moment(at.text.clone())),
+        effective_at: DisplayTime(event.effective_at.text.clone()),
+        recorded_at: event.recorded_at.as_ref().map(|at| DisplayTime(at.text.clone())),
         what: plain_words(event.input.kind.name()),
         amount: amount.map_or_else(String::new, |amount| shown("original_amount_cents", amount)),
         details: details.join(", "),
@@ -143,7 +143,7 @@ fn groups(case: &Scenario) -> Vec<Group> {
     };
     add("The account at the end".to_owned(), rows(&expect.account));
     for at in &expect.account_at {
-        add(format!("The account on {}", Moment(at.at.text.clone())), rows(&at.fields));
+        add(format!("The account on {}", DisplayTime(at.at.text.clone())), rows(&at.fields));
     }
     let item = |line: usize, fields: &[Field]| {
         let fields: Vec<String> = fields.iter().map(row).map(|(_, name, value)| format!("{name}: {value}")).collect();
@@ -204,7 +204,7 @@ fn shown(name: &str, value: &Value) -> String {
         Value::Null => "empty".to_owned(),
         Value::Bool(true) => "yes".to_owned(),
         Value::Bool(false) => "no".to_owned(),
-        Value::String(text) => match Moment(text.clone()) {
+        Value::String(text) => match DisplayTime(text.clone()) {
             moment if moment.time().is_some() => moment.to_string(),
             _ => text.clone(),
         },

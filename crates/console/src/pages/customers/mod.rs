@@ -4,7 +4,7 @@ pub mod changing;
 
 use crate::Console;
 use crate::csv::{Cell, Csv};
-use crate::display::{AsMoment, AsMoney, Count, Moment, plain_words};
+use crate::display::{AsMoment, AsMoney, Count, DisplayTime, plain_words};
 use crate::form::{FormValues, QueryParameters};
 use crate::guard::Visitor;
 use crate::listing::{Pager, all, link, paging};
@@ -39,7 +39,7 @@ fn facts(customer: &Customer) -> Vec<(&'static str, String)> {
         ("Kind", plain_words(customer.customer_type.name())),
         ("Email", text(&customer.email)),
         ("Phone", text(&customer.phone_number)),
-        ("Date of birth", customer.date_of_birth.clone().map(|day| Moment(day).day()).unwrap_or_default()),
+        ("Date of birth", customer.date_of_birth.clone().map(|day| DisplayTime(day).day()).unwrap_or_default()),
         ("Address", address.join(", ")),
         ("Legal name", of_business(|business| &business.business_legal_name)),
         ("Doing business as", of_business(|business| &business.doing_business_as)),

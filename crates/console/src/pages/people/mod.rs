@@ -9,7 +9,7 @@ pub mod me;
 
 use crate::Console;
 use crate::csv::{Cell, Csv};
-use crate::display::{Moment, plain_words};
+use crate::display::{DisplayTime, plain_words};
 use crate::form::{Field, FieldKind, Form, FormValues, QueryParameters};
 use crate::guard::{Visitor, redirect_saying};
 use crate::page::{Notice, PageError, PageFrame, PageResult, Section, show_again};
@@ -35,16 +35,16 @@ struct UserRow {
     name: String,
     email: String,
     role: Role,
-    created_at: Moment,
-    last_seen_at: Option<Moment>,
-    disabled_at: Option<Moment>,
+    created_at: DisplayTime,
+    last_seen_at: Option<DisplayTime>,
+    disabled_at: Option<DisplayTime>,
     /// Whether it is the signed-in user.
     is_me: bool,
 }
 
 impl UserRow {
     fn new(person: Person, visitor: &Visitor) -> UserRow {
-        let moment = |at: Utc| Moment(at.to_string());
+        let moment = |at: Utc| DisplayTime(at.to_string());
         UserRow {
             is_me: person.person_id == visitor.visit.person_id,
             id: person.person_id,
@@ -79,8 +79,8 @@ struct PendingInvite {
     role: String,
     made_by: String,
     works: bool,
-    created_at: Moment,
-    expires_at: Moment,
+    created_at: DisplayTime,
+    expires_at: DisplayTime,
 }
 
 impl PendingInvite {
@@ -94,8 +94,8 @@ impl PendingInvite {
                 _ => link.made_by,
             },
             works: link.works,
-            created_at: Moment(link.created_at.to_string()),
-            expires_at: Moment(link.expires_at.to_string()),
+            created_at: DisplayTime(link.created_at.to_string()),
+            expires_at: DisplayTime(link.expires_at.to_string()),
         }
     }
 }
@@ -133,7 +133,8 @@ pub async fn show(
     if asked.get("format") == "csv" {
         let mut csv = Csv::new(&["person_id", "name", "email", "role", "created_at", "last_seen_at", "disabled_at"]);
         for line in all(&console, &visitor).await? {
-            let moment = |moment: &Option<Moment>| moment.as_ref().map_or_else(String::new, |moment| moment.0.clone());
+            let moment =
+                |moment: &Option<DisplayTime>| moment.as_ref().map_or_else(String::new, |moment| moment.0.clone());
             csv.row(&[
                 Cell::Text(&line.id),
                 Cell::Text(&line.name),

@@ -142,7 +142,7 @@ async fn try_out(console: &Console, visitor: &Visitor, typed: &FormValues) -> Re
         let day = typed.get("preview_start");
         let at = crate::display::typed_moment(day, &zone)
             .ok_or_else(|| Problem::invalid("preview_start", "must be a date, such as 2025-02-15"))?;
-        loan["effective_at"] = Value::from(crate::display::Moment::new(at, &zone).0);
+        loan["effective_at"] = Value::from(crate::display::DisplayTime::new(at, &zone).0);
     }
     let product = parse(sent.to_string().as_bytes())?;
     let answer = console.service.preview_product(visitor.caller(), product, parse(loan.to_string().as_bytes())?).await;

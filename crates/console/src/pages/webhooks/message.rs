@@ -3,7 +3,7 @@
 use super::HERE;
 use super::pretty::pretty;
 use crate::Console;
-use crate::display::{Count, Moment};
+use crate::display::{Count, DisplayTime};
 use crate::form::FormValues;
 use crate::guard::{Visitor, redirect_saying};
 use crate::page::{Notice, PageError, PageFrame, PageResult, Section};
@@ -21,10 +21,10 @@ use serde::Deserialize;
 struct MessagePage {
     page: PageFrame,
     message: MessageDetails,
-    effective_at: Moment,
-    recorded_at: Moment,
-    due_at: Option<Moment>,
-    cancelled_at: Option<Moment>,
+    effective_at: DisplayTime,
+    recorded_at: DisplayTime,
+    due_at: Option<DisplayTime>,
+    cancelled_at: Option<DisplayTime>,
     /// The body, indented and unchanged.
     pretty: String,
     raw: String,
@@ -49,12 +49,12 @@ struct Url {
 
 struct Attempt {
     number: i64,
-    at: Moment,
+    at: DisplayTime,
     latency: String,
     status: String,
     error: String,
     response: String,
-    next_at: Option<Moment>,
+    next_at: Option<DisplayTime>,
 }
 
 /// The signature in the body.
@@ -64,8 +64,8 @@ struct Signed {
     hmac_signature: String,
 }
 
-fn moment(at: Time) -> Moment {
-    Moment(Utc(at).to_string())
+fn moment(at: Time) -> DisplayTime {
+    DisplayTime(Utc(at).to_string())
 }
 
 /// The state of a message: a badge (class and text), and a sentence.

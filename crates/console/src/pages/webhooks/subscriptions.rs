@@ -5,7 +5,7 @@ use crate::Console;
 use crate::action::Action;
 use crate::chart::{Bar, Part, bars};
 use crate::csv::{Cell, Csv};
-use crate::display::{AsCount, AsMoment, Count, Moment};
+use crate::display::{AsCount, AsMoment, Count, DisplayTime};
 use crate::form::{FormValues, QueryParameters};
 use crate::guard::{Visitor, redirect_saying};
 use crate::page::{Notice, PageError, PageFrame, PageResult, Section, read};
@@ -34,14 +34,14 @@ struct SubscriptionsPage {
 
 /// The delivery attempts of an hour.
 struct Hour {
-    moment: Moment,
+    moment: DisplayTime,
     delivered: Count,
     failed: Count,
 }
 
 impl Hour {
     fn new(figure: &DeliveryFigure) -> Hour {
-        let moment = Moment(figure.hour.to_string());
+        let moment = DisplayTime(figure.hour.to_string());
         Hour { moment, delivered: Count(figure.delivered), failed: Count(figure.failed) }
     }
 

@@ -15,7 +15,7 @@ use crate::ids::mint_id;
 use crate::paging::{LOADED_AT_ONCE, LargePage, Paging};
 use crate::policy;
 use crate::problem::Problem;
-use crate::processor::job::{IdempotencyKey, Opening, Work};
+use crate::processor::job::{AccountOpening, IdempotencyKey, Work};
 use crate::refold;
 use crate::secrets::hash;
 use crate::view;
@@ -71,7 +71,7 @@ impl Service {
         &self,
         who: &Caller,
         form: &form::NewAccount,
-    ) -> Result<(AccountKey, Opening), Problem> {
+    ) -> Result<(AccountKey, AccountOpening), Problem> {
         let product = ProductKey { org: who.org, product: Arc::from(form.product_id.as_str()) };
         let info = self.catalog.product(&product).await?;
         let info = info.ok_or_else(|| Problem::invalid("product_id", "names a product that does not exist"))?;
@@ -85,7 +85,7 @@ impl Service {
             None => Arc::from(mint_id("acc")),
         };
         let (steps, too_far_back) = policy::way_back(&info.form, &terms, self.clock.now());
-        let opening = Opening {
+        let opening = AccountOpening {
             product,
             terms,
             profile,

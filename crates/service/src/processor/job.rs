@@ -94,7 +94,7 @@ impl Drop for Timer {
 #[derive(Clone, Debug)]
 pub enum Work {
     /// Create the account.
-    Open(Box<Opening>),
+    Open(Box<AccountOpening>),
     /// Submit an input.
     Submit(Box<RequestedInput>, Show),
     /// Decide a payment's status.
@@ -130,7 +130,7 @@ pub enum Work {
 
 /// A new account.
 #[derive(Clone, Debug)]
-pub struct Opening {
+pub struct AccountOpening {
     /// Its product.
     pub product: ProductKey,
     /// Its terms.

@@ -113,7 +113,7 @@ pub struct NeedsAll;
 
 fn open<A>(
     book: &mut Book,
-    opening: &super::job::Opening,
+    opening: &super::job::AccountOpening,
     now: Time,
     show: ShowAnswer<A>,
 ) -> Result<JobResult<A>, Halt> {

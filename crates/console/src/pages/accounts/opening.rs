@@ -234,7 +234,7 @@ struct Opened {
 }
 
 /// The result of a submitted form.
-enum Opening {
+enum OpeningResult {
     /// The opening must be confirmed first: the body of the call, and the result of its rehearsal.
     ToConfirm(Value, Box<OpeningRehearsal>),
     /// The account is opened.
@@ -250,16 +250,16 @@ pub async fn create(State(console): State<Console>, visitor: Visitor, typed: For
             let form = parse(sent.to_string().as_bytes())?;
             let rehearsal = console.service.rehearse_opening(visitor.caller(), form).await?;
             if confirming::is_needed(&sent, &rehearsal) {
-                return Ok(Opening::ToConfirm(sent, Box::new(rehearsal)));
+                return Ok(OpeningResult::ToConfirm(sent, Box::new(rehearsal)));
             }
         }
         let action = Action::CreateAccount(sent);
         let answer = action.perform(&console.service, visitor.caller(), Some(typed.get("once"))).await?;
-        Ok(Opening::Done(answer))
+        Ok(OpeningResult::Done(answer))
     };
     match done.await {
-        Ok(Opening::ToConfirm(sent, rehearsal)) => confirming::page(&visitor, &product, &typed, sent, &rehearsal),
-        Ok(Opening::Done(answer)) => {
+        Ok(OpeningResult::ToConfirm(sent, rehearsal)) => confirming::page(&visitor, &product, &typed, sent, &rehearsal),
+        Ok(OpeningResult::Done(answer)) => {
             let id = read::<Opened>(&answer)?.account_id;
             let notice = Notice::done(format!("Account {id} was opened."));
             Ok(redirect_saying(&format!("{HERE}/{id}"), &notice, &visitor.manner))

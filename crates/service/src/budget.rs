@@ -37,7 +37,7 @@ pub enum Holder {
 
 /// The most bytes of one holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Share {
+pub struct ByteAllowance {
     /// Bytes that others cannot take.
     pub guaranteed: usize,
     /// The most bytes, including the guaranteed ones.
@@ -48,9 +48,9 @@ pub struct Share {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Most {
     /// By one organization.
-    pub organization: Share,
+    pub organization: ByteAllowance,
     /// By one address.
-    pub address: Share,
+    pub address: ByteAllowance,
     /// By all addresses together, beyond their guaranteed shares.
     pub addresses: usize,
     /// In total, beyond all guaranteed shares.
@@ -147,7 +147,7 @@ impl Budget {
         Ok(())
     }
 
-    fn share_of(&self, holder: Holder) -> (Share, Full) {
+    fn share_of(&self, holder: Holder) -> (ByteAllowance, Full) {
         match holder {
             Holder::Organization(_) => (self.most.organization, Full::Organization(self.most.organization.most)),
             Holder::Address(_) => (self.most.address, Full::Address(self.most.address.most)),
@@ -333,8 +333,8 @@ mod tests {
     use super::*;
 
     const MOST: Most = Most {
-        organization: Share { guaranteed: 3, most: 13 },
-        address: Share { guaranteed: 1, most: 5 },
+        organization: ByteAllowance { guaranteed: 3, most: 13 },
+        address: ByteAllowance { guaranteed: 1, most: 5 },
         addresses: 12,
         total: 20,
     };

@@ -18,7 +18,7 @@ use daybook_service::portfolio::{Attention, DayFigure, DeliveryFigure, Portfolio
 
 /// A table row with a bar: a share of the portfolio.
 #[derive(Debug)]
-struct Share {
+struct PortfolioShare {
     name: String,
     path: String,
     count: Count,
@@ -72,8 +72,8 @@ struct HomePage {
     zone: String,
     accounts: Count,
     outstanding: Money,
-    statuses: Vec<Share>,
-    past_due: Vec<Share>,
+    statuses: Vec<PortfolioShare>,
+    past_due: Vec<PortfolioShare>,
     payments: ByDay,
     late_fees: ByDay,
     deliveries: ByHour,
@@ -124,7 +124,7 @@ pub async fn show(State(console): State<Console>, visitor: Visitor) -> PageResul
     if is_outdated { Ok(refreshed(shown?)) } else { shown }
 }
 
-fn statuses(portfolio: &Portfolio) -> Vec<Share> {
+fn statuses(portfolio: &Portfolio) -> Vec<PortfolioShare> {
     let most = portfolio.accounts.iter().map(|figure| figure.count).max().unwrap_or(0);
     let share = |figure: &daybook_service::portfolio::AccountFigure| {
         let substatus = figure.substatus.as_deref().unwrap_or_default();
@@ -138,7 +138,7 @@ fn statuses(portfolio: &Portfolio) -> Vec<Share> {
             ("CLOSED", _) => "s5",
             _ => "s2",
         };
-        Share {
+        PortfolioShare {
             name,
             path: link("/console/accounts", &[("status", &figure.status), ("substatus", substatus)]),
             count: Count(figure.count),
@@ -150,9 +150,9 @@ fn statuses(portfolio: &Portfolio) -> Vec<Share> {
     portfolio.accounts.iter().map(share).collect()
 }
 
-fn past_due(portfolio: &Portfolio) -> Vec<Share> {
+fn past_due(portfolio: &Portfolio) -> Vec<PortfolioShare> {
     let most = portfolio.past_due.iter().map(|figure| figure.count).max().unwrap_or(0);
-    let share = |figure: &daybook_service::portfolio::PastDueFigure| Share {
+    let share = |figure: &daybook_service::portfolio::PastDueFigure| PortfolioShare {
         name: if figure.bucket == "current" { "Current".to_owned() } else { format!("{} days", figure.bucket) },
         path: link("/console/accounts", &[("due", figure.bucket)]),
         count: Count(figure.count),

@@ -4,7 +4,7 @@
 //! database, files and webhooks need some too. So the listener first raises that limit as far as the system allows.
 
 use crate::config::Settings;
-use daybook_service::budget::{Most, Share};
+use daybook_service::budget::{ByteAllowance, Most};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::time::Duration;
 
@@ -18,8 +18,8 @@ const RESERVE: usize = 16;
 /// The most memory for the bodies of concurrent requests: four bodies of `/bulk` for each organization. The guaranteed
 /// share of an address is one body without credentials, because there may be as many addresses as connections.
 pub const BODY_BYTES: Most = Most {
-    organization: Share { guaranteed: 8 << 20, most: 64 << 20 },
-    address: Share { guaranteed: 64 << 10, most: 8 << 20 },
+    organization: ByteAllowance { guaranteed: 8 << 20, most: 64 << 20 },
+    address: ByteAllowance { guaranteed: 64 << 10, most: 8 << 20 },
     addresses: 64 << 20,
     total: 256 << 20,
 };

@@ -11,7 +11,7 @@ use daybook::listener::front::Front;
 use daybook::listener::limits::{BODY_BYTES, Limits, RESPONSE_BYTES};
 use daybook::listener::tls::Tls;
 use daybook::listener::{HttpServer, Site, listen};
-use daybook_service::budget::{CallMemory, Most, Share, SharedMemory};
+use daybook_service::budget::{ByteAllowance, CallMemory, Most, SharedMemory};
 use daybook_testkit::authority::Authority;
 use http_body_util::BodyExt;
 use hyper::Response;
@@ -163,7 +163,7 @@ async fn a_response_whose_window_stays_closed_is_closed_and_a_call_at_work_is_no
 
 #[tokio::test]
 async fn unread_responses_of_an_address_are_limited_and_reported_changes_are_not_dropped() {
-    let most = Most { address: Share { guaranteed: 0, most: 100_000 }, ..RESPONSE_BYTES };
+    let most = Most { address: ByteAllowance { guaranteed: 0, most: 100_000 }, ..RESPONSE_BYTES };
     let server = open(Limits { response_bytes: most, ..limits() });
     let (caller, other) = (server.caller(READER), server.caller(OTHER));
     let first = ask(&caller, 0, "GET", "/page").await;
@@ -190,7 +190,8 @@ async fn unread_responses_of_an_address_are_limited_and_reported_changes_are_not
 
 #[tokio::test]
 async fn a_guaranteed_share_of_responses_is_left_when_others_read_none() {
-    let share = |guaranteed: usize, most: usize| Share { guaranteed: guaranteed * PAGE_BYTES, most: most * PAGE_BYTES };
+    let share =
+        |guaranteed: usize, most: usize| ByteAllowance { guaranteed: guaranteed * PAGE_BYTES, most: most * PAGE_BYTES };
     let most =
         Most { organization: share(2, 9), address: share(1, 2), addresses: 2 * PAGE_BYTES, total: 2 * PAGE_BYTES };
     let server = open(Limits { response_bytes: most, ..limits() });

@@ -8,7 +8,7 @@
 //! Interest after maturity has its own row after the last one. In every order it is filled right after the principal of
 //! the last row, unless the payer allocates the payment to interest.
 
-use super::loan::{Allocation, Share};
+use super::loan::{Allocation, PaymentShare};
 use super::terms::{Bucket, Due, Owed, Span, Surplus};
 use crate::item::Component;
 use crate::money::Cents;
@@ -45,7 +45,7 @@ impl StepContext<'_> {
         self.allocate_rest(&mut money)?;
         if money.left.is_positive() {
             self.state.surplus += money.left;
-            money.allocated.shares.push(Share::Surplus { cents: money.left });
+            money.allocated.shares.push(PaymentShare::Surplus { cents: money.left });
         }
         Ok(money.allocated)
     }
@@ -154,13 +154,13 @@ impl StepContext<'_> {
             return Ok(());
         }
         if self.plan.policy.surplus == Surplus::LastInstalment {
-            self.pay_principal(money, cents, Share::Tail { cents });
+            self.pay_principal(money, cents, PaymentShare::Tail { cents });
             return Ok(());
         }
         let row = self.last_begun();
         self.loan().row_mut(row).extra += cents;
         self.loan().posted_principal += cents;
-        self.pay_principal(money, cents, Share::Extra { row, cents });
+        self.pay_principal(money, cents, PaymentShare::Extra { row, cents });
         self.spread_anew(money)
     }
 

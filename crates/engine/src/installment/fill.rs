@@ -1,7 +1,7 @@
 //! Filling buckets with money: how much each takes, and which line items that pays down.
 
 use super::allocation::MoneyToAllocate;
-use super::loan::{Allocation, OpenItem, Share, Target};
+use super::loan::{Allocation, OpenItem, PaymentShare, Target};
 use super::terms::{Bucket, Due, Owed};
 use crate::item::{Component, ItemId, ItemKind, Split};
 use crate::money::Cents;
@@ -86,7 +86,7 @@ impl StepContext<'_> {
             let cents = fee.debt.balance.min(money.left);
             let (instalment, id) = (fee.instalment, fee.debt.id.clone());
             money.left -= cents;
-            money.allocated.shares.push(Share::Fee { instalment, class, cents, id });
+            money.allocated.shares.push(PaymentShare::Fee { instalment, class, cents, id });
             let debt = &mut self.loan().fees[index].debt;
             debt.balance -= cents;
             let debt = debt.clone();
@@ -116,7 +116,7 @@ impl StepContext<'_> {
             self.loan().row_mut(instalment).interest_paid += cents;
             self.loan().interest -= cents;
             money.left -= cents;
-            money.allocated.shares.push(Share::Interest { row: instalment, cents });
+            money.allocated.shares.push(PaymentShare::Interest { row: instalment, cents });
             self.pay_interest_items(&mut money.allocated, cents);
         }
     }
@@ -154,7 +154,7 @@ impl StepContext<'_> {
             loan.row_mut(instalment).interest += cents;
         }
         loan.row_mut(instalment).interest_paid += cents;
-        money.allocated.shares.push(Share::Interest { row: instalment, cents });
+        money.allocated.shares.push(PaymentShare::Interest { row: instalment, cents });
         self.paid_down(&mut money.allocated, &debt, cents, Component::Interest);
         Ok(())
     }
@@ -185,7 +185,7 @@ impl StepContext<'_> {
         let mut debt = self.add_debt(id.clone(), ItemKind::Interest, cents, Component::Interest, self.place.at);
         debt.balance = Cents::ZERO;
         money.left -= cents;
-        money.allocated.shares.push(Share::PrepaidInterest { row: instalment, cents, id });
+        money.allocated.shares.push(PaymentShare::PrepaidInterest { row: instalment, cents, id });
         self.paid_down(&mut money.allocated, &debt, cents, Component::Interest);
         Ok(())
     }
@@ -204,7 +204,7 @@ impl StepContext<'_> {
         if row.posted {
             loan.posted_unpaid -= cents;
         }
-        self.pay_principal(money, cents, Share::Principal { row: instalment, cents });
+        self.pay_principal(money, cents, PaymentShare::Principal { row: instalment, cents });
     }
 
     /// The principal that the plan leaves room for in a row that is not posted. The row's interest is the amount
@@ -222,7 +222,7 @@ impl StepContext<'_> {
     }
 
     /// Subtracts principal from the loan.
-    pub fn pay_principal(&mut self, money: &mut MoneyToAllocate, cents: Cents, share: Share) {
+    pub fn pay_principal(&mut self, money: &mut MoneyToAllocate, cents: Cents, share: PaymentShare) {
         money.left -= cents;
         money.allocated.shares.push(share);
         self.loan().principal -= cents;

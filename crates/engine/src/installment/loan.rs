@@ -156,7 +156,7 @@ pub struct OpenFee {
 
 /// The part of a payment that went to one row or fee.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Share {
+pub(crate) enum PaymentShare {
     /// To the interest of a row.
     Interest { row: u32, cents: Cents },
     /// To the flat interest of a row whose period had not begun, with its line item.
@@ -177,7 +177,7 @@ pub(crate) enum Share {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Allocation {
     /// By row.
-    pub shares: Vec<Share>,
+    pub shares: Vec<PaymentShare>,
     /// By line item, each with the order of the debt it paid down.
     pub paid_down: Vec<(Split, u64)>,
     /// The rows whose amount it lowered.
@@ -193,7 +193,8 @@ impl Allocation {
 
     /// The part that paid no debt.
     pub fn surplus(&self) -> Cents {
-        let surplus = |share: &Share| if let Share::Surplus { cents } = share { *cents } else { Cents::ZERO };
+        let surplus =
+            |share: &PaymentShare| if let PaymentShare::Surplus { cents } = share { *cents } else { Cents::ZERO };
         self.shares.iter().map(surplus).sum()
     }
 }
@@ -232,7 +233,7 @@ pub(crate) struct Past {
     /// The uses of surplus.
     pub surplus: SurplusPast,
     /// Where the money of all payments went by row, one payment after the other.
-    shares: Vec<Share>,
+    shares: Vec<PaymentShare>,
     /// The same by line item.
     paid_down: Vec<(Split, u64)>,
 }

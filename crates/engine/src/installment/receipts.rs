@@ -11,7 +11,7 @@
 //!
 //! The state keeps only the payments that can still count for an instalment whose grace has not ended.
 
-use super::loan::{InstalmentRow, Loan, Share};
+use super::loan::{InstalmentRow, Loan, PaymentShare};
 use super::surplus_lots::Fed;
 use super::terms::Pyramiding;
 use crate::money::Cents;
@@ -51,33 +51,36 @@ impl Receipt {
     }
 }
 
-impl Share {
+impl PaymentShare {
     /// The instalment whose interest or principal it paid; `None` for other debts.
     fn instalment(&self) -> Option<u32> {
         match *self {
-            Share::Interest { row, .. } | Share::PrepaidInterest { row, .. } | Share::Principal { row, .. } => {
-                Some(row)
-            }
-            Share::Extra { .. } | Share::Tail { .. } | Share::Fee { .. } | Share::Surplus { .. } => None,
+            PaymentShare::Interest { row, .. }
+            | PaymentShare::PrepaidInterest { row, .. }
+            | PaymentShare::Principal { row, .. } => Some(row),
+            PaymentShare::Extra { .. }
+            | PaymentShare::Tail { .. }
+            | PaymentShare::Fee { .. }
+            | PaymentShare::Surplus { .. } => None,
         }
     }
 
     fn cents(&self) -> Cents {
         match *self {
-            Share::Interest { cents, .. }
-            | Share::PrepaidInterest { cents, .. }
-            | Share::Principal { cents, .. }
-            | Share::Extra { cents, .. }
-            | Share::Tail { cents }
-            | Share::Fee { cents, .. }
-            | Share::Surplus { cents } => cents,
+            PaymentShare::Interest { cents, .. }
+            | PaymentShare::PrepaidInterest { cents, .. }
+            | PaymentShare::Principal { cents, .. }
+            | PaymentShare::Extra { cents, .. }
+            | PaymentShare::Tail { cents }
+            | PaymentShare::Fee { cents, .. }
+            | PaymentShare::Surplus { cents } => cents,
         }
     }
 }
 
 /// Which payment's money went where when surplus was used: the oldest money pays the first share. Each entry holds the
 /// step of the payment, the instalment paid, and the amount.
-fn shared_out(fed_by: &[Fed], shares: &[Share]) -> Vec<(u64, u32, Cents)> {
+fn shared_out(fed_by: &[Fed], shares: &[PaymentShare]) -> Vec<(u64, u32, Cents)> {
     let mut all = Vec::new();
     let mut fed_by = fed_by.iter().copied();
     let mut money = fed_by.next();
@@ -106,9 +109,9 @@ impl InstalmentRow {
 
 impl Loan {
     /// Records a payment and where it went, as long as it can count for an instalment whose grace has not ended.
-    pub(crate) fn note_receipt(&mut self, step: u64, amount: Cents, shares: &[Share], pyramiding: Pyramiding) {
+    pub(crate) fn note_receipt(&mut self, step: u64, amount: Cents, shares: &[PaymentShare], pyramiding: Pyramiding) {
         let begun = self.current();
-        let part = |share: &Share| {
+        let part = |share: &PaymentShare| {
             let instalment = share.instalment()?;
             Some(Part { instalment, cents: share.cents(), taken_off: self.is_taken_off(instalment, pyramiding) })
         };
@@ -125,7 +128,7 @@ impl Loan {
     }
 
     /// Records where the surplus of payments went.
-    pub(crate) fn note_use(&mut self, fed_by: &[Fed], shares: &[Share], pyramiding: Pyramiding) {
+    pub(crate) fn note_use(&mut self, fed_by: &[Fed], shares: &[PaymentShare], pyramiding: Pyramiding) {
         for (step, instalment, cents) in shared_out(fed_by, shares) {
             let taken_off = self.is_taken_off(instalment, pyramiding);
             let Some(receipt) = self.receipts.iter_mut().find(|receipt| receipt.step == step) else { continue };
@@ -137,7 +140,7 @@ impl Loan {
     }
 
     /// Removes a use of surplus that was undone.
-    pub(crate) fn note_use_undone(&mut self, fed_by: &[Fed], shares: &[Share]) {
+    pub(crate) fn note_use_undone(&mut self, fed_by: &[Fed], shares: &[PaymentShare]) {
         for (step, instalment, cents) in shared_out(fed_by, shares) {
             let of_step = self.receipts.iter_mut().filter(|receipt| receipt.step == step);
             for part in of_step.flat_map(|receipt| receipt.used.iter_mut()) {

@@ -1,7 +1,7 @@
 //! Undoing a payment as posted, by exact negatives of where its money went. Later postings are not recomputed. Rows
 //! ahead that the payment lowered get their earlier amounts back.
 
-use super::loan::{Allocation, Applied, OpenFee, OpenItem, Share};
+use super::loan::{Allocation, Applied, OpenFee, OpenItem, PaymentShare};
 use crate::item::{Component, ItemId, ItemStatus, Split};
 use crate::money::Cents;
 use crate::outcome::EventKind;
@@ -25,7 +25,7 @@ impl StepContext<'_> {
         let mut cancelled = Vec::new();
         for share in &allocated.shares {
             match share {
-                Share::PrepaidInterest { row, cents, id } if !self.begun(*row) => {
+                PaymentShare::PrepaidInterest { row, cents, id } if !self.begun(*row) => {
                     self.cancel_prepaid(*row, *cents, id);
                     cancelled.push(id);
                 }
@@ -38,7 +38,7 @@ impl StepContext<'_> {
             }
         }
         for share in &allocated.shares {
-            if let Share::Fee { .. } = share {
+            if let PaymentShare::Fee { .. } = share {
                 self.restore_fee(share, allocated);
             }
         }
@@ -70,9 +70,9 @@ impl StepContext<'_> {
         self.announce(EventKind::ItemUpdated(id.clone()));
     }
 
-    fn undo_share(&mut self, share: &Share) {
+    fn undo_share(&mut self, share: &PaymentShare) {
         match *share {
-            Share::Interest { row, cents } | Share::PrepaidInterest { row, cents, .. } => {
+            PaymentShare::Interest { row, cents } | PaymentShare::PrepaidInterest { row, cents, .. } => {
                 self.loan().recall_rows(row);
                 let kept = self.loan().row_mut(row);
                 kept.interest_paid -= cents;
@@ -82,7 +82,7 @@ impl StepContext<'_> {
                     self.loan().recall_tail();
                 }
             }
-            Share::Principal { row, cents } => {
+            PaymentShare::Principal { row, cents } => {
                 self.loan().recall_rows(row);
                 let loan = self.loan();
                 loan.principal += cents;
@@ -93,16 +93,16 @@ impl StepContext<'_> {
                     loan.posted_unpaid += cents;
                 }
             }
-            Share::Extra { row, cents } => {
+            PaymentShare::Extra { row, cents } => {
                 self.loan().recall_rows(row);
                 let loan = self.loan();
                 loan.row_mut(row).extra -= cents;
                 loan.posted_principal -= cents;
                 loan.principal += cents;
             }
-            Share::Tail { cents } => self.undo_tail(cents),
-            Share::Surplus { cents } => self.state.surplus -= cents,
-            Share::Fee { .. } => {}
+            PaymentShare::Tail { cents } => self.undo_tail(cents),
+            PaymentShare::Surplus { cents } => self.state.surplus -= cents,
+            PaymentShare::Fee { .. } => {}
         }
     }
 
@@ -149,8 +149,8 @@ impl StepContext<'_> {
         }
     }
 
-    fn restore_fee(&mut self, share: &Share, allocated: &Allocation) {
-        let Share::Fee { instalment, class, cents, id } = share else { return };
+    fn restore_fee(&mut self, share: &PaymentShare, allocated: &Allocation) {
+        let PaymentShare::Fee { instalment, class, cents, id } = share else { return };
         let paid_down = allocated.paid_down.iter().find(|(split, _)| split.item == *id);
         let Some((split, order)) = paid_down else { return };
         let order = *order;

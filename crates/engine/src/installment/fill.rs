@@ -1,7 +1,7 @@
 //! Filling buckets with money: how much each takes, and which line items that pays down.
 
 use super::allocation::MoneyToAllocate;
-use super::loan::{Allocation, OpenItem, PaymentShare, Target};
+use super::loan::{Allocation, OpenItem, PaymentShare, PrincipalTarget};
 use super::terms::{Bucket, Due, Owed};
 use crate::item::{Component, ItemId, ItemKind, Split};
 use crate::money::Cents;
@@ -214,9 +214,11 @@ impl StepContext<'_> {
         let loan = self.state.loan();
         let row = loan.row(instalment).copied().unwrap_or_default();
         let planned = match loan.target(self.plan, instalment) {
-            Target::Total(total) => total - row.interest - self.accrued_for(accrued, instalment) - row.principal_paid,
-            Target::Principal(principal) => principal - row.principal_paid,
-            Target::Rest => loan.unscheduled(),
+            PrincipalTarget::Total(total) => {
+                total - row.interest - self.accrued_for(accrued, instalment) - row.principal_paid
+            }
+            PrincipalTarget::Principal(principal) => principal - row.principal_paid,
+            PrincipalTarget::Rest => loan.unscheduled(),
         };
         planned.or_zero().min(loan.unscheduled())
     }

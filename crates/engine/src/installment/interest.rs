@@ -1,6 +1,6 @@
 //! Interest: accrued on the principal day by day, posted at the end of a period, exact until it is rounded once.
 
-use super::loan::{Loan, OpenItem, Period, Target};
+use super::loan::{Loan, OpenItem, Period, PrincipalTarget};
 use super::rates::{Cap, CapSource};
 use super::terms::{Installment, Method};
 use crate::calendar::Day;
@@ -183,16 +183,16 @@ impl Loan {
     /// How much more interest a row can take; `None` if it has no limit.
     pub(crate) fn interest_room(&self, plan: &Installment, instalment: u32) -> Option<Cents> {
         match self.target(plan, instalment) {
-            Target::Total(total) => {
+            PrincipalTarget::Total(total) => {
                 let row = self.row(instalment).copied().unwrap_or_default();
                 Some((total - row.principal_paid - row.interest).or_zero())
             }
-            Target::Principal(_) | Target::Rest => None,
+            PrincipalTarget::Principal(_) | PrincipalTarget::Rest => None,
         }
     }
 
     /// The planned amount of a row that is not posted.
-    pub(crate) fn target(&self, plan: &Installment, instalment: u32) -> Target {
+    pub(crate) fn target(&self, plan: &Installment, instalment: u32) -> PrincipalTarget {
         plan.target(instalment, self.asks.of(instalment))
     }
 }

@@ -1,6 +1,6 @@
 //! Due moments, late fees, delinquency and charge-off.
 
-use super::loan::{InstalmentRow, Loan, Target};
+use super::loan::{InstalmentRow, Loan, PrincipalTarget};
 use super::terms::{Due, LateFee, Method};
 use crate::item::{ItemId, ItemKind};
 use crate::money::Cents;
@@ -67,9 +67,9 @@ impl StepContext<'_> {
         let unscheduled = loan.unscheduled();
         let row = loan.row_mut(instalment);
         let planned = match target {
-            Target::Total(total) => (total - row.interest).or_zero(),
-            Target::Principal(principal) => principal,
-            Target::Rest => left_of_loan,
+            PrincipalTarget::Total(total) => (total - row.interest).or_zero(),
+            PrincipalTarget::Principal(principal) => principal,
+            PrincipalTarget::Rest => left_of_loan,
         };
         row.principal = planned.min(left_of_loan).max(row.principal_paid);
         let unpaid = (row.principal - row.principal_paid).min(unscheduled);
@@ -229,7 +229,7 @@ impl StepContext<'_> {
             self.accrued_for(accrued, instalment)
         };
         let interest = row.unpaid_interest() + own_interest;
-        if !is_flat && matches!(loan.target(self.plan, instalment), Target::Principal(_)) {
+        if !is_flat && matches!(loan.target(self.plan, instalment), PrincipalTarget::Principal(_)) {
             // A row without a fixed total cannot be paid before its period is posted, as long as principal earns
             // interest.
             return Ok((loan.principal + interest).is_positive());

@@ -474,7 +474,7 @@ impl Loan {
 
 /// The planned principal of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Target {
+pub(crate) enum PrincipalTarget {
     /// The row has this total; its principal is the total less its interest.
     Total(Cents),
     /// The row has this principal, regardless of its interest.
@@ -485,16 +485,16 @@ pub(crate) enum Target {
 
 impl Installment {
     /// The planned amount of a row if the level is `level`.
-    pub(crate) fn target(&self, instalment: u32, level: Cents) -> Target {
+    pub(crate) fn target(&self, instalment: u32, level: Cents) -> PrincipalTarget {
         if instalment >= self.count() {
-            return Target::Rest;
+            return PrincipalTarget::Rest;
         }
         if instalment <= self.policy.interest_only {
-            return Target::Principal(Cents::ZERO);
+            return PrincipalTarget::Principal(Cents::ZERO);
         }
         match self.policy.method {
-            Method::Level => Target::Total(level),
-            Method::EqualPrincipal | Method::Flat => Target::Principal(level),
+            Method::Level => PrincipalTarget::Total(level),
+            Method::EqualPrincipal | Method::Flat => PrincipalTarget::Principal(level),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Recalculating the level payment over future rows.
 
-use super::loan::Target;
+use super::loan::PrincipalTarget;
 use super::plan::{self, Spread};
 use super::row_amounts::Lowered;
 use crate::money::Cents;
@@ -21,8 +21,8 @@ impl StepContext<'_> {
             let own = if number == loan.current() { loan.period.recognised } else { row.prepaid_interest };
             let paid_in = row.interest_paid + row.principal_paid;
             let total = match loan.target(plan, number) {
-                Target::Total(total) => Some(total),
-                Target::Principal(_) | Target::Rest => None,
+                PrincipalTarget::Total(total) => Some(total),
+                PrincipalTarget::Principal(_) | PrincipalTarget::Rest => None,
             };
             if total.is_some_and(|total| total.is_positive() && paid_in >= total) {
                 paid.push(number);

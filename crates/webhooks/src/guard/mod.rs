@@ -49,7 +49,7 @@ pub struct Guard {
 
 /// A checked URL, split into the parts that sending needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
+pub struct CheckedUrl {
     /// Whether it is https.
     pub is_tls: bool,
     /// The host to connect to.
@@ -73,7 +73,7 @@ pub enum Host {
 
 impl Guard {
     /// Splits a URL and checks what can be checked without a resolver.
-    pub fn check_url(&self, text: &str) -> Result<Target, UrlRefusal> {
+    pub fn check_url(&self, text: &str) -> Result<CheckedUrl, UrlRefusal> {
         let target = take_apart(&parsed(text)?)?;
         match &target.host {
             Host::Address(address) => self.check_address(*address, target.is_tls)?,
@@ -130,7 +130,7 @@ fn parsed(text: &str) -> Result<Url, UrlRefusal> {
 }
 
 /// The parts of a URL that sending needs.
-fn take_apart(url: &Url) -> Result<Target, UrlRefusal> {
+fn take_apart(url: &Url) -> Result<CheckedUrl, UrlRefusal> {
     let is_tls = match url.scheme() {
         "https" => true,
         "http" => false,
@@ -157,7 +157,7 @@ fn take_apart(url: &Url) -> Result<Target, UrlRefusal> {
         Some(port) => format!("{host_text}:{port}"),
         None => host_text.to_owned(),
     };
-    Ok(Target {
+    Ok(CheckedUrl {
         is_tls,
         host,
         port,

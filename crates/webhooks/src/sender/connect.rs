@@ -4,7 +4,7 @@
 //! turn, each with its share of the remaining time. For https the certificate is verified for the URL's name. There is
 //! no proxy.
 
-use crate::guard::{Guard, Host, Resolve, Target};
+use crate::guard::{CheckedUrl, Guard, Host, Resolve};
 use crate::sender::lookup_limits::LookupPermit;
 use crate::sender::reply::Fault;
 use daybook_clock::Stopwatch;
@@ -75,7 +75,7 @@ pub(super) fn server_name(host: &Host) -> Option<ServerName<'static>> {
 pub(super) async fn checked_addresses(
     guard: &Guard,
     resolver: &dyn Resolve,
-    target: &Target,
+    target: &CheckedUrl,
     turn: Option<LookupPermit>,
 ) -> Result<Vec<SocketAddr>, Fault> {
     let addresses = match &target.host {

@@ -7,7 +7,7 @@
 //! A new connection to a name waits for its turn to look up the name. That wait is not part of the attempt: it is not
 //! the receiver's fault.
 
-use crate::guard::{Host, Target, UrlRefusal};
+use crate::guard::{CheckedUrl, Host, UrlRefusal};
 use crate::sender::connect::{self, Stream};
 use crate::sender::connection::Connection;
 use crate::sender::lookup_limits::{HostLookupTurns, LookupPermit};
@@ -41,7 +41,7 @@ type LookupPermits = (Result<OwnedSemaphorePermit, AcquireError>, LookupPermit);
 #[derive(Debug)]
 pub struct ConnectionPool {
     sender: Sender,
-    target: Result<Target, UrlRefusal>,
+    target: Result<CheckedUrl, UrlRefusal>,
     /// For https: the name that the certificate must be for.
     server_name: Option<ServerName<'static>>,
     /// Allows one lookup of the URL's name at a time.
@@ -136,7 +136,12 @@ impl ConnectionPool {
         Some((alone, turns.take().await))
     }
 
-    async fn connect(&self, target: &Target, turn: Option<LookupPermits>, time: Duration) -> Result<Connection, Fault> {
+    async fn connect(
+        &self,
+        target: &CheckedUrl,
+        turn: Option<LookupPermits>,
+        time: Duration,
+    ) -> Result<Connection, Fault> {
         let (shared, stopwatch) = (&self.sender.shared, Stopwatch::start());
         let addresses = {
             let (_alone, turn) = turn.unzip();
@@ -205,7 +210,7 @@ impl ConnectionPool {
 /// One attempt at a message: the parts of each of its requests.
 #[derive(Debug)]
 struct SendAttempt<'a> {
-    target: &'a Target,
+    target: &'a CheckedUrl,
     post: Post<'a>,
     /// Whether an informational response (1XX) has arrived.
     was_informed: Arc<AtomicBool>,

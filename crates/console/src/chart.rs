@@ -24,12 +24,12 @@ pub struct Bar {
     /// The label below the bar; may be empty.
     pub label: String,
     /// The segments of the bar, from bottom to top.
-    pub parts: Vec<Part>,
+    pub parts: Vec<BarSegment>,
 }
 
 /// A segment of a bar.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct BarSegment {
     /// The CSS class of its colour.
     pub class: &'static str,
     /// Its height, relative to the other segments.
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn words_do_no_harm_and_every_part_is_drawn() {
-        let part = |size| Part { class: "good", size, words: "<script>alert(1)</script>".to_owned() };
+        let part = |size| BarSegment { class: "good", size, words: "<script>alert(1)</script>".to_owned() };
         let columns = [Bar { label: "<b>".to_owned(), parts: vec![part(1), part(0), part(1_000_000)] }];
         let svg = bars("\"quoted\"", &columns, |top| top.to_string());
         assert!(!svg.contains("<script") && !svg.contains("<b>"), "{svg}");

@@ -4,7 +4,7 @@
 //! large organization are still being counted, the page states this.
 
 use crate::Console;
-use crate::chart::{Bar, Part, bars};
+use crate::chart::{Bar, BarSegment, bars};
 use crate::display::{Count, DisplayTime, Money, plain_words, short_money};
 use crate::guard::Visitor;
 use crate::listing::link;
@@ -180,7 +180,7 @@ fn by_day(title: &str, figures: &[DayFigure], total_cents: i64, class: &'static 
         // A label below every seventh day, counted from today.
         let label = if (last - index).is_multiple_of(7) { short(&day) } else { String::new() };
         let size = u64::try_from(figure.amount_cents).unwrap_or(0);
-        Bar { label, parts: vec![Part { class, size, words }] }
+        Bar { label, parts: vec![BarSegment { class, size, words }] }
     });
     let columns: Vec<Bar> = columns.collect();
     let drawing = bars(title, &columns, |top| short_money(i64::try_from(top).unwrap_or(i64::MAX)));
@@ -202,7 +202,7 @@ fn by_hour(figures: &[DeliveryFigure]) -> ByHour {
         .collect();
     let last = hours.len().saturating_sub(1);
     let columns = hours.iter().enumerate().map(|(index, (hour, delivered, failed))| {
-        let part = |class, count: &Count, what: &str| Part {
+        let part = |class, count: &Count, what: &str| BarSegment {
             class,
             size: count.0,
             words: format!("{} UTC: {count} {what}", hour.clock()),

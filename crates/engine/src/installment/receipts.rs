@@ -31,14 +31,14 @@ pub struct Receipt {
     /// The last instalment the payment can count for.
     last: u32,
     /// The parts that went to instalments.
-    parts: Vec<Part>,
+    parts: Vec<ReceiptPart>,
     /// The parts of its surplus that later went to instalments, one per instalment.
-    used: Vec<Part>,
+    used: Vec<ReceiptPart>,
 }
 
 /// The part of a payment that went to the interest and principal of an instalment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Part {
+struct ReceiptPart {
     instalment: u32,
     cents: Cents,
     /// Whether it is deducted from the amount received for later instalments.
@@ -113,9 +113,9 @@ impl Loan {
         let begun = self.current();
         let part = |share: &PaymentShare| {
             let instalment = share.instalment()?;
-            Some(Part { instalment, cents: share.cents(), taken_off: self.is_taken_off(instalment, pyramiding) })
+            Some(ReceiptPart { instalment, cents: share.cents(), taken_off: self.is_taken_off(instalment, pyramiding) })
         };
-        let parts: Vec<Part> = shares.iter().filter_map(part).collect();
+        let parts: Vec<ReceiptPart> = shares.iter().filter_map(part).collect();
         let last = parts.iter().map(|part| part.instalment).fold(begun, u32::max);
         if last >= self.late_row {
             self.receipts.push(Receipt { step, amount, begun, last, parts, used: Vec::new() });
@@ -134,7 +134,7 @@ impl Loan {
             let Some(receipt) = self.receipts.iter_mut().find(|receipt| receipt.step == step) else { continue };
             match receipt.used.iter_mut().find(|part| part.instalment == instalment) {
                 Some(part) => part.cents += cents,
-                None => receipt.used.push(Part { instalment, cents, taken_off }),
+                None => receipt.used.push(ReceiptPart { instalment, cents, taken_off }),
             }
         }
     }

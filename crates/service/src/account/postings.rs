@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 /// The part of an account that a posting changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum BalancePart {
     /// A debt.
     Owed(Component),
     /// Surplus money kept for the borrower.
@@ -27,7 +27,7 @@ pub struct Posting {
     /// Its kind.
     pub kind: ItemKind,
     /// The part it changed.
-    pub part: Part,
+    pub part: BalancePart,
     /// The signed amount.
     pub cents: Cents,
     /// For a split: the line item that it paid down.
@@ -97,7 +97,7 @@ impl Recorder {
             }
         } else if item.status == ItemStatus::Invalid && item.kind == ItemKind::Interest {
             // Interest that was paid in advance is not owed once the payment bounces.
-            let part = Part::Owed(Component::Interest);
+            let part = BalancePart::Owed(Component::Interest);
             let (id, kind, cents) = (item.id.clone(), item.kind, -item.amount);
             postings.push(Posting { item: id, kind, part, cents, paid_down: None });
         }
@@ -115,7 +115,7 @@ impl Recorder {
 fn add_item(item: &LineItem, revised: &[Revision], postings: &mut Vec<Posting>) {
     let components =
         [(Component::Principal, item.principal), (Component::Interest, item.interest), (Component::Fee, item.fees)];
-    let mut add = |part: Part, cents: Cents, paid_down: Option<&ItemId>| {
+    let mut add = |part: BalancePart, cents: Cents, paid_down: Option<&ItemId>| {
         if !cents.is_zero() {
             let (item, kind) = (item.id.clone(), item.kind);
             postings.push(Posting { item, kind, part, cents, paid_down: paid_down.cloned() });
@@ -129,19 +129,19 @@ fn add_item(item: &LineItem, revised: &[Revision], postings: &mut Vec<Posting>) 
                 return;
             }
             for split in &item.splits {
-                add(Part::Owed(split.component), -split.cents, Some(&split.item));
+                add(BalancePart::Owed(split.component), -split.cents, Some(&split.item));
             }
-            add(Part::Surplus, -item.balance, None);
+            add(BalancePart::Surplus, -item.balance, None);
         }
         ItemKind::SurplusApplied => {
             for split in &item.splits {
-                add(Part::Owed(split.component), -split.cents, Some(&split.item));
+                add(BalancePart::Owed(split.component), -split.cents, Some(&split.item));
             }
             // A use of surplus that is undone has no splits.
             for (component, cents) in components.into_iter().filter(|_| item.splits.is_empty()) {
-                add(Part::Owed(component), cents, None);
+                add(BalancePart::Owed(component), cents, None);
             }
-            add(Part::Surplus, item.amount, None);
+            add(BalancePart::Surplus, item.amount, None);
         }
         ItemKind::PaymentReversal => {
             // A bounced payment that is folded as if it had never been made leaves nothing to undo.
@@ -150,13 +150,13 @@ fn add_item(item: &LineItem, revised: &[Revision], postings: &mut Vec<Posting>) 
             }
             let owed_again = components.iter().map(|(_, cents)| *cents).sum::<Cents>();
             for (component, cents) in components {
-                add(Part::Owed(component), cents, None);
+                add(BalancePart::Owed(component), cents, None);
             }
-            add(Part::Surplus, owed_again - item.amount, None);
+            add(BalancePart::Surplus, owed_again - item.amount, None);
         }
         _ => {
             for (component, cents) in components {
-                add(Part::Owed(component), cents, None);
+                add(BalancePart::Owed(component), cents, None);
             }
         }
     }
@@ -172,7 +172,7 @@ pub fn is_undone(id: &ItemId, revised: &[Revision]) -> bool {
 pub fn where_it_went(postings: &[Posting]) -> Option<String> {
     let splits: Vec<&Posting> = postings.iter().filter(|posting| posting.paid_down.is_some()).collect();
     let kept: Cents =
-        postings.iter().filter(|posting| posting.part == Part::Surplus).map(|posting| posting.cents).sum();
+        postings.iter().filter(|posting| posting.part == BalancePart::Surplus).map(|posting| posting.cents).sum();
     let is_given_back = splits.iter().any(|split| split.cents.is_positive()) || kept < Cents::ZERO;
     let parts = amounts(splits.into_iter());
     if is_given_back {
@@ -202,8 +202,8 @@ fn is_taken_back(posting: &Posting) -> bool {
 
 /// How much surplus a step used.
 pub fn surplus_used(postings: &[Posting]) -> Cents {
-    let uses =
-        postings.iter().filter(|posting| posting.kind == ItemKind::SurplusApplied && posting.part == Part::Surplus);
+    let is_use = |posting: &&Posting| posting.kind == ItemKind::SurplusApplied && posting.part == BalancePart::Surplus;
+    let uses = postings.iter().filter(is_use);
     -uses.map(|posting| posting.cents).sum::<Cents>()
 }
 
@@ -211,7 +211,8 @@ pub fn surplus_used(postings: &[Posting]) -> Cents {
 fn amounts<'a>(postings: impl Iterator<Item = &'a Posting> + Clone) -> Vec<String> {
     let components = [(Component::Fee, "fees"), (Component::Interest, "interest"), (Component::Principal, "principal")];
     let sum = |component: Component| -> Cents {
-        postings.clone().filter(|posting| posting.part == Part::Owed(component)).map(|posting| posting.cents).sum()
+        let owed = postings.clone().filter(|posting| posting.part == BalancePart::Owed(component));
+        owed.map(|posting| posting.cents).sum()
     };
     let sums = components.map(|(component, word)| (sum(component), word));
     let sums = sums.into_iter().filter(|(cents, _)| !cents.is_zero());

@@ -3,7 +3,7 @@
 use super::account::AccountOverview;
 use super::line_item::{DisplayText, ProcessingState};
 use super::time::Local;
-use crate::account::postings::{Part, Posting};
+use crate::account::postings::{BalancePart, Posting};
 use daybook_engine::calendar::Day;
 use daybook_engine::item::{Component, ItemId};
 use daybook_engine::money::Cents;
@@ -107,10 +107,10 @@ impl From<Posting> for EventPosting {
             line_item_id: DisplayText(posting.item),
             line_item_type: posting.kind.name(),
             component: match posting.part {
-                Part::Owed(Component::Principal) => "PRINCIPAL",
-                Part::Owed(Component::Interest) => "INTEREST",
-                Part::Owed(Component::Fee) => "FEE",
-                Part::Surplus => "SURPLUS",
+                BalancePart::Owed(Component::Principal) => "PRINCIPAL",
+                BalancePart::Owed(Component::Interest) => "INTEREST",
+                BalancePart::Owed(Component::Fee) => "FEE",
+                BalancePart::Surplus => "SURPLUS",
             },
             amount_cents: posting.cents.0,
             paid_down_line_item_id: posting.paid_down.map(DisplayText),

@@ -3,7 +3,7 @@
 use super::{HERE, Health, NAME, all_subscriptions};
 use crate::Console;
 use crate::action::Action;
-use crate::chart::{Bar, Part, bars};
+use crate::chart::{Bar, BarSegment, bars};
 use crate::csv::{Cell, Csv};
 use crate::display::{AsCount, AsMoment, Count, DisplayTime};
 use crate::form::{FormValues, QueryParameters};
@@ -51,8 +51,8 @@ impl Hour {
         Bar {
             label: if index.is_multiple_of(4) { hour.to_owned() } else { String::new() },
             parts: vec![
-                Part { class: "s1", size: self.delivered.0, words: words(self.delivered, "delivered") },
-                Part { class: "s3", size: self.failed.0, words: words(self.failed, "failed") },
+                BarSegment { class: "s1", size: self.delivered.0, words: words(self.delivered, "delivered") },
+                BarSegment { class: "s3", size: self.failed.0, words: words(self.failed, "failed") },
             ],
         }
     }

@@ -7,7 +7,7 @@ use super::Postgres;
 use super::arrays::{column, limit as to_count, micros};
 use super::cells::each;
 use super::flight::Query;
-use super::server::{Server, refused};
+use super::server::{PostgresServer, refused};
 use crate::Result;
 use crate::audit::{AUDIT, Along, Audit, AuditFilter, AuditPage, NewAuditRecord, audit};
 use crate::records::OrgId;
@@ -102,7 +102,7 @@ fn others(along: Along) -> &'static str {
 
 /// The number of the latest record that a search does not examine; `None` if it reaches the end.
 async fn unexamined(
-    server: &Server,
+    server: &PostgresServer,
     org: OrgId,
     filter: &AuditFilter,
     before: i64,

@@ -16,14 +16,14 @@ use super::flight::{Frame, Query, Transaction};
 use super::migrate;
 use super::publish::{Published, ask_waiting, message_steps, read_waiting};
 use super::search_index;
-use super::server::{Server, TRIES, is_taken, lost_to_another, refused};
+use super::server::{PostgresServer, TRIES, is_taken, lost_to_another, refused};
 use super::write::{account_steps, give_keys_back};
 use crate::Result;
 use crate::batch::{Batch, Claimed, Unit};
 use crate::error::StoreError;
 use tokio_postgres::Error;
 
-pub(super) async fn commit(server: &Server, batch: Batch) -> Result<Vec<Claimed>> {
+pub(super) async fn commit(server: &PostgresServer, batch: Batch) -> Result<Vec<Claimed>> {
     let units: Vec<&Unit> = batch.units.iter().collect();
     let mut claimed = Vec::with_capacity(units.len());
     let mut parts: Vec<&[&Unit]> = vec![&units];
@@ -42,7 +42,7 @@ pub(super) async fn commit(server: &Server, batch: Batch) -> Result<Vec<Claimed>
 
 /// Why a transaction failed.
 enum Setback {
-    Server(Error),
+    PostgresServer(Error),
     Store(StoreError),
     /// A unit that has begun proved to be stale.
     Entangled,
@@ -61,7 +61,7 @@ impl From<StoreError> for Setback {
 }
 
 /// Writes units in one transaction; `None` if one of them must be written, or found stale, separately from the others.
-async fn write_together(server: &Server, units: &[&Unit]) -> Result<Option<Vec<Claimed>>> {
+async fn write_together(server: &PostgresServer, units: &[&Unit]) -> Result<Option<Vec<Claimed>>> {
     if units.is_empty() {
         return Ok(Some(Vec::new()));
     }

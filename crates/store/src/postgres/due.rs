@@ -7,7 +7,7 @@
 
 use super::arrays::limit as most;
 use super::cells::{each, maybe};
-use super::server::Server;
+use super::server::PostgresServer;
 use crate::records::{AccountKey, ProductKey};
 use crate::rows::product_key;
 use crate::{DueAccount, Result};
@@ -49,7 +49,12 @@ const TAKE: &str = "
     WHERE a.org = t.org AND a.account = t.account
     RETURNING a.org, a.account, a.product, CASE WHEN a.held_events > 0 THEN a.next_seq - 1 ELSE 0 END";
 
-pub(super) async fn take_due(server: &Server, now: Time, limit: usize, lease_until: Time) -> Result<Vec<DueAccount>> {
+pub(super) async fn take_due(
+    server: &PostgresServer,
+    now: Time,
+    limit: usize,
+    lease_until: Time,
+) -> Result<Vec<DueAccount>> {
     let products = each(&server.query(PRODUCTS, &[&now.micros(), &most(limit)]).await?, product_key)?;
     if products.is_empty() {
         return Ok(Vec::new());
@@ -86,7 +91,7 @@ fn fair_shares(wanted: &[i64], limit: i64) -> Vec<i64> {
     shares
 }
 
-pub(super) async fn next_due(server: &Server, now: Time) -> Result<Option<Time>> {
+pub(super) async fn next_due(server: &PostgresServer, now: Time) -> Result<Option<Time>> {
     let sql = "SELECT min(first.next_moment)
                FROM products p
                CROSS JOIN LATERAL (
@@ -97,7 +102,7 @@ pub(super) async fn next_due(server: &Server, now: Time) -> Result<Option<Time>>
     Ok(maybe(server.query_opt(sql, &[&now.micros()]).await?, |cells| cells.time_or_none())?.flatten())
 }
 
-pub(super) async fn count_due(server: &Server, now: Time) -> Result<u64> {
+pub(super) async fn count_due(server: &PostgresServer, now: Time) -> Result<u64> {
     let sql = "SELECT count(*) FROM products p JOIN accounts a ON a.org = p.org AND a.product = p.product
                WHERE NOT p.holding AND a.next_moment <= $1";
     let due: Option<i64> = maybe(server.query_opt(sql, &[&now.micros()]).await?, |cells| cells.next())?;
@@ -105,7 +110,7 @@ pub(super) async fn count_due(server: &Server, now: Time) -> Result<u64> {
 }
 
 /// The version goes up, so that a result computed from the failed account does not overwrite this.
-pub(super) async fn retry_failed(server: &Server, key: &ProductKey, now: Time) -> Result<u64> {
+pub(super) async fn retry_failed(server: &PostgresServer, key: &ProductKey, now: Time) -> Result<u64> {
     let sql = "WITH failed AS MATERIALIZED (
                    SELECT org, account FROM accounts
                    WHERE org = $1 AND product = $2 AND failure IS NOT NULL ORDER BY account FOR UPDATE)
@@ -115,7 +120,7 @@ pub(super) async fn retry_failed(server: &Server, key: &ProductKey, now: Time) -
     server.execute(sql, &[&key.org, &&*key.product, &now.micros()]).await
 }
 
-pub(super) async fn expire_answers(server: &Server, now: Time, limit: usize) -> Result<u64> {
+pub(super) async fn expire_answers(server: &PostgresServer, now: Time, limit: usize) -> Result<u64> {
     let sql = "WITH expired AS MATERIALIZED (
                    SELECT org, key FROM answers WHERE expires_at <= $1
                    ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)

@@ -5,7 +5,7 @@
 //! only once a minute. So a node that writes into young tables runs ANALYZE as they grow; each time, all connections
 //! plan anew.
 
-use super::server::Server;
+use super::server::PostgresServer;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Tables that grow with the accounts.
@@ -26,7 +26,7 @@ pub(super) struct Growth {
 
 impl Growth {
     /// Counts accounts and inputs that were written; runs ANALYZE at intervals, in the background.
-    pub fn wrote(&self, server: &Server, accounts_and_inputs: u64) {
+    pub fn wrote(&self, server: &PostgresServer, accounts_and_inputs: u64) {
         if self.passes_a_mark(accounts_and_inputs) {
             let server = server.clone();
             tokio::spawn(async move {

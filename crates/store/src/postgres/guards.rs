@@ -2,7 +2,7 @@
 
 use super::cells::each;
 use super::migrate;
-use super::server::{Server, refused};
+use super::server::{PostgresServer, refused};
 use crate::Result;
 use crate::guards::{ForeignTrigger, Guard, LostGuard, passage};
 
@@ -46,7 +46,7 @@ fn made_by(guard: &Guard) -> &'static str {
     passage(migrate::AUDIT, &format!("CREATE TRIGGER {} ", guard.trigger), ";")
 }
 
-async fn is_lost(server: &Server, (guard, fires): &(Guard, i16)) -> Result<bool> {
+async fn is_lost(server: &PostgresServer, (guard, fires): &(Guard, i16)) -> Result<bool> {
     let body = function_of(guard).split("$$").nth(1).unwrap_or_default();
     let row = server.query_opt(IS_THERE, &[&guard.table, &guard.trigger, fires, &body]).await?;
     let is_there: Option<bool> = row.map(|row| row.try_get(0)).transpose().map_err(refused)?;
@@ -54,7 +54,7 @@ async fn is_lost(server: &Server, (guard, fires): &(Guard, i16)) -> Result<bool>
 }
 
 /// The triggers that are missing, disabled or altered.
-pub(super) async fn lost(server: &Server) -> Result<Vec<LostGuard>> {
+pub(super) async fn lost(server: &PostgresServer) -> Result<Vec<LostGuard>> {
     let mut found = Vec::new();
     for guard in &GUARDS {
         if is_lost(server, guard).await? {
@@ -74,7 +74,7 @@ const ON_AUDIT: &str = "
     ORDER BY 2";
 
 /// Triggers and rules that no migration made.
-pub(super) async fn foreign(server: &Server) -> Result<Vec<ForeignTrigger>> {
+pub(super) async fn foreign(server: &PostgresServer) -> Result<Vec<ForeignTrigger>> {
     let mut found = each(&server.query(ON_AUDIT, &[]).await?, |cells| {
         Ok(ForeignTrigger { what: cells.next()?, name: cells.next()?, table: cells.next()? })
     })?;
@@ -86,7 +86,7 @@ pub(super) async fn foreign(server: &Server) -> Result<Vec<ForeignTrigger>> {
 }
 
 /// Restores them, each in a transaction.
-pub(super) async fn restore(server: &Server) -> Result<()> {
+pub(super) async fn restore(server: &PostgresServer) -> Result<()> {
     for guard in &GUARDS {
         if is_lost(server, guard).await? {
             let function = function_of(&guard.0).replacen("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION", 1);

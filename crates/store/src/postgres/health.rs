@@ -1,32 +1,32 @@
 //! Whether the server responds, what and where it is, and whether the tables are consistent.
 
 use super::cells::maybe;
-use super::server::{Server, refused};
+use super::server::{PostgresServer, refused};
 use crate::Result;
 use crate::error::StoreError;
 use daybook_engine::time::Time;
 use tokio_postgres::Row;
 
-pub(super) async fn describe(server: &Server) -> Result<String> {
+pub(super) async fn describe(server: &PostgresServer) -> Result<String> {
     let row = server.query_opt("SHOW server_version", &[]).await?;
     let version: String = row.map(|row| row.try_get(0)).transpose().map_err(refused)?.unwrap_or_default();
     // "15.18 (Debian 15.18-0+deb12u1)": leaves out the package's name.
     Ok(format!("PostgreSQL {}", version.split_whitespace().next().unwrap_or_default()))
 }
 
-pub(super) async fn ping(server: &Server) -> Result<()> {
+pub(super) async fn ping(server: &PostgresServer) -> Result<()> {
     server.query("SELECT 1", &[]).await.map(drop)
 }
 
 /// Fails if the server is read-only or its disk is full.
-pub(super) async fn try_write(server: &Server) -> Result<()> {
+pub(super) async fn try_write(server: &PostgresServer) -> Result<()> {
     let sql = "UPDATE settings SET value = value WHERE name = (SELECT min(name) FROM settings)";
     server.execute(sql, &[]).await.map(drop)
 }
 
 /// Identifies the server, the database and the table by their numbers. The server's number is left out if the role may
 /// not read it (some hosting providers forbid it).
-pub(super) async fn whereabouts(server: &Server) -> Result<String> {
+pub(super) async fn whereabouts(server: &PostgresServer) -> Result<String> {
     let sql = "SELECT has_function_privilege('pg_control_system()', 'EXECUTE')";
     let may_ask = maybe(server.query_opt(sql, &[]).await?, |cells| cells.next())?.unwrap_or(false);
     let cluster = match may_ask {
@@ -42,7 +42,7 @@ pub(super) async fn whereabouts(server: &Server) -> Result<String> {
     Ok(format!("cluster {} database {database} table {table}", cluster.as_deref().unwrap_or("unknown")))
 }
 
-pub(super) async fn database_time(server: &Server) -> Result<Option<Time>> {
+pub(super) async fn database_time(server: &PostgresServer) -> Result<Option<Time>> {
     let sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
     maybe(server.query_opt(sql, &[]).await?, |cells| Ok(Time::from_micros(cells.next()?)))
 }
@@ -71,7 +71,7 @@ const SANITY: &[&str] = &[
     "SELECT format('the index %s is not valid', indexrelid::regclass) FROM pg_index WHERE NOT indisvalid",
 ];
 
-pub(super) async fn check(server: &Server) -> Result<Vec<String>> {
+pub(super) async fn check(server: &PostgresServer) -> Result<Vec<String>> {
     let mut wrong = Vec::new();
     for sql in SANITY {
         let rows: Vec<Row> = server.query(sql, &[]).await?;

@@ -3,7 +3,7 @@
 use super::arrays::column;
 use super::cells::Cells;
 use super::flight::{Frame, Query, Transaction};
-use super::server::{Server, refused};
+use super::server::{PostgresServer, refused};
 use crate::records::InputRow;
 use crate::rows;
 use crate::{AccountToLoad, Inputs, LoadedAccount, Result};
@@ -55,7 +55,7 @@ const NAMED: &str = "
                i.extra, i.content_hash
         FROM inputs i WHERE i.org = w.org AND i.account = w.account AND i.name = w.name OFFSET 0) i";
 
-pub(super) async fn load(server: &Server, wanted: &[AccountToLoad]) -> Result<Vec<Option<LoadedAccount>>> {
+pub(super) async fn load(server: &PostgresServer, wanted: &[AccountToLoad]) -> Result<Vec<Option<LoadedAccount>>> {
     if wanted.is_empty() {
         return Ok(Vec::new());
     }

@@ -4,7 +4,7 @@
 //! many start at once, one does the work and the others find it done. A database that a newer program has migrated is
 //! rejected: this program does not know what the newer one relies on.
 
-use super::server::{Server, refused};
+use super::server::{PostgresServer, refused};
 use crate::Result;
 use crate::error::StoreError;
 use crate::upkeep::TablesStanding;
@@ -45,7 +45,7 @@ pub(super) fn standing_at(version: i64) -> TablesStanding {
 }
 
 /// The version of the tables. Changes nothing.
-pub(super) async fn standing(server: &Server) -> Result<TablesStanding> {
+pub(super) async fn standing(server: &PostgresServer) -> Result<TablesStanding> {
     let known: Vec<i64> = MIGRATIONS.iter().map(|(number, _)| *number).collect();
     let client = server.client().await?;
     let applied = applied(&***client).await?;
@@ -54,7 +54,7 @@ pub(super) async fn standing(server: &Server) -> Result<TablesStanding> {
 }
 
 /// Runs the migrations that have not been run, in one transaction, and returns their numbers.
-pub(super) async fn bring_up_to_date(server: &Server) -> Result<Vec<i64>> {
+pub(super) async fn bring_up_to_date(server: &PostgresServer) -> Result<Vec<i64>> {
     let mut client = server.client().await?;
     let encoding: String =
         client.query_one("SHOW server_encoding", &[]).await.map_err(refused)?.try_get(0).map_err(refused)?;

@@ -54,7 +54,7 @@ use crate::{AccountToLoad, Audited, DueAccount, LoadedAccount, Result, Store, Ta
 use async_trait::async_trait;
 use daybook_engine::time::Time;
 use growth::Growth;
-use server::Server;
+use server::PostgresServer;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ const WRITERS: usize = 4;
 /// A database on a PostgreSQL server.
 #[derive(Debug)]
 pub struct Postgres {
-    server: Server,
+    server: PostgresServer,
     growth: Growth,
     sharing: Arc<Sharing>,
     /// The migrations that were run on opening.
@@ -79,7 +79,7 @@ impl Postgres {
 
     /// Connects to the server. Changes the tables only if `tables` requests a migration.
     pub async fn open_as(address: &str, tables: Tables) -> Result<Postgres> {
-        let server = Server::at(address)?;
+        let server = PostgresServer::at(address)?;
         if !matches!(tables, Tables::AsTheyAre | Tables::OnlyRead) {
             server.meet().await?;
         }

@@ -4,14 +4,14 @@ use super::audit;
 use super::cells::{ORGANIZATION, each};
 use super::flight::{Frame, Param, Query, Transaction};
 use super::retry::{Try, retried};
-use super::server::Server;
+use super::server::PostgresServer;
 use crate::error::StoreError;
 use crate::records::{OrgId, Organization};
 use crate::rows;
 use crate::{Audited, Result};
 
 pub(super) async fn create_organization(
-    server: &Server,
+    server: &PostgresServer,
     organization: &Organization,
     audit: Audited<'_>,
 ) -> Result<OrgId> {
@@ -46,7 +46,7 @@ async fn create_organization_once(
     Ok(org)
 }
 
-pub(super) async fn organizations(server: &Server) -> Result<Vec<Organization>> {
+pub(super) async fn organizations(server: &PostgresServer) -> Result<Vec<Organization>> {
     let sql = format!("SELECT {ORGANIZATION} FROM organizations ORDER BY org");
     each(&server.query(&sql, &[]).await?, rows::organization)
 }

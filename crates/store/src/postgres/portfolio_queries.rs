@@ -5,7 +5,7 @@ use super::arrays::column;
 use super::cells::each;
 use super::flight::Query;
 use super::search_index;
-use super::server::Server;
+use super::server::PostgresServer;
 use crate::Result;
 use crate::outbox::Attempt;
 use crate::portfolio_queries::{
@@ -90,7 +90,7 @@ pub(super) fn count_hours(of: OrgSubscription, attempts: &[Attempt]) -> Query<'s
 }
 
 /// Deletes hours that ended before a moment. Two nodes that do so at once skip each other's rows.
-pub(super) async fn forget_hours(server: &Server, before: Time) -> Result<()> {
+pub(super) async fn forget_hours(server: &PostgresServer, before: Time) -> Result<()> {
     let sql = "WITH expired AS MATERIALIZED (
                    SELECT h.org, h.hour, h.subscription
                    FROM organizations o

@@ -9,7 +9,7 @@
 use super::arrays::{column, limit as most};
 use super::cells::Cells;
 use super::flight::{Frame, Param, Query, Transaction};
-use super::server::{Server, TRIES, lost_to_another, refused};
+use super::server::{PostgresServer, TRIES, lost_to_another, refused};
 use super::write::account_key;
 use crate::Result;
 use crate::batch::{AccountClaim, AccountWrite, Cancel, CustomerWrite, ProductWrite, Unit};
@@ -290,7 +290,7 @@ pub(super) fn append<'a>(rows: &[(OrgId, &'a MessageRow)], hurried: &BTreeSet<Or
 }
 
 /// Moves waiting messages that are due into the log.
-pub(super) async fn publish_due(server: &Server, now: Time, limit: usize) -> Result<u64> {
+pub(super) async fn publish_due(server: &PostgresServer, now: Time, limit: usize) -> Result<u64> {
     // Usually there is nothing: checked without a lock.
     let any = "SELECT FROM waiting_messages WHERE due_at <= $1 AND cancelled_at IS NULL LIMIT 1";
     if limit == 0 || server.query_opt(any, &[&now.micros()]).await?.is_none() {

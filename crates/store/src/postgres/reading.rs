@@ -2,14 +2,18 @@
 
 use super::arrays::limit as most;
 use super::cells::{ITEM, each};
-use super::server::Server;
+use super::server::PostgresServer;
 use crate::Result;
 use crate::records::{AccountKey, ItemRow, MessageRow, OrgId};
 use crate::rows::{self, MESSAGE};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-pub(super) async fn customers_exist(server: &Server, org: OrgId, customer_ids: &[Arc<str>]) -> Result<Vec<bool>> {
+pub(super) async fn customers_exist(
+    server: &PostgresServer,
+    org: OrgId,
+    customer_ids: &[Arc<str>],
+) -> Result<Vec<bool>> {
     let wanted: Vec<&str> = customer_ids.iter().map(|id| &**id).collect();
     let sql = "SELECT customer_id FROM customers WHERE org = $1 AND customer_id = ANY($2::text[])";
     let found: HashSet<Arc<str>> =
@@ -17,7 +21,11 @@ pub(super) async fn customers_exist(server: &Server, org: OrgId, customer_ids: &
     Ok(customer_ids.iter().map(|id| found.contains(id)).collect())
 }
 
-pub(super) async fn items_by_id(server: &Server, key: &AccountKey, item_ids: &[Arc<str>]) -> Result<Vec<ItemRow>> {
+pub(super) async fn items_by_id(
+    server: &PostgresServer,
+    key: &AccountKey,
+    item_ids: &[Arc<str>],
+) -> Result<Vec<ItemRow>> {
     let wanted: Vec<&str> = item_ids.iter().map(|id| &**id).collect();
     let sql = format!(
         "SELECT {ITEM} FROM line_items
@@ -27,7 +35,7 @@ pub(super) async fn items_by_id(server: &Server, key: &AccountKey, item_ids: &[A
 }
 
 pub(super) async fn messages_of(
-    server: &Server,
+    server: &PostgresServer,
     key: &AccountKey,
     after: i64,
     limit: usize,
@@ -44,7 +52,11 @@ pub(super) async fn messages_of(
     each(&rows, rows::message)
 }
 
-pub(super) async fn messages_by_cause(server: &Server, key: &AccountKey, causes: &[&str]) -> Result<Vec<MessageRow>> {
+pub(super) async fn messages_by_cause(
+    server: &PostgresServer,
+    key: &AccountKey,
+    causes: &[&str],
+) -> Result<Vec<MessageRow>> {
     let sql = format!(
         "(SELECT position, NULL::bigint AS due_at, NULL::bigint AS cancelled_at, {MESSAGE}
                 FROM messages
@@ -61,7 +73,7 @@ pub(super) async fn messages_by_cause(server: &Server, key: &AccountKey, causes:
     each(&server.query(&sql, &[&key.org, &&*key.account, &causes]).await?, rows::message)
 }
 
-pub(super) async fn messages(server: &Server, org: OrgId, after: i64, limit: usize) -> Result<Vec<MessageRow>> {
+pub(super) async fn messages(server: &PostgresServer, org: OrgId, after: i64, limit: usize) -> Result<Vec<MessageRow>> {
     let sql = format!(
         "SELECT position, NULL::bigint, NULL::bigint, {MESSAGE}
                FROM messages WHERE org = $1 AND position > $2 ORDER BY position LIMIT $3"
@@ -70,7 +82,7 @@ pub(super) async fn messages(server: &Server, org: OrgId, after: i64, limit: usi
 }
 
 /// The line items of several accounts.
-pub(super) async fn items_of(server: &Server, keys: &[AccountKey]) -> Result<Vec<Vec<ItemRow>>> {
+pub(super) async fn items_of(server: &PostgresServer, keys: &[AccountKey]) -> Result<Vec<Vec<ItemRow>>> {
     let sql = format!(
         "SELECT w.place, {ITEM}
          FROM (SELECT unnest($1::bigint[]) AS place, unnest($2::bigint[]) AS org, unnest($3::text[]) AS account) w

@@ -8,7 +8,7 @@
 use super::audit;
 use super::flight::{Frame, Query, Transaction};
 use super::retry::{Setback, Try, retried};
-use super::server::Server;
+use super::server::PostgresServer;
 use crate::records::OrgId;
 use crate::{Audited, Result};
 use daybook_engine::time::Time;
@@ -28,7 +28,7 @@ const LOCK_MODES: &str = "
 const CHANGE_MODES: &str = "UPDATE products SET mode_version = mode_version + 1 WHERE org = $1 RETURNING org";
 
 pub(super) async fn rotate_signing_key(
-    server: &Server,
+    server: &PostgresServer,
     org: OrgId,
     old: &[u8],
     new: &[u8],

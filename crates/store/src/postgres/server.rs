@@ -48,14 +48,14 @@ const SESSION: &str = "
 
 /// A server, through a pool of connections.
 #[derive(Debug, Clone)]
-pub(super) struct Server {
+pub(super) struct PostgresServer {
     pool: Pool,
     heartbeat: Heartbeat,
 }
 
-impl Server {
+impl PostgresServer {
     /// The server at an address. Nothing is connected yet.
-    pub fn at(address: &str) -> Result<Server> {
+    pub fn at(address: &str) -> Result<PostgresServer> {
         // The address may hold a password, so errors do not quote it.
         let (address, tls) = TlsParameters::split(address)?;
         let mut config: Config = address
@@ -90,7 +90,7 @@ impl Server {
             .post_create(set_up)
             .build()
             .map_err(|error| StoreError::Broken(error.to_string()))?;
-        Ok(Server { pool, heartbeat })
+        Ok(PostgresServer { pool, heartbeat })
     }
 
     /// The state of the pool.
@@ -267,7 +267,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_address_that_is_not_understood_does_not_show_its_password() {
-        let error = Server::at("postgres://user:secret@host:port/base").expect_err("a port is a number");
+        let error = PostgresServer::at("postgres://user:secret@host:port/base").expect_err("a port is a number");
         assert!(!error.to_string().contains("secret"), "{error}");
     }
 }

@@ -8,7 +8,7 @@ use super::super::arrays::column;
 use super::super::cells::{Cells, each};
 use super::super::flight::{Frame, Param, Query, Transaction};
 use super::super::retry::{Try, retried};
-use super::super::server::Server;
+use super::super::server::PostgresServer;
 use super::subscriptions::changed;
 use super::{SUBSCRIPTION, stretch};
 use crate::Result;
@@ -36,7 +36,7 @@ struct DeliveredReplayRequest<'a> {
 }
 
 pub(super) async fn replay(
-    server: &Server,
+    server: &PostgresServer,
     org: OrgId,
     filter: &DeliveryFilter,
     now: Time,
@@ -61,7 +61,7 @@ pub(super) async fn replay(
 }
 
 async fn replay_of(
-    server: &Server,
+    server: &PostgresServer,
     wanted: &DeliveredReplayRequest<'_>,
     id: SubscriptionId,
 ) -> Result<Option<Replayed>> {

@@ -2,7 +2,7 @@
 
 use super::super::arrays::{limit as most, micros};
 use super::super::cells::{Cells, each};
-use super::super::server::Server;
+use super::super::server::PostgresServer;
 use super::stretch;
 use crate::Result;
 use crate::outbox::rows::{attempt, status};
@@ -10,7 +10,7 @@ use crate::outbox::{AttemptLine, Backlog, DeadLetter, DeliveryFilter, MessageSum
 use crate::records::OrgId;
 use daybook_engine::time::Time;
 
-pub(super) async fn backlogs(server: &Server, org: OrgId) -> Result<Vec<(SubscriptionId, Backlog)>> {
+pub(super) async fn backlogs(server: &PostgresServer, org: OrgId) -> Result<Vec<(SubscriptionId, Backlog)>> {
     let sql = format!(
         "SELECT s.id, f.retries + t.pending, f.dead + t.dead
          FROM subscriptions s
@@ -47,7 +47,7 @@ fn about(cells: &mut Cells<'_>) -> Result<MessageSummary> {
 /// Latest first, so a list without an account reads backwards from the end of the table, or of the subscription's
 /// attempts. Messages about one account are few, so their attempts are found through the messages.
 pub(super) async fn attempts(
-    server: &Server,
+    server: &PostgresServer,
     org: OrgId,
     filter: &DeliveryFilter,
     after: Option<i64>,
@@ -91,7 +91,7 @@ pub(super) async fn attempts(
 /// Each subscription contributes its first failures and the first members of each of its ranges; the list is the first
 /// of all these.
 pub(super) async fn dead_letters(
-    server: &Server,
+    server: &PostgresServer,
     org: OrgId,
     filter: &DeliveryFilter,
     now: Time,

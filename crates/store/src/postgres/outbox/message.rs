@@ -4,7 +4,7 @@ use super::super::audit;
 use super::super::cells::{Cells, each, maybe};
 use super::super::flight::{Frame, Param, Query, Transaction};
 use super::super::retry::{Try, retried};
-use super::super::server::Server;
+use super::super::server::PostgresServer;
 use super::SUBSCRIPTION;
 use super::ranges::take_out;
 use super::subscriptions::{changed, lock};
@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 use tokio_postgres::Row;
 
 pub(super) async fn by_event_id(
-    server: &Server,
+    server: &PostgresServer,
     org: OrgId,
     event_id: &str,
     of: Option<(&str, i64)>,
@@ -108,7 +108,7 @@ impl Traces {
 }
 
 pub(super) async fn delivery_records(
-    server: &Server,
+    server: &PostgresServer,
     org: OrgId,
     positions: &[i64],
 ) -> Result<Vec<Vec<DeliveryRecords>>> {
@@ -142,7 +142,7 @@ const AGAIN: &str = "
     SET attempts = 0, first_failed_at = NULL, retry_at = excluded.retry_at, dead_at = NULL";
 
 pub(super) async fn send_again(
-    server: &Server,
+    server: &PostgresServer,
     org: OrgId,
     uuid: &str,
     position: i64,

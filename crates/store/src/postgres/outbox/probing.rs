@@ -5,7 +5,7 @@ use super::super::cells::{Cells, each};
 use super::super::flight::{Frame, Query, Transaction};
 use super::super::portfolio_queries::count_hours;
 use super::super::retry::{Try, retried};
-use super::super::server::Server;
+use super::super::server::PostgresServer;
 use super::out_of_order::part;
 use super::ranges::take_out;
 use super::record::{attempts, failed, unwanted};
@@ -19,7 +19,7 @@ use daybook_engine::time::Time;
 use std::collections::BTreeSet;
 
 pub(super) async fn claim(
-    server: &Server,
+    server: &PostgresServer,
     token: &str,
     now: Time,
     until: Time,
@@ -62,7 +62,7 @@ fn finish_beyond<'a>((org, id): (OrgId, SubscriptionId), position: i64, since: T
     [beyond].into_iter().chain(part(org, id, since)).collect()
 }
 
-pub(super) async fn record(server: &Server, probed: &Probed) -> Result<Recorded> {
+pub(super) async fn record(server: &PostgresServer, probed: &Probed) -> Result<Recorded> {
     let keep_missed = stretch::keep_missed();
     retried!(server, transaction => record_once(&mut transaction, probed, &keep_missed))
 }

@@ -10,7 +10,7 @@ use super::super::flight::{Frame, Param, Query, Transaction};
 use super::super::portfolio_queries::count_hours;
 use super::super::publish::append;
 use super::super::retry::{Try, retried};
-use super::super::server::Server;
+use super::super::server::PostgresServer;
 use super::SUBSCRIPTION;
 use super::out_of_order::part;
 use super::ranges::take_out;
@@ -72,7 +72,7 @@ const UNWANTED: [&str; 2] = [
        AND s.filter IS NOT NULL AND m.event <> ALL(s.filter)",
 ];
 
-pub(super) async fn record(server: &Server, deliveries: &Deliveries) -> Result<Recorded> {
+pub(super) async fn record(server: &PostgresServer, deliveries: &Deliveries) -> Result<Recorded> {
     retried!(server, transaction => record_once(&mut transaction, deliveries))
 }
 

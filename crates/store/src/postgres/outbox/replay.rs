@@ -11,7 +11,7 @@ use super::super::arrays::{column, micros};
 use super::super::cells::{Cells, each};
 use super::super::flight::{Frame, Param, Query, Transaction};
 use super::super::retry::{Try, retried};
-use super::super::server::Server;
+use super::super::server::PostgresServer;
 use super::lists::died_between;
 use super::subscriptions::changed;
 use super::{SUBSCRIPTION, stretch};
@@ -32,7 +32,7 @@ struct DeadLetterReplayRequest<'a> {
 }
 
 pub(super) async fn replay(
-    server: &Server,
+    server: &PostgresServer,
     org: OrgId,
     filter: &DeliveryFilter,
     now: Time,
@@ -50,7 +50,11 @@ pub(super) async fn replay(
     Ok(all)
 }
 
-async fn replay_of(server: &Server, wanted: &DeadLetterReplayRequest<'_>, id: SubscriptionId) -> Result<Replayed> {
+async fn replay_of(
+    server: &PostgresServer,
+    wanted: &DeadLetterReplayRequest<'_>,
+    id: SubscriptionId,
+) -> Result<Replayed> {
     retried!(server, transaction => replay_once(&mut transaction, wanted, id))
 }
 

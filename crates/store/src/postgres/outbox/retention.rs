@@ -5,7 +5,7 @@ use super::super::cells::each;
 use super::super::flight::{Frame, Param, Query, Transaction};
 use super::super::portfolio_queries::forget_hours;
 use super::super::retry::{Try, retried};
-use super::super::server::Server;
+use super::super::server::PostgresServer;
 use super::stretch;
 use crate::Result;
 use crate::outbox::SubscriptionId;
@@ -42,7 +42,7 @@ const MOVE_CURSOR: &str = "UPDATE subscriptions SET cursor = $2 WHERE id = $1 AN
 const MOVE_RANGE: &str = "UPDATE ranges SET after = $2 WHERE id = $1";
 const END_RANGE: &str = "DELETE FROM ranges WHERE id = $1 AND last <= $2";
 
-pub(super) async fn expire_dead_letters(server: &Server, before: Time, limit: usize) -> Result<u64> {
+pub(super) async fn expire_dead_letters(server: &PostgresServer, before: Time, limit: usize) -> Result<u64> {
     let limit = limit as u64;
     let mut gone = server.execute(FAILURES, &[&before.micros(), &limit.cast_signed()]).await?;
     let candidates: Vec<SubscriptionId> =
@@ -56,7 +56,7 @@ pub(super) async fn expire_dead_letters(server: &Server, before: Time, limit: us
     Ok(gone)
 }
 
-async fn expire_stretches(server: &Server, id: SubscriptionId, before: Time, limit: usize) -> Result<u64> {
+async fn expire_stretches(server: &PostgresServer, id: SubscriptionId, before: Time, limit: usize) -> Result<u64> {
     retried!(server, transaction => expire_stretches_once(&mut transaction, id, before, limit))
 }
 
@@ -141,7 +141,7 @@ const ATTEMPTS: &str = "
     DELETE FROM attempts a USING expired e WHERE a.org = e.org AND a.id = e.id";
 
 /// Also deletes the counts of expired hours.
-pub(super) async fn expire_attempts(server: &Server, before: Time, limit: usize) -> Result<u64> {
+pub(super) async fn expire_attempts(server: &PostgresServer, before: Time, limit: usize) -> Result<u64> {
     forget_hours(server, before).await?;
     server.execute(ATTEMPTS, &[&before.micros(), &most(limit).min(1 << 40)]).await
 }
@@ -179,7 +179,7 @@ const CANCELLED: &str = "
     DELETE FROM waiting_messages m USING expired e WHERE m.org = e.org AND m.arrival = e.arrival
     RETURNING m.arrival";
 
-pub(super) async fn expire_messages(server: &Server, before: Time, limit: usize) -> Result<u64> {
+pub(super) async fn expire_messages(server: &PostgresServer, before: Time, limit: usize) -> Result<u64> {
     retried!(server, transaction => expire_messages_once(&mut transaction, before, limit))
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::arrays::{limit as most, micros};
 use super::super::cells::{Cells, each, maybe};
-use super::super::server::Server;
+use super::super::server::PostgresServer;
 use super::stretch;
 use crate::Result;
 use crate::outbox::{CLOCK_SLACK_US, MOST_COUNTED, MessageFilter, MessageSearchResult, SEARCHED, UrlMetrics};
@@ -21,7 +21,7 @@ fn placed(cells: &mut Cells<'_>) -> Result<(i64, MessageRow)> {
 }
 
 pub(super) async fn log(
-    server: &Server,
+    server: &PostgresServer,
     org: OrgId,
     filter: &MessageFilter,
     before: i64,
@@ -53,7 +53,7 @@ pub(super) async fn log(
 /// Whether nothing before a range of positions can match: there is nothing, or it was recorded too early. A message
 /// that went into the log when it was recorded shows by when all before it were recorded.
 async fn is_over(
-    server: &Server,
+    server: &PostgresServer,
     org: OrgId,
     (from, before): (i64, i64),
     next: i64,
@@ -71,7 +71,7 @@ async fn is_over(
 }
 
 pub(super) async fn waiting(
-    server: &Server,
+    server: &PostgresServer,
     org: OrgId,
     filter: &MessageFilter,
     cancelled: Option<bool>,
@@ -104,7 +104,7 @@ fn bounded_count() -> String {
     )
 }
 
-pub(super) async fn url_metrics(server: &Server) -> Result<Vec<UrlMetrics>> {
+pub(super) async fn url_metrics(server: &PostgresServer) -> Result<Vec<UrlMetrics>> {
     let failures = |which: &str| {
         format!(
             "(SELECT count(*) FROM (SELECT FROM failures f WHERE f.org = s.org AND f.subscription = s.id

@@ -4,7 +4,7 @@ use super::super::arrays::limit as most;
 use super::super::cells::{each, maybe};
 use super::super::flight::{Frame, Query, Transaction};
 use super::super::retry::{Try, retried};
-use super::super::server::Server;
+use super::super::server::PostgresServer;
 use super::SUBSCRIPTION;
 use crate::Result;
 use crate::outbox::rows::{ahead, outgoing, status, subscription};
@@ -16,7 +16,13 @@ use crate::records::OrgId;
 use daybook_engine::time::Time;
 
 /// Waits for locks on rows that the token holds, because this node itself may be recording; skips locked free rows.
-pub(super) async fn lease(server: &Server, token: &str, now: Time, until: Time, limit: usize) -> Result<Leased> {
+pub(super) async fn lease(
+    server: &PostgresServer,
+    token: &str,
+    now: Time,
+    until: Time,
+    limit: usize,
+) -> Result<Leased> {
     let alive = "INSERT INTO sending_nodes (token, until) VALUES ($1, $2)
                  ON CONFLICT (token) DO UPDATE SET until = excluded.until";
     server.execute(alive, &[&token, &until.micros()]).await?;
@@ -58,14 +64,14 @@ async fn lease_once(
     Ok(Leased { held: rows.into_iter().map(|(_, held)| held).collect(), share })
 }
 
-pub(super) async fn give_back(server: &Server, token: &str, subscriptions: &[SubscriptionId]) -> Result<()> {
+pub(super) async fn give_back(server: &PostgresServer, token: &str, subscriptions: &[SubscriptionId]) -> Result<()> {
     let sql = "UPDATE subscriptions SET lease_token = NULL, leased_until = NULL
                WHERE lease_token = $1 AND id = ANY($2::bigint[])";
     server.execute(sql, &[&token, &subscriptions]).await.map(drop)
 }
 
 /// Active subscriptions with retries that were due before a moment.
-pub(super) async fn overdue(server: &Server, before: Time, limit: usize) -> Result<Vec<Overdue>> {
+pub(super) async fn overdue(server: &PostgresServer, before: Time, limit: usize) -> Result<Vec<Overdue>> {
     let sql = "SELECT s.org, s.id, s.uuid, f.retries, f.since
                FROM subscriptions s
                CROSS JOIN LATERAL (SELECT count(*) AS retries, min(f.retry_at) AS since FROM failures f
@@ -77,7 +83,7 @@ pub(super) async fn overdue(server: &Server, before: Time, limit: usize) -> Resu
     })
 }
 
-pub(super) async fn release(server: &Server, token: &str) -> Result<()> {
+pub(super) async fn release(server: &PostgresServer, token: &str) -> Result<()> {
     let sql = "WITH mine AS MATERIALIZED (SELECT id FROM subscriptions WHERE lease_token = $1 ORDER BY id FOR UPDATE)
                UPDATE subscriptions s SET lease_token = NULL, leased_until = NULL FROM mine m WHERE s.id = m.id";
     server.execute(sql, &[&token]).await?;
@@ -85,7 +91,7 @@ pub(super) async fn release(server: &Server, token: &str) -> Result<()> {
 }
 
 /// Leaves out heads of empty logs, which exist only to be locked.
-pub(super) async fn heads(server: &Server) -> Result<Vec<Head>> {
+pub(super) async fn heads(server: &PostgresServer) -> Result<Vec<Head>> {
     let sql = "SELECT org, head, hurried FROM log_heads WHERE head > 0 ORDER BY org";
     each(&server.query(sql, &[]).await?, |cells| {
         Ok(Head { org: cells.next()?, head: cells.next()?, hurried: cells.next()? })
@@ -97,7 +103,7 @@ const OUTGOING: &str = "m.position, m.account, m.event, m.event_id, m.data, m.si
 
 /// With a filter, each event contributes its first positions; the messages at the first of all these are read.
 pub(super) async fn feed(
-    server: &Server,
+    server: &PostgresServer,
     reader: SubscriptionFilter<'_>,
     after: i64,
     through: i64,
@@ -128,7 +134,7 @@ pub(super) async fn feed(
 }
 
 pub(super) async fn due_failures(
-    server: &Server,
+    server: &PostgresServer,
     org: OrgId,
     subscription: SubscriptionId,
     now: Time,
@@ -158,13 +164,17 @@ pub(super) async fn due_failures(
     })
 }
 
-pub(super) async fn next_retry(server: &Server, org: OrgId, subscription: SubscriptionId) -> Result<Option<Time>> {
+pub(super) async fn next_retry(
+    server: &PostgresServer,
+    org: OrgId,
+    subscription: SubscriptionId,
+) -> Result<Option<Time>> {
     let sql = "SELECT retry_at FROM failures WHERE org = $1 AND subscription = $2 AND retry_at IS NOT NULL
                ORDER BY retry_at LIMIT 1";
     maybe(server.query_opt(sql, &[&org, &subscription]).await?, |cells| cells.time())
 }
 
-pub(super) async fn replaying(server: &Server, org: OrgId, subscription: SubscriptionId) -> Result<Vec<Range>> {
+pub(super) async fn replaying(server: &PostgresServer, org: OrgId, subscription: SubscriptionId) -> Result<Vec<Range>> {
     let sql = "SELECT id, after, last, filter, reached, holes FROM ranges
                WHERE org = $1 AND subscription = $2 AND replaying ORDER BY id";
     each(&server.query(sql, &[&org, &subscription]).await?, |cells| {

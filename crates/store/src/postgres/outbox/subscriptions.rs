@@ -8,7 +8,7 @@ use super::super::audit;
 use super::super::cells::{Cells, each};
 use super::super::flight::{Frame, Param, Query, Transaction};
 use super::super::retry::{Try, retried};
-use super::super::server::Server;
+use super::super::server::PostgresServer;
 use super::out_of_order::part;
 use super::ranges::take_out;
 use super::{SUBSCRIPTION, stretch};
@@ -108,7 +108,7 @@ const DELIVERED_LATELY: &str = "
 const FAILED_BEYOND: &str = "SELECT position FROM failures WHERE org = $1 AND subscription = $2 AND position > $3";
 
 pub(super) async fn subscribe(
-    server: &Server,
+    server: &PostgresServer,
     new: &Subscription,
     given: SuppliedSettings,
     most: usize,
@@ -192,7 +192,7 @@ async fn make(
 }
 
 pub(super) async fn save_console_url(
-    server: &Server,
+    server: &PostgresServer,
     org: OrgId,
     new: Option<&Subscription>,
     most: usize,
@@ -227,7 +227,7 @@ async fn save_console_url_once(
     }
 }
 
-pub(super) async fn subscriptions(server: &Server, org: OrgId) -> Result<Vec<Subscription>> {
+pub(super) async fn subscriptions(server: &PostgresServer, org: OrgId) -> Result<Vec<Subscription>> {
     let sql = format!("SELECT {SUBSCRIPTION} FROM subscriptions s WHERE s.org = $1 ORDER BY s.created_at, s.id");
     each(&server.query(&sql, &[&org]).await?, read)
 }
@@ -259,7 +259,7 @@ fn first(rows: &[Vec<Row>]) -> Try<Option<Subscription>> {
 }
 
 pub(super) async fn pause(
-    server: &Server,
+    server: &PostgresServer,
     org: OrgId,
     uuid: &str,
     pause: &Pause,
@@ -308,7 +308,7 @@ pub(super) fn changed<'a>(of: &Subscription, now: Time) -> Vec<Query<'a>> {
 }
 
 pub(super) async fn resume(
-    server: &Server,
+    server: &PostgresServer,
     org: OrgId,
     uuid: &str,
     now: Time,
@@ -361,7 +361,7 @@ pub(super) async fn resume_locked(
     change(transaction, paused.id, vec![Query::new(RESUME, vec![Box::new(paused.id)])], audit).await
 }
 
-pub(super) async fn unsubscribe(server: &Server, org: OrgId, uuid: &str, audit: Audited<'_>) -> Result<bool> {
+pub(super) async fn unsubscribe(server: &PostgresServer, org: OrgId, uuid: &str, audit: Audited<'_>) -> Result<bool> {
     retried!(server, transaction => unsubscribe_once(&mut transaction, org, uuid, audit))
 }
 

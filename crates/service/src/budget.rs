@@ -95,11 +95,11 @@ impl Full {
 #[derive(Debug)]
 pub struct Budget {
     most: Most,
-    counts: Mutex<Counts>,
+    counts: Mutex<ByteCounts>,
 }
 
 #[derive(Debug, Default)]
-struct Counts {
+struct ByteCounts {
     /// All bytes.
     total: usize,
     /// Bytes beyond the guaranteed shares.
@@ -115,7 +115,7 @@ impl Budget {
         Budget { most, counts: Mutex::default() }
     }
 
-    fn counts(&self) -> MutexGuard<'_, Counts> {
+    fn counts(&self) -> MutexGuard<'_, ByteCounts> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -136,7 +136,7 @@ impl Budget {
     }
 
     /// Whether a holder may take some more of the shared bytes.
-    fn check_shared(&self, counts: &Counts, holder: Holder, bytes: usize) -> Result<(), Full> {
+    fn check_shared(&self, counts: &ByteCounts, holder: Holder, bytes: usize) -> Result<(), Full> {
         let by_addresses = counts.shared_by_addresses.saturating_add(bytes);
         if matches!(holder, Holder::Address(_)) && by_addresses > self.most.addresses {
             return Err(Full::Addresses(self.most.addresses));
@@ -182,7 +182,7 @@ impl Budget {
     }
 }
 
-impl Counts {
+impl ByteCounts {
     fn held_by(&self, holder: Holder) -> usize {
         self.by_holder.get(&holder).copied().unwrap_or_default()
     }

@@ -154,7 +154,7 @@ pub struct Attention {
 #[derive(Debug)]
 struct Slow {
     counted_at: Time,
-    counts: Counts,
+    counts: AccountCounts,
     zone: Zone,
     balances: BTreeMap<(String, Option<String>), i64>,
     payments: Vec<DayFigure>,
@@ -171,12 +171,12 @@ impl Slow {
 
 /// Numbers of accounts.
 #[derive(Clone, Debug)]
-struct Counts {
+struct AccountCounts {
     by_status: Vec<StatusFigure>,
     past_due: Vec<PastDueFigure>,
 }
 
-impl Counts {
+impl AccountCounts {
     fn all(&self) -> i64 {
         self.by_status.iter().map(|of| of.figure).sum()
     }
@@ -221,7 +221,7 @@ impl Service {
         let Some(slow) = self.slow_figures(who.org, now).await? else { return Ok(None) };
         let is_large = slow.counts.all() >= i64::from(self.portfolio.how.large);
         let kept = is_large.then(|| slow.counts.clone());
-        let Counts { by_status, past_due } = match kept {
+        let AccountCounts { by_status, past_due } = match kept {
             Some(counts) => counts,
             None => self.count_accounts(who.org, now).await?,
         };
@@ -254,11 +254,11 @@ impl Service {
         }))
     }
 
-    async fn count_accounts(&self, org: OrgId, now: Time) -> Result<Counts, Problem> {
+    async fn count_accounts(&self, org: OrgId, now: Time) -> Result<AccountCounts, Problem> {
         let by_status = self.store.status_counts(org).await?;
         let open = by_status.iter().filter(|of| of.status != AccountStanding::Closed.name()).map(|of| of.figure).sum();
         let past_due = self.past_due(org, open, now).await?;
-        Ok(Counts { by_status, past_due })
+        Ok(AccountCounts { by_status, past_due })
     }
 
     /// Open accounts by days past due. Only late accounts are counted; the rest are current.

@@ -98,7 +98,7 @@ impl fmt::Debug for Behaviour {
 
 /// The counters of a receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Counts {
+pub struct ReceiverCounts {
     /// Requests that were read completely.
     pub requests: usize,
     /// Connections accepted so far.
@@ -193,7 +193,7 @@ impl Receiver {
     }
 
     /// Its counters.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> ReceiverCounts {
         self.shared.counts()
     }
 
@@ -209,13 +209,13 @@ impl Receiver {
     }
 
     /// Blocks until a condition on its counters holds.
-    pub fn wait_until(&self, is_so: impl Fn(Counts) -> bool) {
+    pub fn wait_until(&self, is_so: impl Fn(ReceiverCounts) -> bool) {
         let is_reached = self.shared.bell.wait(|| is_so(self.counts()));
         assert!(is_reached, "it did not come true: {:?}", self.counts());
     }
 
     /// Waits in a runtime until a condition on its counters holds.
-    pub async fn until(&self, is_so: impl Fn(Counts) -> bool) {
+    pub async fn until(&self, is_so: impl Fn(ReceiverCounts) -> bool) {
         let reached = tokio::time::timeout(PATIENCE, self.shared.bell.heard(|| is_so(self.counts()))).await;
         assert!(reached.is_ok(), "it did not come true: {:?}", self.counts());
     }
@@ -232,8 +232,8 @@ impl Drop for Receiver {
 }
 
 impl ReceiverState {
-    fn counts(&self) -> Counts {
-        Counts {
+    fn counts(&self) -> ReceiverCounts {
+        ReceiverCounts {
             requests: self.count.load(Ordering::SeqCst),
             accepted: self.accepted.load(Ordering::SeqCst),
             open: self.open.load(Ordering::SeqCst),

@@ -6,7 +6,7 @@
 
 mod watched;
 
-pub use watched::{Before, Jump, Limits, Trouble, WORTH_A_WARNING, Watched};
+pub use watched::{Before, ClockLimits, Jump, Trouble, WORTH_A_WARNING, Watched};
 
 use daybook_engine::time::Time;
 use std::fmt;

@@ -1,9 +1,9 @@
 //! A watched clock: it is compared with a reference, and reports when it cannot be trusted.
 //!
 //! It is compared with two sources. The first is the *reference*, if there is one: the clock of the database, which all
-//! nodes share. The clock is corrected by the difference; beyond [`Limits::most_skew`] it is in trouble. The second is
-//! the steady clock, which is never set: between two comparisons a clock cannot move by more than the time that passed.
-//! A step is detected at the next reading, which still returns the time without the step.
+//! nodes share. The clock is corrected by the difference; beyond [`ClockLimits::most_skew`] it is in trouble. The
+//! second is the steady clock, which is never set: between two comparisons a clock cannot move by more than the time
+//! that passed. A step is detected at the next reading, which still returns the time without the step.
 //!
 //! When the server starts it also knows the latest time that the database has seen. A clock behind it is in trouble
 //! until it has caught up. A clock far ahead of it is refused before anything is processed: see [`Jump`].
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// How far a clock may be off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct ClockLimits {
     /// If the clock is off by more than this, nothing is processed.
     pub most_skew: Duration,
     /// If the clock is ahead of the latest known time by more than this, an operator must confirm the start.
@@ -126,7 +126,7 @@ impl fmt::Display for Length {
 #[derive(Debug)]
 pub struct Watched {
     inner: Arc<dyn Clock>,
-    limits: Limits,
+    limits: ClockLimits,
     state: Mutex<ClockState>,
 }
 
@@ -154,14 +154,14 @@ pub struct Before {
 
 impl Watched {
     /// Watches a clock.
-    pub fn new(inner: Arc<dyn Clock>, limits: Limits) -> Watched {
+    pub fn new(inner: Arc<dyn Clock>, limits: ClockLimits) -> Watched {
         let anchor = (inner.now(), inner.steady());
         let state = ClockState { anchor, has_reference: false, correction: 0, offset: 0, latest: None, trouble: None };
         Watched { inner, limits, state: Mutex::new(state) }
     }
 
     /// Its limits.
-    pub fn limits(&self) -> Limits {
+    pub fn limits(&self) -> ClockLimits {
         self.limits
     }
 
@@ -300,7 +300,8 @@ mod tests {
     use super::*;
     use crate::Manual;
 
-    const LIMITS: Limits = Limits { most_skew: Duration::from_secs(5), most_jump: Duration::from_secs(7 * 86_400) };
+    const LIMITS: ClockLimits =
+        ClockLimits { most_skew: Duration::from_secs(5), most_jump: Duration::from_secs(7 * 86_400) };
     const SECOND: i64 = 1_000_000;
 
     fn watched() -> (Arc<Manual>, Watched) {

@@ -8,7 +8,7 @@
 use super::Failure;
 use crate::config::Settings;
 use crate::secrets_file::{self, KeyError, Origin, SecretsKey};
-use daybook_clock::{Clock, Limits, Stopwatch, System, Watched};
+use daybook_clock::{Clock, ClockLimits, Stopwatch, System, Watched};
 use daybook_service::{FINGERPRINT, Service, clockwatch};
 use daybook_store::error::StoreError;
 use daybook_store::{Store, Tables, address};
@@ -226,7 +226,7 @@ pub async fn start_service_by(
 /// The machine's clock, compared with the times in the database before it is used. Writes nothing, unless it is
 /// confirmed.
 pub async fn watch_clock(settings: &Settings, store: &dyn Store, is_confirmed: bool) -> Result<Arc<Watched>, Failure> {
-    let limits = Limits { most_skew: settings.max_clock_skew, most_jump: settings.max_clock_jump };
+    let limits = ClockLimits { most_skew: settings.max_clock_skew, most_jump: settings.max_clock_jump };
     let watched = Arc::new(Watched::new(Arc::new(System), limits));
     clockwatch::begin(store, &watched, is_confirmed).await?;
     Ok(watched)

@@ -22,7 +22,7 @@ use crate::config::values::{Environment, LogFormat};
 use crate::instance::{self, DatabaseLock};
 use crate::listener::HttpServer;
 use crate::listener::front::Front;
-use crate::listener::limits::Limits;
+use crate::listener::limits::ListenerLimits;
 use crate::listener::tls::Tls;
 use crate::logging::{self, Style};
 use crate::memory;
@@ -94,7 +94,7 @@ async fn serve(settings: &Settings, flags: &ServeFlags, held: Option<&mut Databa
     }
     service.run_webhooks(sending::settings(settings))?;
 
-    let http_server = HttpServer::new(Limits::of(settings), Front::of(settings));
+    let http_server = HttpServer::new(ListenerLimits::of(settings), Front::of(settings));
     let api = ApiSettings {
         rate_limit_per_second: settings.rate_limit,
         extra_metrics: Some(metrics_of(&http_server, listeners.tls())),

@@ -8,7 +8,7 @@
 //! The listener closes only connections that are waiting for their client. The check and the start of a request share
 //! one lock: a request that has begun is processed and answered, and one that has not begun has changed nothing.
 
-use super::limits::Limits;
+use super::limits::ListenerLimits;
 use super::sending::Sending;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -175,7 +175,7 @@ impl Connection {
     }
 
     /// Closes it if it is overdue, and returns why.
-    pub fn end_if_overdue(&self, now: Duration, limits: &Limits) -> Option<Ending> {
+    pub fn end_if_overdue(&self, now: Duration, limits: &ListenerLimits) -> Option<Ending> {
         let mut state = self.state();
         let ending = state.overdue(now, limits)?;
         state.ended = Some(ending);
@@ -208,7 +208,7 @@ impl Connection {
 }
 
 impl ConnectionState {
-    fn overdue(&mut self, now: Duration, limits: &Limits) -> Option<Ending> {
+    fn overdue(&mut self, now: Duration, limits: &ListenerLimits) -> Option<Ending> {
         let is_past = |since: Duration, timeout| now.saturating_sub(since) > timeout;
         if self.ended.is_some() {
             return None;
@@ -264,8 +264,8 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    fn limits() -> Limits {
-        Limits {
+    fn limits() -> ListenerLimits {
+        ListenerLimits {
             connections: 4,
             per_address: 2,
             reserve: 1,

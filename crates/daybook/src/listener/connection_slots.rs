@@ -6,7 +6,7 @@
 //! one of a few reserve slots, which serve health checks; all other requests are refused with the advice to retry.
 
 use super::connection::{Connection, Ending};
-use super::limits::Limits;
+use super::limits::ListenerLimits;
 use super::metrics::{ConnectionMetrics, Refused};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -36,7 +36,7 @@ impl ClientNetwork {
 /// All slots for connections.
 #[derive(Debug)]
 pub struct ConnectionSlots {
-    limits: Limits,
+    limits: ListenerLimits,
     metrics: Arc<ConnectionMetrics>,
     table: Mutex<SlotTable>,
 }
@@ -88,7 +88,7 @@ impl Drop for ConnectionSlot {
 
 impl ConnectionSlots {
     /// Slots for these limits.
-    pub fn new(limits: Limits, metrics: Arc<ConnectionMetrics>) -> ConnectionSlots {
+    pub fn new(limits: ListenerLimits, metrics: Arc<ConnectionMetrics>) -> ConnectionSlots {
         ConnectionSlots { limits, metrics, table: Mutex::default() }
     }
 
@@ -260,7 +260,7 @@ mod tests {
     }
 
     fn slots(connections: usize, per_address: usize) -> Arc<ConnectionSlots> {
-        let limits = Limits {
+        let limits = ListenerLimits {
             connections,
             per_address,
             reserve: 1,

@@ -28,7 +28,7 @@ pub const RESPONSE_BYTES: Most = BODY_BYTES;
 
 /// The caps and timeouts of the listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct ListenerLimits {
     /// The most connections.
     pub connections: usize,
     /// The most connections from one address.
@@ -49,9 +49,9 @@ pub struct Limits {
     pub response_bytes: Most,
 }
 
-impl Limits {
+impl ListenerLimits {
     /// The limits of the settings, reduced to the available descriptors.
-    pub fn of(settings: &Settings) -> Limits {
+    pub fn of(settings: &Settings) -> ListenerLimits {
         let asked = settings.max_connections as usize;
         let connections = match raise_descriptors() {
             Some(descriptors) => asked.min(fitting(descriptors)),
@@ -64,7 +64,7 @@ impl Limits {
                 "the system's limit of open files allows fewer connections than max-connections: raise it (LimitNOFILE)"
             );
         }
-        Limits {
+        ListenerLimits {
             connections,
             per_address: (settings.max_connections_per_address as usize).min(connections.div_ceil(2)),
             reserve: RESERVE,

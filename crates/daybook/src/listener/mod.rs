@@ -56,7 +56,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use limits::Limits;
+use limits::ListenerLimits;
 use metrics::ConnectionMetrics;
 use request_handler::RequestHandler;
 use std::io::{self, ErrorKind};
@@ -85,7 +85,7 @@ const THINNED_OUT: usize = 16;
 /// The HTTP server: all addresses that it listens on share its caps.
 #[derive(Debug)]
 pub struct HttpServer {
-    limits: Limits,
+    limits: ListenerLimits,
     slots: Arc<ConnectionSlots>,
     metrics: Arc<ConnectionMetrics>,
     clients: Arc<Clients>,
@@ -108,7 +108,7 @@ pub struct Site {
 
 impl HttpServer {
     /// A server with these limits and proxies.
-    pub fn new(limits: Limits, front: Front) -> Arc<HttpServer> {
+    pub fn new(limits: ListenerLimits, front: Front) -> Arc<HttpServer> {
         let metrics = Arc::new(ConnectionMetrics::default());
         let slots = Arc::new(ConnectionSlots::new(limits, metrics.clone()));
         let clients = Arc::new(Clients::new(limits.per_address));

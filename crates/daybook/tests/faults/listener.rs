@@ -4,7 +4,7 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::routing::{get, post};
 use daybook::listener::front::Front;
-use daybook::listener::limits::{BODY_BYTES, Limits, RESPONSE_BYTES};
+use daybook::listener::limits::{BODY_BYTES, ListenerLimits, RESPONSE_BYTES};
 use daybook::listener::{HttpServer, Site, listen};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -36,8 +36,8 @@ impl Drop for TestServer {
 
 const LONG: Duration = Duration::from_secs(3_600);
 
-fn limits() -> Limits {
-    Limits {
+fn limits() -> ListenerLimits {
+    ListenerLimits {
         connections: 4,
         per_address: 4,
         reserve: 1,
@@ -50,7 +50,7 @@ fn limits() -> Limits {
     }
 }
 
-fn open(limits: Limits) -> TestServer {
+fn open(limits: ListenerLimits) -> TestServer {
     let http_server = HttpServer::new(limits, Front::default());
     let (listener, address) = listen("127.0.0.1:0".parse().expect("an address")).expect("a free port");
     let (begun, work) = (Arc::new(AtomicUsize::new(0)), Arc::new(Semaphore::new(0)));
@@ -167,7 +167,7 @@ async fn calls_that_are_worked_on_are_not_cut_off_and_the_reserve_answers_health
 
 #[tokio::test]
 async fn a_head_that_takes_too_long_is_closed() {
-    let server = open(Limits { header_timeout: Duration::from_millis(200), ..limits() });
+    let server = open(ListenerLimits { header_timeout: Duration::from_millis(200), ..limits() });
     let nothing = TcpStream::connect(server.address).await.expect("the server listens");
     let slow = server.send(SLOW_HEAD).await;
     let (mut reading, mut writing) = server.send("").await.into_split();
@@ -187,7 +187,7 @@ async fn a_head_that_takes_too_long_is_closed() {
 #[tokio::test]
 async fn an_idle_connection_is_closed_and_a_call_that_takes_longer_is_not() {
     let short = Duration::from_millis(200);
-    let server = open(Limits { idle_timeout: short, header_timeout: short, ..limits() });
+    let server = open(ListenerLimits { idle_timeout: short, header_timeout: short, ..limits() });
     let working = server.send(WORK).await;
     let idle = server.send("GET /quick HTTP/1.1\r\nhost: x\r\n\r\n").await;
     let answer = read(idle).await;
@@ -199,7 +199,7 @@ async fn an_idle_connection_is_closed_and_a_call_that_takes_longer_is_not() {
 
 #[tokio::test]
 async fn a_body_that_takes_too_long_is_told_so() {
-    let server = open(Limits { body_timeout: Duration::from_millis(200), ..limits() });
+    let server = open(ListenerLimits { body_timeout: Duration::from_millis(200), ..limits() });
     let slow = server.send("POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\nslow").await;
     let answer = read(slow).await;
     assert!(answer.starts_with("HTTP/1.1 408 ") && answer.contains("\r\nconnection: close\r\n"), "{answer}");
@@ -211,7 +211,7 @@ async fn a_body_that_takes_too_long_is_told_so() {
 
 #[tokio::test]
 async fn an_answer_that_is_not_read_is_closed() {
-    let server = open(Limits { write_timeout: Duration::from_millis(200), ..limits() });
+    let server = open(ListenerLimits { write_timeout: Duration::from_millis(200), ..limits() });
     let unread = server.send("GET /much HTTP/1.1\r\nhost: x\r\n\r\n").await;
     server
         .until("it is closed", |server| server.metric("daybook_connections_closed_total{reason=\"unread\"}") == 1)

@@ -8,7 +8,7 @@ use axum::extract::{Extension, Path};
 use axum::http::StatusCode;
 use axum::routing::{get, post};
 use daybook::listener::front::Front;
-use daybook::listener::limits::{BODY_BYTES, Limits, RESPONSE_BYTES};
+use daybook::listener::limits::{BODY_BYTES, ListenerLimits, RESPONSE_BYTES};
 use daybook::listener::tls::Tls;
 use daybook::listener::{HttpServer, Site, listen};
 use daybook_service::budget::{ByteAllowance, CallMemory, Most, SharedMemory};
@@ -30,8 +30,8 @@ const PAGE_BYTES: usize = 60_000;
 const READER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 const OTHER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 3);
 
-fn limits() -> Limits {
-    Limits {
+fn limits() -> ListenerLimits {
+    ListenerLimits {
         connections: 100,
         per_address: 50,
         reserve: 1,
@@ -59,7 +59,7 @@ struct TestServer {
     _tasks: JoinSet<()>,
 }
 
-fn open(limits: Limits) -> TestServer {
+fn open(limits: ListenerLimits) -> TestServer {
     let folder = tempfile::tempdir().expect("a folder");
     let [cert, key] = ["cert.pem", "key.pem"].map(|name| folder.path().join(name));
     let authority = Authority::named("authority");
@@ -145,7 +145,7 @@ async fn ask(caller: &Caller, window: u32, method: &str, path: &str) -> (Respons
 /// The client's window is closed from the start, or after one byte. It pings the server meanwhile.
 #[tokio::test]
 async fn a_response_whose_window_stays_closed_is_closed_and_a_call_at_work_is_not() {
-    let server = open(Limits { write_timeout: Duration::from_millis(200), ..limits() });
+    let server = open(ListenerLimits { write_timeout: Duration::from_millis(200), ..limits() });
     let caller = server.caller(READER);
     let mut busy = caller.with_window(65_535).await;
     let working = tokio::spawn(busy.send_request(caller.request("GET", "/work", &[], "")));
@@ -164,7 +164,7 @@ async fn a_response_whose_window_stays_closed_is_closed_and_a_call_at_work_is_no
 #[tokio::test]
 async fn unread_responses_of_an_address_are_limited_and_reported_changes_are_not_dropped() {
     let most = Most { address: ByteAllowance { guaranteed: 0, most: 100_000 }, ..RESPONSE_BYTES };
-    let server = open(Limits { response_bytes: most, ..limits() });
+    let server = open(ListenerLimits { response_bytes: most, ..limits() });
     let (caller, other) = (server.caller(READER), server.caller(OTHER));
     let first = ask(&caller, 0, "GET", "/page").await;
     assert_eq!(first.0.status(), 200);
@@ -194,7 +194,7 @@ async fn a_guaranteed_share_of_responses_is_left_when_others_read_none() {
         |guaranteed: usize, most: usize| ByteAllowance { guaranteed: guaranteed * PAGE_BYTES, most: most * PAGE_BYTES };
     let most =
         Most { organization: share(2, 9), address: share(1, 2), addresses: 2 * PAGE_BYTES, total: 2 * PAGE_BYTES };
-    let server = open(Limits { response_bytes: most, ..limits() });
+    let server = open(ListenerLimits { response_bytes: most, ..limits() });
     let from = |last: u8| server.caller(Ipv4Addr::new(127, 0, 0, last));
     let mut unread = Vec::new();
     let mut status_of = async |caller: &Caller, method: &str, path: &str| {
@@ -225,7 +225,7 @@ async fn a_guaranteed_share_of_responses_is_left_when_others_read_none() {
 
 #[tokio::test]
 async fn a_response_that_is_read_byte_by_byte_is_closed() {
-    let server = open(Limits { write_timeout: Duration::from_millis(500), ..limits() });
+    let server = open(ListenerLimits { write_timeout: Duration::from_millis(500), ..limits() });
     let (response, _connection) = ask(&server.caller(READER), 1, "GET", "/page").await;
     let mut body = response.into_body();
     let mut read = 0;

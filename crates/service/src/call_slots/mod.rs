@@ -37,11 +37,11 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const RETRY_SECONDS: u32 = 5;
 
 /// Limits for lists.
-const LISTS: Limits = Limits { in_progress_each: 8, in_progress: 32, waiting: 2_048 };
+const LISTS: SlotLimits = SlotLimits { in_progress_each: 8, in_progress: 32, waiting: 2_048 };
 /// Limits for reads of one object.
-const OBJECTS: Limits = Limits { in_progress_each: 4, in_progress: 16, waiting: 2_048 };
+const OBJECTS: SlotLimits = SlotLimits { in_progress_each: 4, in_progress: 16, waiting: 2_048 };
 /// Limits for bulk calls.
-const BULK: Limits = Limits { in_progress_each: 4, in_progress: 12, waiting: 512 };
+const BULK: SlotLimits = SlotLimits { in_progress_each: 4, in_progress: 12, waiting: 512 };
 
 tokio::task_local! {
     /// The slot of the current call.
@@ -151,7 +151,7 @@ impl CallSlots {
 
 /// The most calls of one kind.
 #[derive(Clone, Copy, Debug)]
-struct Limits {
+struct SlotLimits {
     /// In progress, of one organization.
     in_progress_each: usize,
     /// In progress, of all organizations.
@@ -163,7 +163,7 @@ struct Limits {
 /// The slots for calls of one kind.
 #[derive(Debug)]
 struct Slots {
-    limits: Limits,
+    limits: SlotLimits,
     state: Mutex<SlotState>,
 }
 
@@ -210,7 +210,7 @@ enum Admission {
 type Grants = Vec<(oneshot::Sender<CallSlot>, CallSlot)>;
 
 impl Slots {
-    fn new(limits: Limits) -> Arc<Slots> {
+    fn new(limits: SlotLimits) -> Arc<Slots> {
         Arc::new(Slots { limits, state: Mutex::default() })
     }
 
@@ -287,7 +287,7 @@ impl SlotState {
     }
 
     /// Begins the waiting call whose turn it is, if a slot is free.
-    fn next(&mut self, limits: Limits) -> Option<(OrgId, oneshot::Sender<CallSlot>)> {
+    fn next(&mut self, limits: SlotLimits) -> Option<(OrgId, oneshot::Sender<CallSlot>)> {
         if self.in_progress >= limits.in_progress {
             return None;
         }

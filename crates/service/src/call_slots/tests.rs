@@ -3,7 +3,7 @@
 use super::*;
 use tokio::task::{JoinHandle, yield_now};
 
-const FEW: Limits = Limits { in_progress_each: 2, in_progress: 3, waiting: 4 };
+const FEW: SlotLimits = SlotLimits { in_progress_each: 2, in_progress: 3, waiting: 4 };
 
 fn counts(slots: &Slots) -> (usize, usize) {
     let state = lock(&slots.state);

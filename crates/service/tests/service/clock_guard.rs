@@ -3,7 +3,7 @@
 //! of a test.
 
 use crate::support::{Home, Trial, code_of, json_of, on_both, time};
-use daybook_clock::{Clock, Limits, Manual, System, Trouble, Watched};
+use daybook_clock::{Clock, ClockLimits, Manual, System, Trouble, Watched};
 use daybook_engine::time::Time;
 use daybook_service::{Service, clockwatch};
 use serde_json::json;
@@ -12,7 +12,8 @@ use std::time::Duration;
 
 const HOUR: i64 = 3_600_000_000;
 const DAY: i64 = 24 * HOUR;
-const LIMITS: Limits = Limits { most_skew: Duration::from_secs(5), most_jump: Duration::from_secs(7 * 86_400) };
+const LIMITS: ClockLimits =
+    ClockLimits { most_skew: Duration::from_secs(5), most_jump: Duration::from_secs(7 * 86_400) };
 
 /// The start time of a database in these tests.
 fn beginning(home: Home) -> Time {

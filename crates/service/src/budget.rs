@@ -28,7 +28,7 @@ pub const BODY_BYTES_WITHOUT_CREDENTIALS: usize = 64 << 10;
 
 /// The holder of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Holder {
+pub enum BudgetHolder {
     /// An organization, by its number.
     Organization(i64),
     /// A client without credentials, by its address.
@@ -106,7 +106,7 @@ struct ByteCounts {
     shared: usize,
     /// How many of these are held by addresses.
     shared_by_addresses: usize,
-    by_holder: HashMap<Holder, usize>,
+    by_holder: HashMap<BudgetHolder, usize>,
 }
 
 impl Budget {
@@ -125,7 +125,7 @@ impl Budget {
     }
 
     /// Whether a holder may begin a call whose response cannot be refused later.
-    fn check(&self, holder: Holder) -> Result<(), Full> {
+    fn check(&self, holder: BudgetHolder) -> Result<(), Full> {
         let counts = self.counts();
         let held = counts.held_by(holder);
         let (share, full) = self.share_of(holder);
@@ -136,9 +136,9 @@ impl Budget {
     }
 
     /// Whether a holder may take some more of the shared bytes.
-    fn check_shared(&self, counts: &ByteCounts, holder: Holder, bytes: usize) -> Result<(), Full> {
+    fn check_shared(&self, counts: &ByteCounts, holder: BudgetHolder, bytes: usize) -> Result<(), Full> {
         let by_addresses = counts.shared_by_addresses.saturating_add(bytes);
-        if matches!(holder, Holder::Address(_)) && by_addresses > self.most.addresses {
+        if matches!(holder, BudgetHolder::Address(_)) && by_addresses > self.most.addresses {
             return Err(Full::Addresses(self.most.addresses));
         }
         if counts.shared.saturating_add(bytes) > self.most.total {
@@ -147,14 +147,14 @@ impl Budget {
         Ok(())
     }
 
-    fn share_of(&self, holder: Holder) -> (ByteAllowance, Full) {
+    fn share_of(&self, holder: BudgetHolder) -> (ByteAllowance, Full) {
         match holder {
-            Holder::Organization(_) => (self.most.organization, Full::Organization(self.most.organization.most)),
-            Holder::Address(_) => (self.most.address, Full::Address(self.most.address.most)),
+            BudgetHolder::Organization(_) => (self.most.organization, Full::Organization(self.most.organization.most)),
+            BudgetHolder::Address(_) => (self.most.address, Full::Address(self.most.address.most)),
         }
     }
 
-    fn add(&self, holder: Holder, bytes: usize) -> Result<(), Full> {
+    fn add(&self, holder: BudgetHolder, bytes: usize) -> Result<(), Full> {
         let mut counts = self.counts();
         let held = counts.held_by(holder);
         let (share, full) = self.share_of(holder);
@@ -169,13 +169,13 @@ impl Budget {
         Ok(())
     }
 
-    fn add_anyway(&self, holder: Holder, bytes: usize) {
+    fn add_anyway(&self, holder: BudgetHolder, bytes: usize) {
         let mut counts = self.counts();
         let after = counts.held_by(holder) + bytes;
         counts.set(holder, after, self.share_of(holder).0.guaranteed);
     }
 
-    fn remove(&self, holder: Holder, bytes: usize) {
+    fn remove(&self, holder: BudgetHolder, bytes: usize) {
         let mut counts = self.counts();
         let after = counts.held_by(holder) - bytes;
         counts.set(holder, after, self.share_of(holder).0.guaranteed);
@@ -183,18 +183,18 @@ impl Budget {
 }
 
 impl ByteCounts {
-    fn held_by(&self, holder: Holder) -> usize {
+    fn held_by(&self, holder: BudgetHolder) -> usize {
         self.by_holder.get(&holder).copied().unwrap_or_default()
     }
 
     /// Sets the bytes of a holder.
-    fn set(&mut self, holder: Holder, bytes: usize, guaranteed: usize) {
+    fn set(&mut self, holder: BudgetHolder, bytes: usize, guaranteed: usize) {
         let before = if bytes == 0 { self.by_holder.remove(&holder) } else { self.by_holder.insert(holder, bytes) };
         let before = before.unwrap_or_default();
         let [shared_before, shared] = [before, bytes].map(|held| held.saturating_sub(guaranteed));
         self.total = self.total - before + bytes;
         self.shared = self.shared - shared_before + shared;
-        if matches!(holder, Holder::Address(_)) {
+        if matches!(holder, BudgetHolder::Address(_)) {
             self.shared_by_addresses = self.shared_by_addresses - shared_before + shared;
         }
     }
@@ -216,7 +216,7 @@ pub struct CallMemory {
 
 impl CallMemory {
     /// A call that holds nothing yet.
-    pub fn new(bodies: &Arc<Budget>, responses: &Arc<Budget>, holder: Holder) -> CallMemory {
+    pub fn new(bodies: &Arc<Budget>, responses: &Arc<Budget>, holder: BudgetHolder) -> CallMemory {
         let [body, response] = [bodies, responses].map(|budget| Arc::new(Reservation::new(budget.clone(), holder)));
         CallMemory { body, response }
     }
@@ -239,7 +239,7 @@ pub struct Reservation {
 
 #[derive(Debug)]
 struct ReservationState {
-    holder: Holder,
+    holder: BudgetHolder,
     bytes: usize,
     full: Option<Full>,
     is_discarded: bool,
@@ -247,7 +247,7 @@ struct ReservationState {
 
 impl Reservation {
     /// A reservation of no bytes.
-    pub fn new(budget: Arc<Budget>, holder: Holder) -> Reservation {
+    pub fn new(budget: Arc<Budget>, holder: BudgetHolder) -> Reservation {
         let state = ReservationState { holder, bytes: 0, full: None, is_discarded: false };
         Reservation { budget, state: Mutex::new(state) }
     }
@@ -288,7 +288,7 @@ impl Reservation {
     /// Whether a body may have this length: without credentials, only a short one.
     pub fn check_body(&self, length: usize) -> Result<(), Full> {
         let mut state = self.state();
-        let is_authenticated = matches!(state.holder, Holder::Organization(_));
+        let is_authenticated = matches!(state.holder, BudgetHolder::Organization(_));
         if is_authenticated || state.is_discarded || length <= BODY_BYTES_WITHOUT_CREDENTIALS {
             return Ok(());
         }
@@ -299,7 +299,7 @@ impl Reservation {
 
     fn belongs_to(&self, organization: i64) {
         let mut state = self.state();
-        let before = std::mem::replace(&mut state.holder, Holder::Organization(organization));
+        let before = std::mem::replace(&mut state.holder, BudgetHolder::Organization(organization));
         if state.bytes > 0 {
             self.budget.remove(before, state.bytes);
             self.budget.add_anyway(state.holder, state.bytes);
@@ -343,11 +343,11 @@ mod tests {
         Arc::new(Budget::new(MOST))
     }
 
-    fn address(last: u8) -> Holder {
-        Holder::Address(IpAddr::from([192, 0, 2, last]))
+    fn address(last: u8) -> BudgetHolder {
+        BudgetHolder::Address(IpAddr::from([192, 0, 2, last]))
     }
 
-    fn reserve(budget: &Arc<Budget>, holder: Holder, bytes: usize) -> Result<Reservation, Full> {
+    fn reserve(budget: &Arc<Budget>, holder: BudgetHolder, bytes: usize) -> Result<Reservation, Full> {
         let reservation = Reservation::new(budget.clone(), holder);
         reservation.take(bytes).map(|()| reservation)
     }
@@ -355,12 +355,12 @@ mod tests {
     #[test]
     fn each_holder_has_its_share_and_gets_it_back() {
         let budget = budget();
-        let first = reserve(&budget, Holder::Organization(1), 6).expect("it fits");
-        assert_eq!(reserve(&budget, Holder::Organization(1), 8).err(), Some(Full::Organization(13)));
-        let _second = reserve(&budget, Holder::Organization(1), 7).expect("up to the limit");
-        let _other = reserve(&budget, Holder::Organization(2), 6).expect("another organization");
+        let first = reserve(&budget, BudgetHolder::Organization(1), 6).expect("it fits");
+        assert_eq!(reserve(&budget, BudgetHolder::Organization(1), 8).err(), Some(Full::Organization(13)));
+        let _second = reserve(&budget, BudgetHolder::Organization(1), 7).expect("up to the limit");
+        let _other = reserve(&budget, BudgetHolder::Organization(2), 6).expect("another organization");
         drop(first);
-        assert!(reserve(&budget, Holder::Organization(1), 5).is_ok());
+        assert!(reserve(&budget, BudgetHolder::Organization(1), 5).is_ok());
         assert_eq!(budget.total(), 13);
     }
 
@@ -368,9 +368,9 @@ mod tests {
     fn a_guaranteed_share_is_left_when_others_hold_everything_else() {
         let budget = budget();
         let _full =
-            [1, 2].map(|organization| reserve(&budget, Holder::Organization(organization), 13).expect("it fits"));
-        assert_eq!(reserve(&budget, Holder::Organization(3), 4).err(), Some(Full::Total(20)));
-        let third = reserve(&budget, Holder::Organization(3), 3).expect("its guaranteed share");
+            [1, 2].map(|organization| reserve(&budget, BudgetHolder::Organization(organization), 13).expect("it fits"));
+        assert_eq!(reserve(&budget, BudgetHolder::Organization(3), 4).err(), Some(Full::Total(20)));
+        let third = reserve(&budget, BudgetHolder::Organization(3), 3).expect("its guaranteed share");
         assert_eq!(third.take(1), Err(Full::Total(20)), "beyond its guaranteed share");
         assert_eq!(reserve(&budget, address(1), 2).err(), Some(Full::Total(20)));
         let _address = reserve(&budget, address(1), 1).expect("an address has a guaranteed share too");
@@ -384,8 +384,9 @@ mod tests {
         assert_eq!(reserve(&budget, address(1), 1).err(), Some(Full::Address(5)));
         assert_eq!(reserve(&budget, address(4), 2).err(), Some(Full::Addresses(12)));
         let _fourth = reserve(&budget, address(4), 1).expect("its guaranteed share");
-        let _organization = reserve(&budget, Holder::Organization(1), 11).expect("all that addresses may not take");
-        assert_eq!(reserve(&budget, Holder::Organization(2), 4).err(), Some(Full::Total(20)));
+        let _organization =
+            reserve(&budget, BudgetHolder::Organization(1), 11).expect("all that addresses may not take");
+        assert_eq!(reserve(&budget, BudgetHolder::Organization(2), 4).err(), Some(Full::Total(20)));
     }
 
     #[test]
@@ -394,10 +395,10 @@ mod tests {
         let large = reserve(&budget, address(1), 9).expect("more than the share");
         assert_eq!(reserve(&budget, address(1), 1).err(), Some(Full::Address(5)));
         assert_eq!(reserve(&budget, address(2), 14).err(), Some(Full::Addresses(12)), "callers with keys have room");
-        let _organization = reserve(&budget, Holder::Organization(1), 15).expect("it fits");
-        assert_eq!(reserve(&budget, Holder::Organization(2), 4).err(), Some(Full::Total(20)));
+        let _organization = reserve(&budget, BudgetHolder::Organization(1), 15).expect("it fits");
+        assert_eq!(reserve(&budget, BudgetHolder::Organization(2), 4).err(), Some(Full::Total(20)));
         drop(large);
-        assert!(reserve(&budget, Holder::Organization(2), 4).is_ok());
+        assert!(reserve(&budget, BudgetHolder::Organization(2), 4).is_ok());
     }
 
     #[test]
@@ -420,7 +421,7 @@ mod tests {
     #[test]
     fn bytes_that_exist_in_any_case_use_up_the_share() {
         let budget = budget();
-        let check = |holder: Holder| Reservation::new(budget.clone(), holder).check();
+        let check = |holder: BudgetHolder| Reservation::new(budget.clone(), holder).check();
         let written = Reservation::new(budget.clone(), address(1));
         written.take_anyway(4);
         assert_eq!(check(address(1)), Ok(()));
@@ -429,7 +430,7 @@ mod tests {
         assert_eq!(check(address(2)), Ok(()), "it holds nothing");
         let _second = reserve(&budget, address(2), 1).expect("its guaranteed share");
         assert_eq!(check(address(2)), Err(Full::Addresses(12)), "its guaranteed share is used up");
-        let third = reserve(&budget, Holder::Organization(1), 3).expect("its guaranteed share");
+        let third = reserve(&budget, BudgetHolder::Organization(1), 3).expect("its guaranteed share");
         let call = CallMemory::new(&budget, &budget, address(3));
         assert_eq!((call.belongs_to(1), call.response.refused()), (Err(Full::Total(20)), Some(Full::Total(20))));
         drop(third);

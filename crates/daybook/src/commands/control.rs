@@ -141,12 +141,12 @@ impl Order {
         let Some(path) = settings.sqlite_path() else { return self.do_here(settings) };
         match holder(path)? {
             None => Err(Failure::Failed(format!("there is no database at {}: start the server once", path.display()))),
-            Some(Holder::Me(held)) => {
+            Some(DatabaseHolder::Me(held)) => {
                 let answer = self.do_here(settings);
                 drop(held);
                 answer
             }
-            Some(Holder::Server(server)) => client::ask(&server, self),
+            Some(DatabaseHolder::Server(server)) => client::ask(&server, self),
         }
     }
 
@@ -283,14 +283,14 @@ fn tree(view: &impl Serialize) -> Result<Value, Problem> {
     serde_json::to_value(view).map_err(|error| Problem::internal(format!("a view cannot be written: {error}")))
 }
 
-enum Holder {
+enum DatabaseHolder {
     Me(instance::DatabaseLock),
     Server(RunningServer),
 }
 
 /// The holder of the database: this process, which has just taken the lock, or a server. `None` if there is no
 /// database.
-fn holder(path: &Path) -> Result<Option<Holder>, Failure> {
+fn holder(path: &Path) -> Result<Option<DatabaseHolder>, Failure> {
     if !path.exists() {
         return Ok(None);
     }
@@ -298,9 +298,9 @@ fn holder(path: &Path) -> Result<Option<Holder>, Failure> {
     loop {
         looks += 1;
         match instance::take(path) {
-            Ok(held) => return Ok(Some(Holder::Me(held))),
+            Ok(held) => return Ok(Some(DatabaseHolder::Me(held))),
             Err(NotTaken::Running(_, Some(server))) if server.url.is_some() => {
-                return Ok(Some(Holder::Server(*server)));
+                return Ok(Some(DatabaseHolder::Server(*server)));
             }
             // A server is starting, or another command is about to finish.
             Err(NotTaken::Running(..)) if looks < LOOKS => thread::sleep(BETWEEN_LOOKS),

@@ -258,7 +258,7 @@ mod tests {
     use super::*;
     use crate::listener::limits::{BODY_BYTES, RESPONSE_BYTES};
     use crate::listener::sending::PROGRESS_BYTES;
-    use daybook_service::budget::{Budget, Holder, Reservation};
+    use daybook_service::budget::{Budget, BudgetHolder, Reservation};
 
     fn s(seconds: u64) -> Duration {
         Duration::from_secs(seconds)
@@ -341,7 +341,7 @@ mod tests {
 
     fn response() -> Arc<Sending> {
         let budget = Arc::new(Budget::new(RESPONSE_BYTES));
-        Arc::new(Sending::new(Arc::new(Reservation::new(budget, Holder::Organization(1)))))
+        Arc::new(Sending::new(Arc::new(Reservation::new(budget, BudgetHolder::Organization(1)))))
     }
 
     #[test]

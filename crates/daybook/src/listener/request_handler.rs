@@ -12,7 +12,7 @@ use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, COOKIE, HOST, RETRY_AFTER};
 use axum::http::{HeaderValue, Method, Request, Response, StatusCode, Version};
-use daybook_service::budget::{BODIES, CallMemory, Full, Holder, RESPONSES, Reservation, SharedMemory};
+use daybook_service::budget::{BODIES, BudgetHolder, CallMemory, Full, RESPONSES, Reservation, SharedMemory};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::{Body as _, Incoming};
 use serde_json::json;
@@ -75,7 +75,7 @@ impl RequestHandler {
         let (mut parts, body) = request.into_parts();
         let (version, is_read) = (parts.version, parts.method.is_safe());
         let arrival = self.http_server.front.receive(self.peer, self.is_tls, &mut parts.headers);
-        let holder = Holder::Address(ClientNetwork::of(arrival.client.ip()).address());
+        let holder = BudgetHolder::Address(ClientNetwork::of(arrival.client.ip()).address());
         let memory = CallMemory::new(&self.http_server.bodies, &self.http_server.responses, holder);
         // The API and the console count an authenticated call for its organization.
         parts.extensions.insert(memory.clone());

@@ -25,12 +25,12 @@ pub struct AccountListRow {
     /// The account.
     pub account: Account<'static>,
     /// Its borrowers.
-    pub holders: Vec<Holder>,
+    pub holders: Vec<Borrower>,
 }
 
 /// A borrower.
 #[derive(Debug)]
-pub struct Holder {
+pub struct Borrower {
     pub customer_id: String,
     /// The borrower's name; the id if there is none.
     pub name: String,
@@ -54,7 +54,7 @@ async fn named(
     let names: HashMap<&str, Option<String>> = ids.iter().map(String::as_str).zip(names).collect();
     let holder = |customer_id: String| {
         let name = names.get(customer_id.as_str()).cloned().flatten().filter(|name| !name.is_empty());
-        Holder { name: name.unwrap_or_else(|| customer_id.clone()), customer_id }
+        Borrower { name: name.unwrap_or_else(|| customer_id.clone()), customer_id }
     };
     let row = |account| AccountListRow { holders: customer_ids(&account).map(holder).collect(), account };
     Ok(accounts.into_iter().map(row).collect())

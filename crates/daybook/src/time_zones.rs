@@ -3,7 +3,7 @@
 //! The folder has the layout of `/usr/share/zoneinfo` in the package `tzdata`: a TZif file for each zone, named like
 //! the zone. A zone without a file uses the built-in data.
 
-use crate::config::Problem;
+use crate::config::ConfigProblem;
 use daybook_engine::zone;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,8 +17,8 @@ const OTHERS: [&str; 2] = ["posix", "right"];
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Makes the program use the zones in a folder from now on.
-pub fn use_folder(folder: &Path) -> Result<(), Problem> {
-    let problem = |sentence: String| Problem(format!("time-zones {}: {sentence}", folder.display()));
+pub fn use_folder(folder: &Path) -> Result<(), ConfigProblem> {
+    let problem = |sentence: String| ConfigProblem(format!("time-zones {}: {sentence}", folder.display()));
     let mut files = BTreeMap::new();
     collect(folder, folder, &mut files).map_err(|error| problem(format!("the folder cannot be read: {error}")))?;
     if files.is_empty() {

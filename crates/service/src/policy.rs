@@ -24,7 +24,7 @@ use daybook_engine::money::{Cents, Percent};
 use daybook_engine::terms::{Invalid, Opening, Policy, ProductPolicy, Terms};
 use daybook_engine::time::Time;
 
-pub use crate::form::{DEFAULT_ZONE, Problem};
+pub use crate::form::{DEFAULT_ZONE, FieldProblem};
 pub use openings::{openings, way_back};
 
 /// The principal of the sample loan that checks a new product.
@@ -41,7 +41,7 @@ const INTEREST_ONLY: &str = "product_lifecycle_policies.amortization_policies.in
 const PRINCIPAL: &str = "summary.initial_principal_cents";
 
 /// Resolves what a product leaves open and checks it with a sample loan. Returns the form to store.
-pub fn settle_product(mut product: NewProduct, created_at: Time) -> Result<NewProduct, Vec<Problem>> {
+pub fn settle_product(mut product: NewProduct, created_at: Time) -> Result<NewProduct, Vec<FieldProblem>> {
     product.settle_close_of_business().map_err(|problem| vec![problem])?;
     let policy = product_policy(&product, None)?;
     let effective_at = product.effective_at.as_ref().map_or(created_at, |moment| *moment.get());
@@ -51,11 +51,11 @@ pub fn settle_product(mut product: NewProduct, created_at: Time) -> Result<NewPr
 }
 
 /// Derives the terms of an account.
-pub fn terms(product: &NewProduct, account: &NewAccount, effective_at: Time) -> Result<Terms, Vec<Problem>> {
+pub fn terms(product: &NewProduct, account: &NewAccount, effective_at: Time) -> Result<Terms, Vec<FieldProblem>> {
     let policy = product_policy(product, Some(account))?;
     let summary = account.summary.as_ref();
     let Some(principal) = summary.and_then(|summary| summary.initial_principal_cents) else {
-        return Err(vec![Problem::new(PRINCIPAL, "is required")]);
+        return Err(vec![FieldProblem::new(PRINCIPAL, "is required")]);
     };
     let origination_fee =
         summary.and_then(|summary| summary.origination_fee_cents).map_or(Cents::ZERO, |fee| fee.get());
@@ -71,26 +71,26 @@ pub fn credit_limit(product: &NewProduct, account: &NewAccount) -> Option<Cents>
 }
 
 /// The policy of a product, with the overrides of an account applied.
-pub fn product_policy(product: &NewProduct, account: Option<&NewAccount>) -> Result<Policy, Vec<Problem>> {
+pub fn product_policy(product: &NewProduct, account: Option<&NewAccount>) -> Result<Policy, Vec<FieldProblem>> {
     if product.product_overview.product_type == ProductType::Revolving {
-        return Err(vec![Problem::new("product_overview.product_type", REVOLVING)]);
+        return Err(vec![FieldProblem::new("product_overview.product_type", REVOLVING)]);
     }
     let given = PolicyFields::new(product, account);
     let Some(zone) = product.zone() else {
-        return Err(vec![Problem::new(
+        return Err(vec![FieldProblem::new(
             "product_lifecycle_policies.billing_cycle_policies.product_time_zone",
             "is not a known time zone",
         )]);
     };
     let Some(instalments) = given.overview.post_promo_len.or(given.post.post_promo_len) else {
-        return Err(vec![Problem::new(LEN, "is required for an INSTALLMENT product")]);
+        return Err(vec![FieldProblem::new(LEN, "is required for an INSTALLMENT product")]);
     };
     let close_of_business = match given.billing.close_of_business_time.as_ref().map(|close| *close.get()) {
         None => TimeOfDay::END_OF_DAY,
         Some(DailyTime { time, offset_seconds: None }) => time,
         Some(_) => {
             let message = "has an offset that was not checked against the time zone";
-            return Err(vec![Problem::new(CLOSE_OF_BUSINESS, message)]);
+            return Err(vec![FieldProblem::new(CLOSE_OF_BUSINESS, message)]);
         }
     };
     let reversal_fee = given.summary.payment_reversal_fee_cents.or(given.attributes.default_payment_reversal_fee_cents);
@@ -200,7 +200,7 @@ fn interval(text: &Option<IntervalText>) -> Option<Interval> {
 }
 
 /// Names fields by the names the caller knows.
-fn name_fields(invalid: Vec<Invalid>, account: Option<&NewAccount>) -> Vec<Problem> {
+fn name_fields(invalid: Vec<Invalid>, account: Option<&NewAccount>) -> Vec<FieldProblem> {
     let given = account.map(|account| {
         let summary = account.summary.clone().unwrap_or_default();
         let cycle = account.cycle_type.clone().unwrap_or_default();
@@ -215,7 +215,7 @@ fn name_fields(invalid: Vec<Invalid>, account: Option<&NewAccount>) -> Vec<Probl
             }
             INTEREST_ONLY if overview.post_promo_len.is_some() => {
                 let rule = "must be greater than the product's interest_only_cycles";
-                return Problem::new("post_promo_overview.post_promo_len", rule);
+                return FieldProblem::new("post_promo_overview.post_promo_len", rule);
             }
             GRACE if cycle.late_fee_grace.is_some() => "cycle_type.late_fee_grace",
             CYCLE if cycle.first_cycle_interval.is_some() => "cycle_type.first_cycle_interval",
@@ -223,7 +223,7 @@ fn name_fields(invalid: Vec<Invalid>, account: Option<&NewAccount>) -> Vec<Probl
             "summary.late_fee_cents" if summary.late_fee_cents.is_none() => LATE_FEE,
             field => field,
         };
-        Problem::new(own, invalid.rule)
+        FieldProblem::new(own, invalid.rule)
     };
     invalid.into_iter().map(name).collect()
 }

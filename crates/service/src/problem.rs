@@ -127,7 +127,7 @@ impl Problem {
     }
 
     /// Fields request known but unsupported features; each error states the reason and an alternative.
-    pub fn not_supported(fields: Vec<form::Problem>) -> Result<(), Problem> {
+    pub fn not_supported(fields: Vec<form::FieldProblem>) -> Result<(), Problem> {
         if fields.is_empty() {
             return Ok(());
         }
@@ -135,7 +135,7 @@ impl Problem {
             [one] => one.to_string(),
             many => format!("{} fields request features that are not supported", many.len()),
         };
-        let detail = |form::Problem { field, message }| Detail { field, message };
+        let detail = |form::FieldProblem { field, message }| Detail { field, message };
         let details = fields.into_iter().map(detail).collect();
         Err(Problem { details, ..Problem::new("not_supported", message) })
     }
@@ -165,15 +165,15 @@ impl From<form::BadForm> for Problem {
     }
 }
 
-impl From<form::Problem> for Problem {
-    fn from(form::Problem { field, message }: form::Problem) -> Problem {
+impl From<form::FieldProblem> for Problem {
+    fn from(form::FieldProblem { field, message }: form::FieldProblem) -> Problem {
         Problem::invalid(field, message)
     }
 }
 
-impl From<Vec<form::Problem>> for Problem {
-    fn from(problems: Vec<form::Problem>) -> Problem {
-        let detail = |form::Problem { field, message }| Detail { field, message };
+impl From<Vec<form::FieldProblem>> for Problem {
+    fn from(problems: Vec<form::FieldProblem>) -> Problem {
+        let detail = |form::FieldProblem { field, message }| Detail { field, message };
         Problem::invalid_fields(problems.into_iter().map(detail).collect())
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! `definitions` lists every setting. `sources` collects the flags, the environment and the file, and picks the value
 //! that takes precedence, still as text. `values` parses each text by its rule. [`load`] combines them. It returns
-//! typed [`Settings`] and the table that `daybook config show` prints, or every [`Problem`] at once, each with the
-//! setting, the value, its source and the rule.
+//! typed [`Settings`] and the table that `daybook config show` prints, or every [`ConfigProblem`] at once, each with
+//! the setting, the value, its source and the rule.
 
 pub mod definitions;
 pub mod sources;
@@ -132,11 +132,11 @@ pub struct LoadedSettings {
 
 /// Something wrong with the configuration, in one sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem(pub String);
+pub struct ConfigProblem(pub String);
 
 /// Everything wrong with the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problems(pub Vec<Problem>);
+pub struct Problems(pub Vec<ConfigProblem>);
 
 impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -189,7 +189,7 @@ fn from_flag(texts: &[String]) -> SourcedValue {
 
 fn read_file(path: &Path) -> Result<String, Problems> {
     fs::read_to_string(path).map_err(|error| {
-        Problems(vec![Problem(format!("the configuration file {} cannot be read: {error}", path.display()))])
+        Problems(vec![ConfigProblem(format!("the configuration file {} cannot be read: {error}", path.display()))])
     })
 }
 
@@ -209,7 +209,7 @@ fn interpret(layers: &[&Layer]) -> Result<LoadedSettings, Problems> {
 }
 
 /// Rules that concern two settings.
-fn across(settings: &Settings) -> Vec<Problem> {
+fn across(settings: &Settings) -> Vec<ConfigProblem> {
     let pairs = [
         (
             "bootstrap-email",
@@ -221,14 +221,14 @@ fn across(settings: &Settings) -> Vec<Problem> {
     ];
     let one_sided = pairs.into_iter().filter(|(_, one, _, other)| one != other);
     let sentences = one_sided.map(|(one, _, other, _)| format!("{one} and {other} must be set together, or neither"));
-    sentences.map(Problem).collect()
+    sentences.map(ConfigProblem).collect()
 }
 
 /// Reads one setting after the other, and collects rows and problems.
 struct SettingsReader<'a> {
     layers: &'a [&'a Layer],
     rows: Vec<SettingRow>,
-    problems: Vec<Problem>,
+    problems: Vec<ConfigProblem>,
 }
 
 /// Makes the settings of its fields. Every value is read, in this order, before an invalid one counts.
@@ -333,7 +333,7 @@ fn shown(definition: &Definition, texts: &[String]) -> Option<String> {
     })
 }
 
-fn broken(definition: &Definition, text: &str, source: &Source, rule: &str) -> Problem {
+fn broken(definition: &Definition, text: &str, source: &Source, rule: &str) -> ConfigProblem {
     let value = match definition.show {
         Show::All => format!("{text:?}"),
         Show::WithoutCredentials => format!("{:?}", address::shown(text)),
@@ -343,7 +343,7 @@ fn broken(definition: &Definition, text: &str, source: &Source, rule: &str) -> P
         Source::Flag => format!("flag --{}", definition.name),
         other => other.to_string(),
     };
-    Problem(format!("{} = {value} ({from}): {rule}", definition.name))
+    ConfigProblem(format!("{} = {value} ({from}): {rule}", definition.name))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! are text here; `values` parses them.
 
 use super::definitions::{DEFINITIONS, Definition, find};
-use super::{Problem, Problems};
+use super::{ConfigProblem, Problems};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
@@ -104,7 +104,7 @@ impl File<'_> {
     }
 
     fn problem(&self, span: Range<usize>, message: String) -> Problems {
-        Problems(vec![Problem(format!("{}: {message}", self.source(&span)))])
+        Problems(vec![ConfigProblem(format!("{}: {message}", self.source(&span)))])
     }
 
     fn written(

@@ -2,7 +2,7 @@
 
 use super::fields::*;
 use super::product::PromoFamily;
-use super::{Problem, form};
+use super::{FieldProblem, form};
 use daybook_engine::status::{AccountStanding, Status};
 
 form! {
@@ -124,7 +124,7 @@ form! {
 
 impl NewAccount {
     /// Checks the rules that apply to new accounts only.
-    pub fn check(&self) -> Result<(), Problem> {
+    pub fn check(&self) -> Result<(), FieldProblem> {
         check_metro2(self.metro2_config.as_ref())
     }
 
@@ -146,13 +146,13 @@ impl NewAccount {
 
 impl SetStatus {
     /// The status, if this combination is valid.
-    pub fn status(&self) -> Result<Status, Problem> {
+    pub fn status(&self) -> Result<Status, FieldProblem> {
         let standing = AccountStanding::from(self.account_status);
         Status::new(standing, self.account_substatus.map(Into::into)).ok_or_else(|| {
             let names: Vec<&str> =
                 standing.reasons().iter().map(|reason| reason.map_or("none", |reason| reason.name())).collect();
             let rule = format!("must be one of {} with account_status {}", names.join(", "), standing.name());
-            Problem::new("account_substatus", rule)
+            FieldProblem::new("account_substatus", rule)
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Customers: the borrowers.
 
 use super::fields::*;
-use super::{Problem, form};
+use super::{FieldProblem, form};
 use serde::de::{Deserialize, Deserializer};
 use serde::{Serialize, Serializer};
 
@@ -73,7 +73,7 @@ macro_rules! customer_forms {
 
         impl CustomerUpdate {
             /// Applies the changes to a customer.
-            pub fn apply(self, customer: &mut NewCustomer) -> Result<(), Problem> {
+            pub fn apply(self, customer: &mut NewCustomer) -> Result<(), FieldProblem> {
                 $(self.$field.apply(&mut customer.$field);)*
                 self.ssn.apply(&mut customer.ssn);
                 self.metro2_config.apply(&mut customer.metro2_config);
@@ -156,7 +156,7 @@ form! {
 
 impl NewCustomer {
     /// Checks rules across fields, such as that there is a name.
-    pub fn check(&self) -> Result<(), Problem> {
+    pub fn check(&self) -> Result<(), FieldProblem> {
         let given = |name: &Option<ShortText>| name.as_ref().is_some_and(|name| !name.as_str().trim().is_empty());
         let business = self.business_details.as_ref();
         let is_named = given(&self.name_first)
@@ -165,13 +165,13 @@ impl NewCustomer {
         let rule = "is required, unless name_last, business_details.business_name or \
                     business_details.business_legal_name is given";
         if !is_named {
-            return Err(Problem::new("name_first", rule));
+            return Err(FieldProblem::new("name_first", rule));
         }
         check_metro2(self.metro2_config.as_ref())?;
         let accounts: Vec<&str> =
             self.assign_to_accounts.iter().flatten().map(|assigned| assigned.account_id.as_str()).collect();
         match (0..accounts.len()).find(|index| accounts[..*index].contains(&accounts[*index])) {
-            Some(index) => Err(Problem::new(format!("assign_to_accounts[{index}].account_id"), "is given twice")),
+            Some(index) => Err(FieldProblem::new(format!("assign_to_accounts[{index}].account_id"), "is given twice")),
             None => Ok(()),
         }
     }

@@ -11,8 +11,8 @@
 //! ```
 //!
 //! Small types in [`fields`] hold the rules for single values (an id, a time, an amount), so every field of a parsed
-//! form is valid on its own. Methods that return [`Problem`]s check rules across several fields. Unknown fields are
-//! refused, so that a typo does not pass silently. Fields that similar services support and this one does not are
+//! form is valid on its own. Methods that return [`FieldProblem`]s check rules across several fields. Unknown fields
+//! are refused, so that a typo does not pass silently. Fields that similar services support and this one does not are
 //! accepted, and the form's `warnings` name them.
 
 mod account;
@@ -48,21 +48,21 @@ use std::fmt;
 
 /// A field and the rule it breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct FieldProblem {
     /// The path of the field: `summary.initial_principal_cents`.
     pub field: String,
     /// The rule, as a sentence about the field: `must be ...`.
     pub message: String,
 }
 
-impl Problem {
+impl FieldProblem {
     /// A rule that a field breaks.
-    pub fn new(field: impl Into<String>, message: impl Into<String>) -> Problem {
-        Problem { field: field.into(), message: message.into() }
+    pub fn new(field: impl Into<String>, message: impl Into<String>) -> FieldProblem {
+        FieldProblem { field: field.into(), message: message.into() }
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for FieldProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.field, self.message)
     }
@@ -85,8 +85,8 @@ pub enum BadForm {
     },
 }
 
-impl From<Problem> for BadForm {
-    fn from(problem: Problem) -> BadForm {
+impl From<FieldProblem> for BadForm {
+    fn from(problem: FieldProblem) -> BadForm {
         BadForm::Invalid { field: problem.field, message: problem.message }
     }
 }

@@ -1,7 +1,7 @@
 //! Configurable notices of an account.
 
 use super::fields::*;
-use super::{Problem, form};
+use super::{FieldProblem, form};
 use daybook_engine::calendar::Interval;
 use daybook_engine::notify::{Setting, When};
 
@@ -27,7 +27,7 @@ form! {
 
 impl NotificationConfig {
     /// The setting, or an error if its fields contradict each other.
-    pub fn setting(&self) -> Result<Setting, Problem> {
+    pub fn setting(&self) -> Result<Setting, FieldProblem> {
         let setting = Setting {
             kind: self.notification_type.into(),
             when: self.when()?,
@@ -35,7 +35,7 @@ impl NotificationConfig {
             enabled: self.enabled.unwrap_or(true),
         };
         let field = if self.is_summary() { "interval" } else { "time_offset" };
-        setting.check().map_err(|rule| Problem::new(field, rule.trim_start_matches(field).trim_start()))?;
+        setting.check().map_err(|rule| FieldProblem::new(field, rule.trim_start_matches(field).trim_start()))?;
         Ok(setting)
     }
 
@@ -43,21 +43,21 @@ impl NotificationConfig {
         self.notification_type == NotificationType::AccountSummary
     }
 
-    fn when(&self) -> Result<When, Problem> {
+    fn when(&self) -> Result<When, FieldProblem> {
         let name = self.notification_type.name();
         match (self.is_summary(), &self.interval, &self.time_offset) {
             (true, _, Some(_)) => {
-                Err(Problem::new("time_offset", format!("is not allowed for {name}; send an interval")))
+                Err(FieldProblem::new("time_offset", format!("is not allowed for {name}; send an interval")))
             }
             (false, Some(_), _) => {
-                Err(Problem::new("interval", format!("is not allowed for {name}; send a time_offset")))
+                Err(FieldProblem::new("interval", format!("is not allowed for {name}; send a time_offset")))
             }
             (true, Some(interval), None) => Ok(When::Every(*interval.get())),
             // An account has at most one summary, so switching it off needs no interval.
             (true, None, None) if self.enabled == Some(false) => Ok(When::Every(Interval::months(1))),
-            (true, None, None) => Err(Problem::new("interval", format!("is required for {name}"))),
+            (true, None, None) => Err(FieldProblem::new("interval", format!("is required for {name}"))),
             (false, None, Some(offset)) => Ok(When::Offset(*offset.get())),
-            (false, None, None) => Err(Problem::new("time_offset", format!("is required for {name}"))),
+            (false, None, None) => Err(FieldProblem::new("time_offset", format!("is required for {name}"))),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Products: the terms shared by all their accounts.
 
 use super::fields::*;
-use super::{EffectsByStatus, Problem, form};
+use super::{EffectsByStatus, FieldProblem, form};
 use daybook_engine::zone::Zone;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde::{Serialize, Serializer};
@@ -261,9 +261,11 @@ form! {
 
 impl SetMigrationMode {
     /// Checks rules across fields.
-    pub fn check(&self) -> Result<(), Problem> {
+    pub fn check(&self) -> Result<(), FieldProblem> {
         match (self.migration_mode, self.historical_webhooks) {
-            (true, Some(_)) => Err(Problem::new("historical_webhooks", "is allowed only with migration_mode false")),
+            (true, Some(_)) => {
+                Err(FieldProblem::new("historical_webhooks", "is allowed only with migration_mode false"))
+            }
             _ => Ok(()),
         }
     }
@@ -276,7 +278,7 @@ impl SetMigrationMode {
 
 impl NewProduct {
     /// Checks the rules that apply to new products only.
-    pub fn check(&self) -> Result<(), Problem> {
+    pub fn check(&self) -> Result<(), FieldProblem> {
         check_metro2(self.metro2_config.as_ref())
     }
 
@@ -290,13 +292,13 @@ impl NewProduct {
 
     /// Removes the offset from a close of business. It is a local time of day in the product's zone, so the offset must
     /// be one that the zone uses and adds no information.
-    pub fn settle_close_of_business(&mut self) -> Result<(), Problem> {
+    pub fn settle_close_of_business(&mut self) -> Result<(), FieldProblem> {
         let Some(zone) = self.zone() else { return Ok(()) };
         let life = self.product_lifecycle_policies.as_mut();
         if let Some(billing) = life.and_then(|life| life.billing_cycle_policies.as_mut())
             && let Some(close) = &mut billing.close_of_business_time
         {
-            let time = close.get().local(&zone).map_err(|rule| Problem::new(CLOSE_OF_BUSINESS, rule))?;
+            let time = close.get().local(&zone).map_err(|rule| FieldProblem::new(CLOSE_OF_BUSINESS, rule))?;
             *close = CloseOfBusiness::known(DailyTime { time, offset_seconds: None });
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! Rolling an account: the parameters may be in the query, in the body, or in both.
 
 use super::fields::*;
-use super::{BadForm, Problem, form};
+use super::{BadForm, FieldProblem, form};
 use daybook_engine::time::Time;
 
 form! {
@@ -64,18 +64,18 @@ impl Roll {
     }
 
     /// The validated request, or an error if parameters are missing or contradict each other.
-    pub fn order(self) -> Result<RollOrder, Problem> {
-        let account_id = self.account_id.ok_or_else(|| Problem::new("account_id", "is required"))?;
+    pub fn order(self) -> Result<RollOrder, FieldProblem> {
+        let account_id = self.account_id.ok_or_else(|| FieldProblem::new("account_id", "is required"))?;
         let until = match (self.effective_at, self.exclusive_end) {
             (Some(_), Some(_)) => {
-                return Err(Problem::new(
+                return Err(FieldProblem::new(
                     "exclusive_end",
                     "cannot be combined with effective_at; send only one of them",
                 ));
             }
             (Some(moment), None) => *moment.get(),
             (None, Some(end)) => end.get().plus_micros(-1),
-            (None, None) => return Err(Problem::new("effective_at", "is required")),
+            (None, None) => return Err(FieldProblem::new("effective_at", "is required")),
         };
         Ok(RollOrder { account_id, until, roll_webhooks: self.roll_webhooks.unwrap_or(false) })
     }

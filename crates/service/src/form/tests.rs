@@ -217,7 +217,7 @@ fn a_close_of_business_is_a_local_time_whatever_offset_of_the_zone_follows() {
         form.settle_close_of_business()?;
         let written = serde_json::to_value(&form).unwrap();
         let billing = &written["product_lifecycle_policies"]["billing_cycle_policies"];
-        Ok::<_, Problem>(billing["close_of_business_time"].as_str().unwrap().to_owned())
+        Ok::<_, FieldProblem>(billing["close_of_business_time"].as_str().unwrap().to_owned())
     };
     for (time, zone) in [
         ("17:00:00", "America/New_York"),

@@ -5,7 +5,7 @@
 
 use super::fields::{AmountOrZero, Ignored};
 use super::product::PromoFamily;
-use super::{NewAccount, NewCustomer, NewProduct, Problem};
+use super::{FieldProblem, NewAccount, NewCustomer, NewProduct};
 use daybook_engine::money::Cents;
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ const DEFERRED_INTEREST: &str = "is not supported: interest is not deferred. Lea
 
 impl NewProduct {
     /// The unsupported features it requests.
-    pub fn unsupported(&self) -> Vec<Problem> {
+    pub fn unsupported(&self) -> Vec<FieldProblem> {
         let mut found = UnsupportedFields::default();
         found.autopay(self.payment_processor_config.as_ref());
         found.discounts(self.discounts.as_ref());
@@ -46,7 +46,7 @@ impl NewProduct {
 
 impl NewAccount {
     /// The unsupported features it requests.
-    pub fn unsupported(&self) -> Vec<Problem> {
+    pub fn unsupported(&self) -> Vec<FieldProblem> {
         let mut found = UnsupportedFields::default();
         found.autopay(self.payment_processor_config.as_ref());
         found.discounts(self.discounts.as_ref());
@@ -70,7 +70,7 @@ impl NewAccount {
 
 impl NewCustomer {
     /// The unsupported features it requests.
-    pub fn unsupported(&self) -> Vec<Problem> {
+    pub fn unsupported(&self) -> Vec<FieldProblem> {
         let mut found = UnsupportedFields::default();
         found.autopay(self.payment_processor_config.as_ref());
         found.0
@@ -78,11 +78,11 @@ impl NewCustomer {
 }
 
 #[derive(Default)]
-struct UnsupportedFields(Vec<Problem>);
+struct UnsupportedFields(Vec<FieldProblem>);
 
 impl UnsupportedFields {
     fn add(&mut self, field: impl Into<String>, reason: &str) {
-        self.0.push(Problem::new(field, reason));
+        self.0.push(FieldProblem::new(field, reason));
     }
 
     fn autopay(&mut self, config: Option<&Ignored>) {
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn fields(problems: Vec<Problem>) -> Vec<String> {
+    fn fields(problems: Vec<FieldProblem>) -> Vec<String> {
         problems.into_iter().map(|problem| problem.field).collect()
     }
 

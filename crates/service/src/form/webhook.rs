@@ -1,7 +1,7 @@
 //! Subscribing to webhooks, and replaying failed messages.
 
 use super::fields::*;
-use super::{Problem, form};
+use super::{FieldProblem, form};
 use crate::webhooks::events::NAMES;
 use std::collections::BTreeSet;
 
@@ -40,10 +40,13 @@ fn limit<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Lim
 
 impl Subscribe {
     /// The names of the events the subscription gets, without duplicates; `None` for all events.
-    pub fn filter(&self) -> Result<Option<Vec<String>>, Problem> {
+    pub fn filter(&self) -> Result<Option<Vec<String>>, FieldProblem> {
         let Some(events) = &self.filter_events else { return Ok(None) };
         if events.is_empty() {
-            return Err(Problem::new("filter_events", "must name at least one event; leave it out to get all events"));
+            return Err(FieldProblem::new(
+                "filter_events",
+                "must name at least one event; leave it out to get all events",
+            ));
         }
         let mut seen = BTreeSet::new();
         let once = events.iter().map(|event| event.name()).filter(|name| seen.insert(*name));

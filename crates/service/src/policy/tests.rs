@@ -26,11 +26,11 @@ fn with(mut body: Value, path: &str, value: Value) -> Value {
     body
 }
 
-fn problems(result: Result<Terms, Vec<Problem>>) -> Vec<String> {
+fn problems(result: Result<Terms, Vec<FieldProblem>>) -> Vec<String> {
     result.unwrap_err().into_iter().map(|problem| problem.field).collect()
 }
 
-fn agree(product: &NewProduct, account: Value) -> Result<Terms, Vec<Problem>> {
+fn agree(product: &NewProduct, account: Value) -> Result<Terms, Vec<FieldProblem>> {
     let account: NewAccount = parse(account.to_string().as_bytes()).unwrap();
     terms(product, &account, Time::parse(AT).unwrap())
 }

@@ -2,7 +2,7 @@
 
 use super::time::Local;
 use crate::form::fields::{PercentText, ProductType, StoredObject};
-use crate::form::{LifecyclePolicies, NewProduct, PostPromotionalPolicies, Problem};
+use crate::form::{FieldProblem, LifecyclePolicies, NewProduct, PostPromotionalPolicies};
 use crate::policy;
 use daybook_engine::terms::Policy;
 use daybook_engine::time::Time;
@@ -27,7 +27,7 @@ pub struct ProductFacts {
 
 impl ProductFacts {
     /// The facts of a stored product.
-    pub fn new(product_id: impl Into<String>, product: &NewProduct) -> Result<ProductFacts, Vec<Problem>> {
+    pub fn new(product_id: impl Into<String>, product: &NewProduct) -> Result<ProductFacts, Vec<FieldProblem>> {
         let policy = policy::product_policy(product, None)?;
         let given = &product.product_overview;
         let text = |text: Option<&str>| text.map(str::to_owned);

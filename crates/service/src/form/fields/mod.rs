@@ -96,8 +96,8 @@ pub(crate) fn warnings(fields: &[(&str, bool)]) -> Vec<String> {
 }
 
 /// Returns the rule that a new `metro2_config` breaks, if any.
-pub(crate) fn check_metro2(config: Option<&StoredObject>) -> Result<(), super::Problem> {
-    config.map_or(Ok(()), StoredObject::check).map_err(|rule| super::Problem::new("metro2_config", rule))
+pub(crate) fn check_metro2(config: Option<&StoredObject>) -> Result<(), super::FieldProblem> {
+    config.map_or(Ok(()), StoredObject::check).map_err(|rule| super::FieldProblem::new("metro2_config", rule))
 }
 
 /// The warning about a `metro2_config`.

@@ -22,7 +22,7 @@ use crate::Service;
 use crate::account::book::Book;
 use crate::lock::lock;
 use crate::problem::Problem;
-use crate::refold::{Folding, Ready, Refolded, refold_keys, unit, written};
+use crate::refold::{AccountToRefold, Folding, Refolded, refold_keys, unit, written};
 use crate::superseded::LOOK_EVERY;
 use crate::view::time::Utc;
 use daybook_engine::terms::Terms;
@@ -359,7 +359,7 @@ fn folding(
     organization: String,
     moved: Arc<Mutex<BTreeMap<AccountKeyText, MovedMoment>>>,
 ) -> Folding {
-    Arc::new(move |ready: Ready, now: Time| {
+    Arc::new(move |ready: AccountToRefold, now: Time| {
         let row = &ready.0.row;
         let (key, version) = (row.key.clone(), row.version);
         let unchanged = |outcome| {
@@ -394,7 +394,7 @@ fn folding(
 }
 
 fn place_one(
-    (loaded, product, items): Ready,
+    (loaded, product, items): AccountToRefold,
     terms: Terms,
     now: Time,
 ) -> Result<(Unit, Option<Time>, Option<Time>), Problem> {

@@ -31,7 +31,7 @@ pub struct BatchLimits {
 }
 
 /// A group and the data loaded for it.
-pub struct Ready {
+pub struct LoadedGroup {
     /// The jobs.
     pub group: Group,
     /// The account; `None` if it does not exist.
@@ -67,7 +67,7 @@ pub enum Folded {
 }
 
 /// Works on accounts until the batch is full.
-pub fn fold_all(ready: Vec<Ready>, limits: &BatchLimits, secrets: &Secrets, now: Time) -> Vec<Folded> {
+pub fn fold_all(ready: Vec<LoadedGroup>, limits: &BatchLimits, secrets: &Secrets, now: Time) -> Vec<Folded> {
     let (mut rows, mut bytes) = (0, 0);
     let mut folded = Vec::with_capacity(ready.len());
     for ready in ready {
@@ -97,8 +97,8 @@ fn size(unit: &Unit) -> (usize, usize) {
 }
 
 /// Works on one account. If that panics, only this account fails.
-fn fold_one(ready: Ready, slice: Slice, secrets: &Secrets, now: Time) -> Folded {
-    let Ready { group, loaded, product, waiting_messages } = ready;
+fn fold_one(ready: LoadedGroup, slice: Slice, secrets: &Secrets, now: Time) -> Folded {
+    let LoadedGroup { group, loaded, product, waiting_messages } = ready;
     let kept = product.clone();
     let again = loaded.clone();
     let working = || jobs_done(&group, loaded, product, waiting_messages, slice, secrets, now);

@@ -6,7 +6,7 @@
 
 use super::Shared;
 use super::answering::{answer, answer_repeats, is_refused_by_old_mode, refuse};
-use super::folding::{BatchLimits, Folded, Ready, Worked, fold_all};
+use super::folding::{BatchLimits, Folded, LoadedGroup, Worked, fold_all};
 use super::job::{Job, Work};
 use super::queue::{Group, LONG, Queue};
 use super::work::JobResult;
@@ -146,7 +146,7 @@ async fn round(
 }
 
 /// Loads accounts. An account whose product cannot be read is refused; the others go on.
-async fn load(round: &Round<'_>, groups: Vec<Group>) -> Result<Vec<Ready>, (Vec<Group>, Problem)> {
+async fn load(round: &Round<'_>, groups: Vec<Group>) -> Result<Vec<LoadedGroup>, (Vec<Group>, Problem)> {
     let (shared, now) = (round.shared, round.now);
     let wanted: Vec<AccountToLoad> = groups.iter().map(want).collect();
     let loaded = match crate::refold::load(shared.store.as_ref(), &shared.catalog, &wanted, now).await {
@@ -169,7 +169,7 @@ async fn load(round: &Round<'_>, groups: Vec<Group>) -> Result<Vec<Ready>, (Vec<
         };
         let waiting = waiting_messages(shared, &group, loaded.as_ref(), now).await;
         match (found, waiting) {
-            (Ok(product), Ok(waiting_messages)) => ready.push(Ready { group, loaded, product, waiting_messages }),
+            (Ok(product), Ok(waiting_messages)) => ready.push(LoadedGroup { group, loaded, product, waiting_messages }),
             (Err(problem), _) if !problem.is_unavailable() => round.refuse(group, &problem),
             (Err(problem), _) | (_, Err(problem)) => {
                 let mut all: Vec<Group> = ready.into_iter().map(|ready| ready.group).collect();

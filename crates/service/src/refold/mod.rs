@@ -147,10 +147,10 @@ pub(crate) async fn refold_keys(
 }
 
 /// An account to fold again, with its line items.
-pub(crate) type Ready = (LoadedAccount, Arc<ProductInfo>, Vec<ItemRow>);
+pub(crate) type AccountToRefold = (LoadedAccount, Arc<ProductInfo>, Vec<ItemRow>);
 
 /// Folds an account again: returns the result and the rows to write.
-pub(crate) type Folding = Arc<dyn Fn(Ready, Time) -> (AccountKey, Refolded, Unit) + Send + Sync>;
+pub(crate) type Folding = Arc<dyn Fn(AccountToRefold, Time) -> (AccountKey, Refolded, Unit) + Send + Sync>;
 
 fn by_rules() -> Folding {
     Arc::new(refold_one)
@@ -168,7 +168,7 @@ async fn refold_once(
         keys.iter().map(|key| AccountToLoad { key: key.clone(), inputs: Inputs::All, names: Vec::new() }).collect();
     let loaded = store.load(&wanted).await?;
     let items = store.items_of(&keys).await?;
-    let mut ready: Vec<Ready> = Vec::with_capacity(keys.len());
+    let mut ready: Vec<AccountToRefold> = Vec::with_capacity(keys.len());
     for (loaded, items) in loaded.into_iter().zip(items) {
         // An account that no longer exists is skipped.
         let Some(loaded) = loaded else { continue };
@@ -205,7 +205,7 @@ async fn refold_once(
 }
 
 /// Folds one account again. If that fails or panics, only this account is marked as failed.
-fn refold_one((loaded, product, items): Ready, now: Time) -> (AccountKey, Refolded, Unit) {
+fn refold_one((loaded, product, items): AccountToRefold, now: Time) -> (AccountKey, Refolded, Unit) {
     let key = loaded.row.key.clone();
     let folded = catch_unwind(AssertUnwindSafe(|| fold_again(loaded.clone(), &product, &items, now)));
     let folded = folded.unwrap_or_else(|_| Err(Problem::internal("processing the account failed: this is a bug")));

@@ -49,18 +49,18 @@ pub struct System {
     name_servers: Vec<SocketAddr>,
     resolv_conf: PathBuf,
     hosts: PathBuf,
-    ready: Mutex<Option<Ready>>,
+    ready: Mutex<Option<LoadedResolver>>,
 }
 
 /// The parsed files of the machine, and the resolver made from them.
 #[derive(Clone)]
-struct Ready {
+struct LoadedResolver {
     editions: [Option<Edition>; 2],
     hosts: Arc<Hosts>,
     resolver: TokioResolver,
 }
 
-impl fmt::Debug for Ready {
+impl fmt::Debug for LoadedResolver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ready").field("editions", &self.editions).finish_non_exhaustive()
     }
@@ -85,7 +85,7 @@ impl System {
 
     /// The files as they are now. They are read again when they have changed; checking that costs two system calls that
     /// do not block.
-    fn ready(&self) -> io::Result<Ready> {
+    fn ready(&self) -> io::Result<LoadedResolver> {
         let editions = [Edition::of(&self.resolv_conf), Edition::of(&self.hosts)];
         let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = ready.as_ref().filter(|known| known.editions == editions) {
@@ -93,7 +93,7 @@ impl System {
         }
         let hosts = Arc::new(Hosts::read(&text_of(&self.hosts)?));
         let resolver = resolver(&self.name_servers, &ResolvConf::read(&text_of(&self.resolv_conf)?))?;
-        Ok(ready.insert(Ready { editions, hosts, resolver }).clone())
+        Ok(ready.insert(LoadedResolver { editions, hosts, resolver }).clone())
     }
 }
 
@@ -131,7 +131,7 @@ fn name_server(address: SocketAddr) -> NameServerConfig {
 impl Resolve for System {
     async fn addresses(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
         let at_port = |ip: IpAddr| SocketAddr::new(ip, port);
-        let Ready { hosts, resolver, .. } = self.ready()?;
+        let LoadedResolver { hosts, resolver, .. } = self.ready()?;
         let known = hosts.addresses(host);
         if !known.is_empty() {
             return Ok(known.iter().copied().map(at_port).collect());

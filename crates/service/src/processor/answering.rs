@@ -3,7 +3,7 @@
 use super::Shared;
 use super::folding::Worked;
 use super::job::Job;
-use super::queue::Group;
+use super::queue::JobGroup;
 use super::work::{JobResult, answer_to_keep};
 use crate::catalog::ProductInfo;
 use crate::idempotency::reused;
@@ -17,7 +17,7 @@ use daybook_store::records::AccountKey;
 
 /// Answers requests whose idempotency key was used before, and returns the other jobs. Groups without remaining jobs
 /// are returned too.
-pub async fn answer_repeats(shared: &Shared, groups: Vec<Group>, now: Time) -> Vec<Group> {
+pub async fn answer_repeats(shared: &Shared, groups: Vec<JobGroup>, now: Time) -> Vec<JobGroup> {
     if groups.iter().all(|group| group.jobs.iter().all(|job| job.idempotency_key.is_none())) {
         return groups;
     }
@@ -49,7 +49,7 @@ pub async fn answer_repeats(shared: &Shared, groups: Vec<Group>, now: Time) -> V
 }
 
 /// Refuses all jobs of an account.
-pub fn refuse(group: Group, problem: &Problem) {
+pub fn refuse(group: JobGroup, problem: &Problem) {
     for job in group.jobs {
         let _ = job.reply.send(Err(problem.clone()));
     }

@@ -1,7 +1,7 @@
 //! Works on loaded accounts: pure, one after the other, until the batch is full.
 
 use super::job::{Job, Work};
-use super::queue::Group;
+use super::queue::JobGroup;
 use super::work::{JobResult, NeedsAll, answer_to_keep, unit, work};
 use crate::account::book::{Book, Halt};
 use crate::account::slice::Slice;
@@ -33,7 +33,7 @@ pub struct BatchLimits {
 /// A group and the data loaded for it.
 pub struct LoadedGroup {
     /// The jobs.
-    pub group: Group,
+    pub group: JobGroup,
     /// The account; `None` if it does not exist.
     pub loaded: Option<LoadedAccount>,
     /// Its product.
@@ -45,7 +45,7 @@ pub struct LoadedGroup {
 /// A group after its jobs were worked on.
 pub struct Worked {
     /// The jobs.
-    pub group: Group,
+    pub group: JobGroup,
     /// The result of each job.
     pub came: Vec<JobResult>,
     /// The rows to write.
@@ -61,9 +61,9 @@ pub enum Folded {
     /// The group, or a slice of it, is done.
     Worked(Box<Worked>),
     /// The whole journal has to be loaded.
-    NeedsAll(Group),
+    NeedsAll(JobGroup),
     /// The batch had no room left.
-    Later(Group),
+    Later(JobGroup),
 }
 
 /// Works on accounts until the batch is full.
@@ -105,7 +105,7 @@ fn fold_one(ready: LoadedGroup, slice: Slice, secrets: &Secrets, now: Time) -> F
     let worked = catch_unwind(AssertUnwindSafe(working));
     let done = match worked {
         Ok(Ok(done)) => done,
-        Ok(Err(NeedsAll)) => return Folded::NeedsAll(Group { whole: true, ..group }),
+        Ok(Err(NeedsAll)) => return Folded::NeedsAll(JobGroup { whole: true, ..group }),
         Err(_) => broken(&group, again, kept.clone(), now),
     };
     let Done { came, unit, is_part } = done;
@@ -126,7 +126,7 @@ impl Done {
 }
 
 fn jobs_done(
-    group: &Group,
+    group: &JobGroup,
     loaded: Option<LoadedAccount>,
     product: Option<Arc<ProductInfo>>,
     waiting_messages: u64,
@@ -197,7 +197,7 @@ fn jobs_done(
 }
 
 /// The book of an account that a job opens; `None` if the job does something else or the terms do not fit.
-fn opened(group: &Group, work: &Work, product: Option<&Arc<ProductInfo>>, now: Time) -> Option<Book> {
+fn opened(group: &JobGroup, work: &Work, product: Option<&Arc<ProductInfo>>, now: Time) -> Option<Book> {
     let (Work::Open(opening), Some(product)) = (work, product) else { return None };
     let opening = opening.as_ref().clone();
     let (terms, profile, content_hash) = (opening.terms, opening.profile, opening.content_hash);
@@ -240,7 +240,7 @@ fn is_settled_first(book: &Book, asked: &Work) -> bool {
 }
 
 /// Finishes a slice: it is written, and the jobs wait for the next one.
-fn part(book: &mut Book, group: &Group, came: Vec<JobResult>, record: Option<NewAuditRecord>, now: Time) -> Done {
+fn part(book: &mut Book, group: &JobGroup, came: Vec<JobResult>, record: Option<NewAuditRecord>, now: Time) -> Done {
     match unit(book, Vec::new(), record.into_iter().collect(), now) {
         Ok(unit) => Done { came, unit, is_part: true },
         Err(problem) => Done::refused(&group.jobs, &problem),
@@ -248,7 +248,7 @@ fn part(book: &mut Book, group: &Group, came: Vec<JobResult>, record: Option<New
 }
 
 /// Handles a panic, which is a bug. Callers get an error; an account that a timer cannot process is marked as failed.
-fn broken(group: &Group, loaded: Option<LoadedAccount>, product: Option<Arc<ProductInfo>>, now: Time) -> Done {
+fn broken(group: &JobGroup, loaded: Option<LoadedAccount>, product: Option<Arc<ProductInfo>>, now: Time) -> Done {
     tracing::error!(account = %group.key.account, "processing an account panicked");
     let problem = Problem::internal("processing the account failed: this is a bug");
     let refused = Done::refused(&group.jobs, &problem);

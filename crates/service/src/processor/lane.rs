@@ -8,7 +8,7 @@ use super::Shared;
 use super::answering::{answer, answer_repeats, is_refused_by_old_mode, refuse};
 use super::folding::{BatchLimits, Folded, LoadedGroup, Worked, fold_all};
 use super::job::{Job, Work};
-use super::queue::{Group, LONG, Queue};
+use super::queue::{JobGroup, LONG, Queue};
 use super::work::JobResult;
 use crate::account::slice::Slice;
 use crate::problem::Problem;
@@ -89,12 +89,12 @@ fn next_steps(steps: u64, took: Duration, limit: Duration) -> u64 {
     }
 }
 
-fn grouped(jobs: Vec<Job>) -> Vec<Group> {
+fn grouped(jobs: Vec<Job>) -> Vec<JobGroup> {
     let mut places: HashMap<AccountKey, usize> = HashMap::with_capacity(jobs.len());
-    let mut groups: Vec<Group> = Vec::with_capacity(jobs.len());
+    let mut groups: Vec<JobGroup> = Vec::with_capacity(jobs.len());
     for job in jobs {
         let place = *places.entry(job.key.clone()).or_insert_with(|| {
-            groups.push(Group { key: job.key.clone(), jobs: Vec::with_capacity(1), whole: false, tries: 0 });
+            groups.push(JobGroup { key: job.key.clone(), jobs: Vec::with_capacity(1), whole: false, tries: 0 });
             groups.len() - 1
         });
         groups[place].whole |= job.work.needs_all();
@@ -107,12 +107,12 @@ fn grouped(jobs: Vec<Job>) -> Vec<Group> {
 async fn round(
     shared: &Arc<Shared>,
     queue: &Queue,
-    groups: Vec<Group>,
+    groups: Vec<JobGroup>,
     is_long: bool,
     limits: BatchLimits,
-) -> Vec<Group> {
+) -> Vec<JobGroup> {
     let now = shared.clock.now();
-    let (groups, answered): (Vec<Group>, Vec<Group>) =
+    let (groups, answered): (Vec<JobGroup>, Vec<JobGroup>) =
         answer_repeats(shared, groups, now).await.into_iter().partition(|group| !group.jobs.is_empty());
     let round = Round { shared, queue, is_long, now };
     answered.iter().for_each(|group| round.over(&group.key));
@@ -146,7 +146,7 @@ async fn round(
 }
 
 /// Loads accounts. An account whose product cannot be read is refused; the others go on.
-async fn load(round: &Round<'_>, groups: Vec<Group>) -> Result<Vec<LoadedGroup>, (Vec<Group>, Problem)> {
+async fn load(round: &Round<'_>, groups: Vec<JobGroup>) -> Result<Vec<LoadedGroup>, (Vec<JobGroup>, Problem)> {
     let (shared, now) = (round.shared, round.now);
     let wanted: Vec<AccountToLoad> = groups.iter().map(want).collect();
     let loaded = match crate::refold::load(shared.store.as_ref(), &shared.catalog, &wanted, now).await {
@@ -172,7 +172,7 @@ async fn load(round: &Round<'_>, groups: Vec<Group>) -> Result<Vec<LoadedGroup>,
             (Ok(product), Ok(waiting_messages)) => ready.push(LoadedGroup { group, loaded, product, waiting_messages }),
             (Err(problem), _) if !problem.is_unavailable() => round.refuse(group, &problem),
             (Err(problem), _) | (_, Err(problem)) => {
-                let mut all: Vec<Group> = ready.into_iter().map(|ready| ready.group).collect();
+                let mut all: Vec<JobGroup> = ready.into_iter().map(|ready| ready.group).collect();
                 all.push(group);
                 all.extend(groups);
                 return Err((all, problem));
@@ -182,7 +182,7 @@ async fn load(round: &Round<'_>, groups: Vec<Group>) -> Result<Vec<LoadedGroup>,
     Ok(ready)
 }
 
-fn want(group: &Group) -> AccountToLoad {
+fn want(group: &JobGroup) -> AccountToLoad {
     let mut names = Vec::new();
     if !group.whole {
         group.jobs.iter().for_each(|job| job.work.names(&mut names));
@@ -193,7 +193,7 @@ fn want(group: &Group) -> AccountToLoad {
 /// The number of messages of earlier rolls that a roll with webhooks sends.
 async fn waiting_messages(
     shared: &Shared,
-    group: &Group,
+    group: &JobGroup,
     loaded: Option<&LoadedAccount>,
     now: Time,
 ) -> Result<u64, Problem> {
@@ -229,7 +229,7 @@ struct Round<'a> {
 
 impl Round<'_> {
     /// Writes the results in one transaction, and answers. Returns the groups to retry.
-    async fn commit(&self, folded: Vec<Folded>) -> Vec<Group> {
+    async fn commit(&self, folded: Vec<Folded>) -> Vec<JobGroup> {
         let mut again = Vec::new();
         let mut written: Vec<Worked> = Vec::with_capacity(folded.len());
         let mut batch = Batch::default();
@@ -296,12 +296,12 @@ impl Round<'_> {
             *done = *more;
             job.record = None;
         }
-        let group = Group { tries: 0, ..worked.group };
+        let group = JobGroup { tries: 0, ..worked.group };
         if self.is_long { self.queue.back(group, false) } else { self.queue.make_long(group) }
     }
 
     /// Returns a group to retry, unless it was retried too often.
-    fn again(&self, mut group: Group) -> Option<Group> {
+    fn again(&self, mut group: JobGroup) -> Option<JobGroup> {
         group.tries += 1;
         if group.tries < MOST_ROUNDS {
             return Some(group);
@@ -310,7 +310,7 @@ impl Round<'_> {
         None
     }
 
-    fn refuse(&self, group: Group, problem: &Problem) {
+    fn refuse(&self, group: JobGroup, problem: &Problem) {
         let key = group.key.clone();
         refuse(group, problem);
         self.over(&key);

@@ -27,7 +27,7 @@ const MOST_ACCOUNTS: usize = 500;
 
 /// The jobs of one account, in order of arrival.
 #[derive(Debug)]
-pub struct Group {
+pub struct JobGroup {
     /// The account.
     pub key: AccountKey,
     /// Its jobs.
@@ -38,7 +38,7 @@ pub struct Group {
     pub tries: usize,
 }
 
-impl Group {
+impl JobGroup {
     /// The estimated number of steps.
     fn cost(&self) -> u64 {
         self.jobs.iter().map(Job::cost).sum()
@@ -68,7 +68,7 @@ struct JobQueues {
 #[derive(Debug)]
 enum Long {
     /// It waits for its turn.
-    Waits(Group),
+    Waits(JobGroup),
     /// It is being worked on; these jobs arrived in the meantime.
     Worked(Vec<Job>),
 }
@@ -84,7 +84,7 @@ impl Queue {
             }
             Some(Long::Worked(jobs)) => jobs.push(job),
             None if job.cost() > LONG || matches!(job.work, Work::Settle { .. }) => {
-                let group = Group { key: job.key.clone(), whole: job.work.needs_all(), jobs: vec![job], tries: 0 };
+                let group = JobGroup { key: job.key.clone(), whole: job.work.needs_all(), jobs: vec![job], tries: 0 };
                 waiting.wait_long(group, false);
                 self.long.notify_one();
             }
@@ -120,7 +120,7 @@ impl Queue {
 
     /// The next accounts of long work, one of each organization in turn, up to about this cost; `None` once the queue
     /// is closed and empty. The caller must pass each one to [`back`](Queue::back) or [`done`](Queue::done).
-    pub async fn take_long(&self, most_cost: u64) -> Option<Vec<Group>> {
+    pub async fn take_long(&self, most_cost: u64) -> Option<Vec<JobGroup>> {
         loop {
             {
                 let mut waiting = lock(&self.waiting);
@@ -137,7 +137,7 @@ impl Queue {
     }
 
     /// Moves a group from short to long work.
-    pub fn make_long(&self, group: Group) {
+    pub fn make_long(&self, group: JobGroup) {
         let mut waiting = lock(&self.waiting);
         match waiting.accounts.get_mut(&group.key) {
             // The group's jobs arrived before the jobs that are queued here.
@@ -154,7 +154,7 @@ impl Queue {
     }
 
     /// Puts short work for which a batch had no room at the front of its organization's queue.
-    pub fn put_back(&self, group: Group) {
+    pub fn put_back(&self, group: JobGroup) {
         let mut waiting = lock(&self.waiting);
         for job in group.jobs.into_iter().rev() {
             waiting.short.push_first(job.key.org, job);
@@ -163,7 +163,7 @@ impl Queue {
     }
 
     /// Queues unfinished long work again: at the front or the back of its organization's queue.
-    pub fn back(&self, mut group: Group, is_next: bool) {
+    pub fn back(&self, mut group: JobGroup, is_next: bool) {
         let mut waiting = lock(&self.waiting);
         if let Some(Long::Worked(jobs)) = waiting.accounts.remove(&group.key) {
             group.whole |= jobs.iter().any(|job| job.work.needs_all());
@@ -198,7 +198,7 @@ impl Queue {
 }
 
 impl JobQueues {
-    fn wait_long(&mut self, group: Group, is_next: bool) {
+    fn wait_long(&mut self, group: JobGroup, is_next: bool) {
         let key = group.key.clone();
         if is_next {
             self.long.push_first(key.org, key.clone());
@@ -208,7 +208,7 @@ impl JobQueues {
         self.accounts.insert(key, Long::Waits(group));
     }
 
-    fn take_long(&mut self, most_cost: u64) -> Vec<Group> {
+    fn take_long(&mut self, most_cost: u64) -> Vec<JobGroup> {
         let (mut groups, mut cost) = (Vec::new(), 0);
         while groups.len() < MOST_ACCOUNTS && cost < most_cost {
             let Some(key) = self.long.take() else { break };
@@ -303,7 +303,7 @@ mod tests {
         Job { work: Work::Withdraw(Arc::from("p")), ..job(org, account, 0) }
     }
 
-    fn names(groups: &[Group]) -> Vec<&str> {
+    fn names(groups: &[JobGroup]) -> Vec<&str> {
         groups.iter().map(|group| &*group.key.account).collect()
     }
 

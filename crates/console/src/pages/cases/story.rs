@@ -23,7 +23,7 @@ pub struct Story {
     /// The events.
     pub events: Vec<CaseEvent>,
     /// The expected results.
-    pub groups: Vec<Group>,
+    pub groups: Vec<ExpectationGroup>,
 }
 
 /// A paragraph of the file's comment.
@@ -54,7 +54,7 @@ pub struct CaseEvent {
 
 /// Expectations of one kind.
 #[derive(Debug)]
-pub struct Group {
+pub struct ExpectationGroup {
     /// The title.
     pub title: String,
     /// The line in the file, a name, and the expected value.
@@ -132,13 +132,13 @@ fn happening(event: &Event) -> CaseEvent {
     }
 }
 
-fn groups(case: &Scenario) -> Vec<Group> {
+fn groups(case: &Scenario) -> Vec<ExpectationGroup> {
     let expect = &case.expect;
     let rows = |fields: &[Field]| fields.iter().map(row).collect::<Vec<_>>();
     let mut groups = Vec::new();
     let mut add = |title: String, rows: Vec<(usize, String, String)>| {
         if !rows.is_empty() {
-            groups.push(Group { title, rows });
+            groups.push(ExpectationGroup { title, rows });
         }
     };
     add("The account at the end".to_owned(), rows(&expect.account));

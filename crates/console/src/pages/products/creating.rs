@@ -1,6 +1,6 @@
 //! Creating a product: every policy can be set, few are required, and a sample schedule follows the typed values.
 
-use super::fields::{GROUPS, Group, ORDER, PREVIEW, ZONE, all, of_product};
+use super::fields::{FieldGroup, GROUPS, ORDER, PREVIEW, ZONE, all, of_product};
 use super::preview::{Piece, Preview};
 use super::{HERE, typed_zone};
 use crate::Console;
@@ -40,16 +40,16 @@ impl NewPage {
         NewPage { page: PageFrame::new("New product", Section::Products, visitor), form, preview, once: mint_secret() }
     }
 
-    fn groups(&self) -> &'static [Group] {
+    fn groups(&self) -> &'static [FieldGroup] {
         GROUPS
     }
 
-    fn inputs(&self, group: &Group) -> Vec<Input<'_>> {
+    fn inputs(&self, group: &FieldGroup) -> Vec<Input<'_>> {
         self.form.group(&names(group))
     }
 
     /// A group is open if one of its fields has a value or an error.
-    fn is_open(&self, group: &Group) -> bool {
+    fn is_open(&self, group: &FieldGroup) -> bool {
         self.form.is_wrong(&names(group)) || group.fields.iter().any(|field| self.form.typed().has(field.name))
     }
 
@@ -58,7 +58,7 @@ impl NewPage {
     }
 }
 
-fn names(group: &Group) -> Vec<&'static str> {
+fn names(group: &FieldGroup) -> Vec<&'static str> {
     group.fields.iter().map(|field| field.name).collect()
 }
 

@@ -6,7 +6,7 @@ use crate::form::{Field, FieldKind};
 
 /// A group of fields.
 #[derive(Clone, Copy, Debug)]
-pub struct Group {
+pub struct FieldGroup {
     /// The heading.
     pub name: &'static str,
     /// A short description.
@@ -370,33 +370,33 @@ const MIGRATION: &[Field] = &[Field::new(
 )];
 
 /// All groups, in the order of the form.
-pub const GROUPS: &[Group] = &[
-    Group { name: "Basics", about: "Only the first two are required.", fields: BASICS, is_basic: true },
-    Group { name: "Billing cycle", about: "When instalments fall due.", fields: BILLING, is_basic: false },
-    Group { name: "Late fees", about: "The cost of an unpaid instalment.", fields: FEES, is_basic: false },
-    Group {
+pub const GROUPS: &[FieldGroup] = &[
+    FieldGroup { name: "Basics", about: "Only the first two are required.", fields: BASICS, is_basic: true },
+    FieldGroup { name: "Billing cycle", about: "When instalments fall due.", fields: BILLING, is_basic: false },
+    FieldGroup { name: "Late fees", about: "The cost of an unpaid instalment.", fields: FEES, is_basic: false },
+    FieldGroup {
         name: "Delinquency",
         about: "The effect of late instalments in a row.",
         fields: DELINQUENCY,
         is_basic: false,
     },
-    Group { name: "Statuses", about: "What each status stops.", fields: super::effects::FIELDS, is_basic: false },
-    Group { name: "Amortization", about: "The size of the instalments.", fields: AMORTIZATION, is_basic: false },
-    Group { name: "Interest", about: "How interest is calculated.", fields: INTEREST, is_basic: false },
-    Group {
+    FieldGroup { name: "Statuses", about: "What each status stops.", fields: super::effects::FIELDS, is_basic: false },
+    FieldGroup { name: "Amortization", about: "The size of the instalments.", fields: AMORTIZATION, is_basic: false },
+    FieldGroup { name: "Interest", about: "How interest is calculated.", fields: INTEREST, is_basic: false },
+    FieldGroup {
         name: "Payment allocation",
         about: "The debts that a payment pays first.",
         fields: POURING,
         is_basic: false,
     },
-    Group {
+    FieldGroup {
         name: "Backdating",
         about: "How entries with an earlier date are processed.",
         fields: BACKDATED,
         is_basic: false,
     },
-    Group { name: "Defaults", about: "Amounts that an account can override.", fields: DEFAULTS, is_basic: false },
-    Group { name: "Migration mode", about: "Loading history.", fields: MIGRATION, is_basic: false },
+    FieldGroup { name: "Defaults", about: "Amounts that an account can override.", fields: DEFAULTS, is_basic: false },
+    FieldGroup { name: "Migration mode", about: "Loading history.", fields: MIGRATION, is_basic: false },
 ];
 
 /// The sample loan of the schedule next to the form. These fields are not part of the product.

@@ -21,21 +21,21 @@ form! {
         /// The maximum number of messages per second. Absent: the previous limit stays; null: no limit.
         #[serde(deserialize_with = "limit")]
         #[schema(value_type = Option<PositiveCount>)]
-        max_per_second: Limit,
+        max_per_second: DeliveryLimit,
         /// The maximum number of messages in flight to it. Absent: the previous limit stays; null: no limit.
         #[serde(deserialize_with = "limit")]
         #[schema(value_type = Option<PositiveCount>)]
-        max_in_flight: Limit,
+        max_in_flight: DeliveryLimit,
     }
 }
 
 /// A limit; `null` removes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-pub struct Limit(pub Option<u32>);
+pub struct DeliveryLimit(pub Option<u32>);
 
-fn limit<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Limit>, D::Error> {
+fn limit<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<DeliveryLimit>, D::Error> {
     let given = <Option<PositiveCount> as serde::Deserialize>::deserialize(deserializer)?;
-    Ok(Some(Limit(given.map(PositiveCount::get))))
+    Ok(Some(DeliveryLimit(given.map(PositiveCount::get))))
 }
 
 impl Subscribe {

@@ -3,7 +3,7 @@
 //! The tables are copied without rows, but with their indexes, into a separate schema. The rows are read beforehand.
 //! The measured time includes reading the same inputs, and one transaction per 500 accounts that writes the same rows.
 
-use super::release::Limit;
+use super::release::BareLoopResult;
 use crate::commands::Failure;
 use daybook_clock::Stopwatch;
 use tokio_postgres::types::ToSql;
@@ -16,14 +16,14 @@ const STEP: i64 = 500;
 const TABLES: [&str; 4] = ["accounts", "inputs", "line_items", "messages"];
 
 /// Reads the rows that the release wrote and writes them again into the copied tables.
-pub async fn release(address: &str) -> Result<Limit, Failure> {
+pub async fn release(address: &str) -> Result<BareLoopResult, Failure> {
     try_release(address).await.map_err(|error| {
         let why = error.as_db_error().map_or_else(|| error.to_string(), ToString::to_string);
         Failure::Failed(format!("the bare loop failed: {why}"))
     })
 }
 
-async fn try_release(address: &str) -> Result<Limit, tokio_postgres::Error> {
+async fn try_release(address: &str) -> Result<BareLoopResult, tokio_postgres::Error> {
     let (client, connection) = tokio_postgres::connect(address, NoTls).await?;
     tokio::spawn(connection);
     client.batch_execute("CREATE SCHEMA bench_limit").await?;
@@ -32,7 +32,7 @@ async fn try_release(address: &str) -> Result<Limit, tokio_postgres::Error> {
     }
     client.batch_execute("INSERT INTO bench_limit.accounts SELECT * FROM public.accounts").await?;
     let columns = Columns::read(&client).await?;
-    let mut limit = Limit::default();
+    let mut limit = BareLoopResult::default();
     let mut after = String::new();
     loop {
         let accounts = client

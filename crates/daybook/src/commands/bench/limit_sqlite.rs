@@ -1,7 +1,7 @@
 //! The bare loop on SQLite: reads the rows of a release beforehand and writes them again, without any logic.
 
 use super::portfolio::Bench;
-use super::release::Limit;
+use super::release::BareLoopResult;
 use crate::commands::Failure;
 use daybook_clock::Stopwatch;
 use rusqlite::types::Value;
@@ -19,11 +19,11 @@ pub async fn copy(bench: &Bench, file: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// Reads the rows that the release wrote and writes them into the copy made before the release.
-pub fn release(released: &Path, before: &Path) -> Result<Limit, Failure> {
+pub fn release(released: &Path, before: &Path) -> Result<BareLoopResult, Failure> {
     try_release(released, before).map_err(|error| Failure::Failed(format!("the bare loop failed: {error}")))
 }
 
-fn try_release(released: &Path, before: &Path) -> rusqlite::Result<Limit> {
+fn try_release(released: &Path, before: &Path) -> rusqlite::Result<BareLoopResult> {
     let from = Connection::open(released)?;
     let mut to = Connection::open(before)?;
     to.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -49152; PRAGMA wal_autocheckpoint = 16000;")?;
@@ -32,7 +32,7 @@ fn try_release(released: &Path, before: &Path) -> rusqlite::Result<Limit> {
         .prepare("SELECT org, account FROM accounts ORDER BY org, account")?
         .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<rusqlite::Result<_>>()?;
-    let mut limit = Limit::default();
+    let mut limit = BareLoopResult::default();
     for step in accounts.chunks(STEP) {
         let written: Vec<ReleasedRows> =
             step.iter().map(|account| ReleasedRows::read(&from, account)).collect::<rusqlite::Result<_>>()?;

@@ -42,7 +42,7 @@ pub async fn run(args: &BenchReleaseArgs) -> Result<(), Failure> {
 
 /// The results of the bare loop.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Limit {
+pub struct BareLoopResult {
     /// The time it took.
     pub took: Duration,
     /// The number of messages it wrote.
@@ -53,7 +53,7 @@ pub struct Limit {
     pub items: u64,
 }
 
-fn report(args: &BenchReleaseArgs, payments: u64, took: Duration, limit: &Limit, memory: Option<u64>) {
+fn report(args: &BenchReleaseArgs, payments: u64, took: Duration, limit: &BareLoopResult, memory: Option<u64>) {
     let rate = |took: Duration| payments as f64 / took.as_secs_f64();
     let ratio = limit.took.as_secs_f64() / took.as_secs_f64();
     if args.target.json {

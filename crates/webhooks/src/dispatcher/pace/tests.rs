@@ -9,7 +9,7 @@ fn at(micros: i64) -> Time {
 
 /// The limit of a simulated receiver.
 #[derive(Clone, Copy, Debug)]
-enum Limit {
+enum SimulatedLimit {
     /// This many in any second.
     PerSecond(usize),
     /// This many at once.
@@ -46,7 +46,7 @@ struct SimulatedMessage {
 /// transit time of a message or a response, and the longest time for which a busy machine keeps us from sending.
 #[derive(Clone, Copy, Debug)]
 struct SimulatedReceiver {
-    limit: Limit,
+    limit: SimulatedLimit,
     answer_after: i64,
     retry_after: i64,
     on_the_way: i64,
@@ -74,9 +74,9 @@ impl SimulatedReceiver {
                 taken_at.retain(|taken| *taken > now - SECOND);
                 let busy = under_way.iter().filter(|other| other.is_taken == Some(true) && other.done > now).count();
                 let is_taken = match self.limit {
-                    Limit::PerSecond(most) => taken_at.len() < most,
-                    Limit::AtOnce(most) => busy < most,
-                    Limit::Spaced(gap) => taken_at.back().is_none_or(|last| now - last >= gap),
+                    SimulatedLimit::PerSecond(most) => taken_at.len() < most,
+                    SimulatedLimit::AtOnce(most) => busy < most,
+                    SimulatedLimit::Spaced(gap) => taken_at.back().is_none_or(|last| now - last >= gap),
                 };
                 if is_taken {
                     taken_at.push_back(now);
@@ -123,21 +123,21 @@ fn pace() -> Pace {
 #[test]
 fn a_url_gets_at_least_nine_tenths_of_what_it_takes() {
     let cases = [
-        (Limit::PerSecond(10), 2_000, 300, 10.0),
-        (Limit::PerSecond(10), 100_000, 300, 10.0),
-        (Limit::PerSecond(10), 500_000, 300, 10.0),
-        (Limit::PerSecond(10), 1_000_000, 300, 10.0),
-        (Limit::PerSecond(50), 2_000, 60, 50.0),
-        (Limit::PerSecond(50), 100_000, 60, 50.0),
-        (Limit::PerSecond(50), 200_000, 60, 50.0),
-        (Limit::PerSecond(50), 500_000, 60, 50.0),
-        (Limit::AtOnce(10), 200_000, 60, 50.0),
-        (Limit::AtOnce(10), 300_000, 90, 33.3),
-        (Limit::AtOnce(10), 100_000, 60, 100.0),
-        (Limit::AtOnce(10), 1_000_000, 300, 10.0),
-        (Limit::AtOnce(30), 200_000, 60, 150.0),
-        (Limit::AtOnce(30), 500_000, 50, 60.0),
-        (Limit::AtOnce(30), 1_000_000, 100, 30.0),
+        (SimulatedLimit::PerSecond(10), 2_000, 300, 10.0),
+        (SimulatedLimit::PerSecond(10), 100_000, 300, 10.0),
+        (SimulatedLimit::PerSecond(10), 500_000, 300, 10.0),
+        (SimulatedLimit::PerSecond(10), 1_000_000, 300, 10.0),
+        (SimulatedLimit::PerSecond(50), 2_000, 60, 50.0),
+        (SimulatedLimit::PerSecond(50), 100_000, 60, 50.0),
+        (SimulatedLimit::PerSecond(50), 200_000, 60, 50.0),
+        (SimulatedLimit::PerSecond(50), 500_000, 60, 50.0),
+        (SimulatedLimit::AtOnce(10), 200_000, 60, 50.0),
+        (SimulatedLimit::AtOnce(10), 300_000, 90, 33.3),
+        (SimulatedLimit::AtOnce(10), 100_000, 60, 100.0),
+        (SimulatedLimit::AtOnce(10), 1_000_000, 300, 10.0),
+        (SimulatedLimit::AtOnce(30), 200_000, 60, 150.0),
+        (SimulatedLimit::AtOnce(30), 500_000, 50, 60.0),
+        (SimulatedLimit::AtOnce(30), 1_000_000, 100, 30.0),
     ];
     let mut failed = Vec::new();
     for (limit, answer_after, seconds, per_second) in cases {
@@ -146,7 +146,7 @@ fn a_url_gets_at_least_nine_tenths_of_what_it_takes() {
             let run = receiver.run(&mut pace(), seconds);
             // Messages in transit are not being processed, which lowers the possible rate of a limit at once.
             let per_second = match limit {
-                Limit::AtOnce(most) => most as f64 * 1_000_000.0 / (answer_after + on_the_way) as f64,
+                SimulatedLimit::AtOnce(most) => most as f64 * 1_000_000.0 / (answer_after + on_the_way) as f64,
                 _ => per_second,
             };
             let possible = per_second * (seconds.min(60)) as f64;
@@ -165,11 +165,11 @@ fn a_url_gets_at_least_nine_tenths_of_what_it_takes() {
 #[test]
 fn a_busy_machine_sends_nearly_as_many() {
     let cases = [
-        (Limit::PerSecond(10), 2_000, 10.0, 0.9),
-        (Limit::PerSecond(10), 20_000, 10.0, 0.9),
-        (Limit::PerSecond(50), 2_000, 50.0, 0.9),
-        (Limit::PerSecond(50), 20_000, 50.0, 0.9),
-        (Limit::Spaced(100_000), 2_000, 10.0, 0.3),
+        (SimulatedLimit::PerSecond(10), 2_000, 10.0, 0.9),
+        (SimulatedLimit::PerSecond(10), 20_000, 10.0, 0.9),
+        (SimulatedLimit::PerSecond(50), 2_000, 50.0, 0.9),
+        (SimulatedLimit::PerSecond(50), 20_000, 50.0, 0.9),
+        (SimulatedLimit::Spaced(100_000), 2_000, 10.0, 0.3),
     ];
     for (limit, on_the_way, per_second, least) in cases {
         let receiver = SimulatedReceiver { limit, answer_after: 50_000, retry_after: SECOND, on_the_way, busy: 60_000 };
@@ -183,7 +183,7 @@ fn a_busy_machine_sends_nearly_as_many() {
 /// A limit that allows no burst is far from what the first second shows, but is still found.
 #[test]
 fn a_limit_that_allows_no_burst_is_found() {
-    let limit = Limit::Spaced(100_000);
+    let limit = SimulatedLimit::Spaced(100_000);
     let receiver = SimulatedReceiver { limit, answer_after: 5_000, retry_after: SECOND, on_the_way: 0, busy: 0 };
     let run = receiver.run(&mut pace(), 600);
     assert!(run.taken > 5_000 && run.refused < 60, "{run:?}");

@@ -10,7 +10,7 @@ use crate::access::{Caller, Right};
 use crate::account::book::{Book, Halt};
 use crate::account::journal::{JournalEntry, revising};
 use crate::account::message_writer::NOTICE;
-use crate::account::timeline::{Progress, TimelineEntry};
+use crate::account::timeline::{EventProgress, TimelineEntry};
 use crate::accounts::{account_key, problem};
 use crate::paging::Paging;
 use crate::problem::Problem;
@@ -130,7 +130,7 @@ fn show_happening(
     webhooks: &HashMap<String, Vec<view::EventWebhook>>,
 ) -> view::TimelineEvent {
     let local = |time: Time| view::time::Local::new(time, &book.terms.zone);
-    let done = happening.progress == Progress::Processed;
+    let done = happening.progress == EventProgress::Processed;
     view::TimelineEvent {
         event: happening.kind,
         seq: happening.seq.map(|seq| seq as u64),
@@ -138,10 +138,10 @@ fn show_happening(
         applies_at: local(happening.applies_at),
         recorded_at: happening.recorded_at.map(local),
         state: match happening.progress {
-            Progress::Held => view::ProcessingState::Held,
-            Progress::Scheduled => view::ProcessingState::Scheduled,
-            Progress::Processed => view::ProcessingState::Processed,
-            Progress::Failed => view::ProcessingState::Failed,
+            EventProgress::Held => view::ProcessingState::Held,
+            EventProgress::Scheduled => view::ProcessingState::Scheduled,
+            EventProgress::Processed => view::ProcessingState::Processed,
+            EventProgress::Failed => view::ProcessingState::Failed,
         },
         reason: happening.reason,
         effect: done.then(|| view::Amounts::change(&happening.before, &happening.after)),

@@ -8,7 +8,7 @@ use crate::Service;
 use crate::access::{Caller, Right};
 use crate::account::book::Book;
 use crate::account::journal::{JournalEntry, Record};
-use crate::account::timeline::Progress;
+use crate::account::timeline::EventProgress;
 use crate::accounts::problem;
 use crate::form::fields::*;
 use crate::form::{
@@ -106,7 +106,7 @@ impl Service {
             .happenings(None)
             .map_err(problem)?
             .into_iter()
-            .filter(|happening| happening.progress == Progress::Failed)
+            .filter(|happening| happening.progress == EventProgress::Failed)
             .filter_map(|happening| Some((happening.seq?, happening.reason)))
             .collect();
         for record in &book.journal {

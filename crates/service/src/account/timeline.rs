@@ -16,7 +16,7 @@ use std::collections::HashMap;
 
 /// Whether an event has been processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
+pub enum EventProgress {
     /// Its product holds events.
     Held,
     /// Its time is in the future.
@@ -43,7 +43,7 @@ pub struct TimelineEntry {
     /// When it was accepted.
     pub recorded_at: Option<Time>,
     /// Whether it was processed.
-    pub progress: Progress,
+    pub progress: EventProgress,
     /// Why it could not be applied.
     pub reason: Option<String>,
     /// The balances before.
@@ -132,7 +132,7 @@ impl Book {
                 _ => None,
             };
             let mut happening = match record {
-                Some(record) => of_record(record, Progress::Processed),
+                Some(record) => of_record(record, EventProgress::Processed),
                 None => self.of_moment(&step),
             };
             if let Some(record) = record {
@@ -146,7 +146,7 @@ impl Book {
             (happening.before, happening.after) = (before, after);
             (happening.items, happening.postings) = (step.items, step.postings);
             if let Some(rule) = record.and_then(|record| reasons.get(&record.place.seq)) {
-                (happening.progress, happening.reason) = (Progress::Failed, Some((*rule).to_owned()));
+                (happening.progress, happening.reason) = (EventProgress::Failed, Some((*rule).to_owned()));
             }
             before = after;
             happenings.push(happening);
@@ -157,16 +157,16 @@ impl Book {
             let is_input = matches!(record.record, Record::Input(_));
             let is_refold = record.record.mark().is_some();
             let progress = if self.is_held(record) && !is_refold {
-                if self.now.failure.is_some() { Progress::Failed } else { Progress::Held }
+                if self.now.failure.is_some() { EventProgress::Failed } else { EventProgress::Held }
             } else if is_input && record.place.at > through {
-                Progress::Scheduled
+                EventProgress::Scheduled
             } else if !is_input && !is_first_release(record) {
-                Progress::Processed
+                EventProgress::Processed
             } else {
                 continue;
             };
             let mut happening = of_record(record, progress);
-            if progress == Progress::Failed {
+            if progress == EventProgress::Failed {
                 happening.reason.clone_from(&self.now.failure);
             }
             let balances =
@@ -197,7 +197,7 @@ impl Book {
             effective_at: step.at,
             applies_at: step.at,
             recorded_at: None,
-            progress: Progress::Processed,
+            progress: EventProgress::Processed,
             reason: None,
             before: Balances::default(),
             after: Balances::default(),
@@ -219,7 +219,7 @@ fn balances_at(happenings: &[TimelineEntry], at: Time) -> Balances {
     happenings.iter().rev().find(|happening| happening.applies_at <= at).map_or(Balances::default(), |last| last.after)
 }
 
-fn of_record(record: &JournalEntry, progress: Progress) -> TimelineEntry {
+fn of_record(record: &JournalEntry, progress: EventProgress) -> TimelineEntry {
     let kind = record.record.kind();
     let cause = match &record.record {
         Record::Release { .. } => "release".to_owned(),

@@ -31,7 +31,7 @@ const MOST_TIMES: u32 = 30;
 
 /// The migration state of a product.
 #[derive(Debug)]
-pub struct Progress {
+pub struct MigrationOverview {
     /// The state and the numbers.
     pub of: MigrationProgress,
     /// How current the numbers are.
@@ -49,19 +49,19 @@ pub enum Counted {
     NotYet,
 }
 
-impl Progress {
+impl MigrationOverview {
     /// Fetches the current state.
-    pub async fn fetch(console: &Console, visitor: &Visitor, product: &str) -> Result<Progress, PageError> {
+    pub async fn fetch(console: &Console, visitor: &Visitor, product: &str) -> Result<MigrationOverview, PageError> {
         let of = console.service.get_migration_mode(visitor.caller(), product).await?;
-        Ok(Progress { of, counted: Counted::Now })
+        Ok(MigrationOverview { of, counted: Counted::Now })
     }
 
     /// Fetches the state for a page, which does not wait long for the numbers.
-    pub async fn glance(console: &Console, visitor: &Visitor, terms: &Product) -> Result<Progress, PageError> {
+    pub async fn glance(console: &Console, visitor: &Visitor, terms: &Product) -> Result<MigrationOverview, PageError> {
         match console.service.glance_at_migration_mode(visitor.caller(), &terms.product_id).await? {
             Some(glance) => {
                 let counted = if glance.is_of_now { Counted::Now } else { Counted::Before };
-                Ok(Progress { of: glance.progress, counted })
+                Ok(MigrationOverview { of: glance.progress, counted })
             }
             None => {
                 let of = MigrationProgress {
@@ -76,7 +76,7 @@ impl Progress {
                     finished_at: None,
                     eta_seconds: None,
                 };
-                Ok(Progress { of, counted: Counted::NotYet })
+                Ok(MigrationOverview { of, counted: Counted::NotYet })
             }
         }
     }
@@ -125,13 +125,13 @@ fn accounts(number: u64) -> String {
 #[derive(Template)]
 #[template(path = "products/progress.html")]
 struct ProgressPiece {
-    progress: Progress,
+    progress: MigrationOverview,
 }
 
 /// The stream of a release's progress.
 pub async fn progress(State(console): State<Console>, visitor: Visitor, Path(id): Path<String>) -> PageResult {
     // An unknown product is reported before the stream begins.
-    Progress::fetch(&console, &visitor, &id).await?;
+    MigrationOverview::fetch(&console, &visitor, &id).await?;
     let steps = stream::unfold(Some(0), move |step: Option<u32>| {
         let (console, visitor, id) = (console.clone(), visitor.clone(), id.clone());
         async move {
@@ -139,7 +139,7 @@ pub async fn progress(State(console): State<Console>, visitor: Visitor, Path(id)
             if step > 0 {
                 tokio::time::sleep(EVERY).await;
             }
-            let progress = Progress::fetch(&console, &visitor, &id).await.ok()?;
+            let progress = MigrationOverview::fetch(&console, &visitor, &id).await.ok()?;
             let is_over = !progress.is_releasing();
             let text = ProgressPiece { progress }.render().ok()?.replace('\r', "");
             let event = Event::default().event(if is_over { "done" } else { "progress" }).data(text);
@@ -170,7 +170,7 @@ fn action(product: &str, typed: &FormValues) -> Result<Action, Problem> {
 
 async fn question(console: &Console, visitor: &Visitor, id: &str, typed: &FormValues) -> Result<Ask, PageError> {
     let terms = fetch(console, visitor, id).await?;
-    let progress = Progress::glance(console, visitor, &terms).await?;
+    let progress = MigrationOverview::glance(console, visitor, &terms).await?;
     let name = &terms.product_overview.product_name;
     let is_on = is_to_hold(typed)?;
     let suppresses = typed.get("historical_webhooks") == "SUPPRESS";

@@ -20,7 +20,7 @@ use crate::page::{PageError, PageFrame, PageResult, Section};
 use askama::Template;
 use axum::extract::{Path, State};
 use daybook_service::view::{self, MigrationState, Product};
-use migration::Progress;
+use migration::MigrationOverview;
 
 const HERE: &str = "/console/products";
 
@@ -123,13 +123,13 @@ fn csv(products: &[Listing]) -> PageResult {
 struct ProductPage {
     page: PageFrame,
     terms: Product,
-    progress: Progress,
+    progress: MigrationOverview,
 }
 
 /// One product.
 pub async fn show_one(State(console): State<Console>, visitor: Visitor, Path(id): Path<String>) -> PageResult {
     let terms = fetch(&console, &visitor, &id).await?;
-    let progress = Progress::glance(&console, &visitor, &terms).await?;
+    let progress = MigrationOverview::glance(&console, &visitor, &terms).await?;
     let page = PageFrame::new(terms.product_overview.product_name.clone(), Section::Products, &visitor);
     crate::page::show(&ProductPage { page, terms, progress })
 }

@@ -264,7 +264,7 @@ pub struct RangeProgress {
 
 /// One delivery attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Attempt {
+pub struct DeliveryAttempt {
     /// The message's position in the organization's log.
     pub position: i64,
     /// The number of this attempt at the message, from 1.
@@ -305,7 +305,7 @@ pub struct Deliveries {
     /// Ranges that are being replayed. A range that reaches its end is removed.
     pub ranges: Vec<RangeProgress>,
     /// Attempts, in order.
-    pub attempts: Vec<Attempt>,
+    pub attempts: Vec<DeliveryAttempt>,
     /// Failures: inserted, or overwritten.
     pub failed: Vec<Failure>,
     /// Positions with a failure that were delivered after all: their failures are removed.
@@ -384,7 +384,7 @@ pub struct AttemptLine {
     /// The message.
     pub about: MessageSummary,
     /// The attempt.
-    pub attempt: Attempt,
+    pub attempt: DeliveryAttempt,
 }
 
 /// A dead letter in a list.

@@ -384,7 +384,7 @@ pub(crate) fn found_account(cells: &mut Cells<'_>) -> Result<FoundAccount> {
 const HOUR_MICROS: i64 = 3_600_000_000;
 
 /// How many of a subscription's attempts delivered and failed, by hour.
-pub(crate) fn by_hour(attempts: &[crate::outbox::Attempt]) -> BTreeMap<i64, (i64, i64)> {
+pub(crate) fn by_hour(attempts: &[crate::outbox::DeliveryAttempt]) -> BTreeMap<i64, (i64, i64)> {
     let mut hours: BTreeMap<i64, (i64, i64)> = BTreeMap::new();
     for attempt in attempts {
         let (delivered, failed) = hours.entry(hour_of(attempt.at)).or_default();

@@ -21,7 +21,7 @@ use daybook_webhooks::sender::{CONTENT_TYPE, USER_AGENT};
 use daybook_webhooks::signature::StandardKey;
 
 pub use super::message_details::{MessageAttempt, MessageDetails, UrlStanding};
-pub use daybook_store::outbox::{Attempt, DeliveryStatus};
+pub use daybook_store::outbox::{DeliveryAttempt, DeliveryStatus};
 
 const PAUSED: &str = "the URL is paused: resubscribe it first";
 const SCHEDULED: &str = "the message is scheduled and is sent when it is due";
@@ -189,7 +189,7 @@ fn url_standing(
     let dropped = || {
         (stand == DeliveryStatus::Dropped).then(|| "it is not sent: the subscription's filter excludes it".to_owned())
     };
-    let headers = |attempt: &Attempt| {
+    let headers = |attempt: &DeliveryAttempt| {
         let timestamp_s = attempt.at.seconds();
         let signatures: Vec<String> = keys.iter().map(|key| key.sign(&row.event_id, timestamp_s, body)).collect();
         vec![

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use daybook_engine::time::Time;
-use daybook_store::outbox::{Attempt, DeliveryStatus};
+use daybook_store::outbox::{DeliveryAttempt, DeliveryStatus};
 
 /// A message as it is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub struct UrlStanding {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageAttempt {
     /// The attempt and its response.
-    pub attempt: Attempt,
+    pub attempt: DeliveryAttempt,
     /// The headers by name, except those of the connection. Signatures are computed with the current keys.
     pub headers: Vec<(&'static str, String)>,
 }

@@ -1,7 +1,7 @@
 //! A database with realistic content, whose rows are changed by SQL and compared, on either database.
 
 use crate::support::{Home, LEVEL, Trial, form_of, json_of, time};
-use daybook_store::outbox::{Attempt, Deliveries, Failure, Fate, Pause, Recorded, Subscription};
+use daybook_store::outbox::{Deliveries, DeliveryAttempt, Failure, Fate, Pause, Recorded, Subscription};
 use daybook_store::people::PersonRow;
 use serde_json::json;
 
@@ -19,7 +19,7 @@ async fn send(trial: &Trial) {
     let now = trial.clock_now();
     let leased = trial.store.lease(ME, now, time(LEASED_UNTIL), 10).await.expect("it is leased").held;
     let of: &Subscription = leased.first().expect("there is one");
-    let attempt = |position: i64, minutes: i64, error: Option<&str>| Attempt {
+    let attempt = |position: i64, minutes: i64, error: Option<&str>| DeliveryAttempt {
         position,
         number: 1,
         at: now.plus_micros(minutes * 60_000_000),

@@ -7,7 +7,7 @@ use daybook_service::form::EventName;
 use daybook_service::form::fields::{DeliveryOutcome, Reference};
 use daybook_service::paging::Paging;
 use daybook_service::problem::Problem;
-use daybook_store::outbox::{Attempt, Deliveries, Failure, Fate, Pause, Recorded};
+use daybook_store::outbox::{Deliveries, DeliveryAttempt, Failure, Fate, Pause, Recorded};
 use daybook_webhooks::signature::SigningKey;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -230,7 +230,7 @@ async fn attempts_are_listed_the_latest_first(home: Home) {
     trial.account("auto-12", "a1", OPENING).await;
     let now = trial.clock_now();
     let leased = trial.store.lease("node", now, now.plus_micros(1_000_000), 10).await.expect("it can be leased").held;
-    let attempt = |position: i64, status: u16, error: Option<&str>| Attempt {
+    let attempt = |position: i64, status: u16, error: Option<&str>| DeliveryAttempt {
         position,
         number: 1,
         at: now,

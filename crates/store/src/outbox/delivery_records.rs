@@ -1,6 +1,6 @@
 //! The delivery status of a message for a subscription.
 
-use super::{Attempt, Failure, Fate, Subscription, SubscriptionFilter};
+use super::{DeliveryAttempt, Failure, Fate, Subscription, SubscriptionFilter};
 use crate::records::MessageRow;
 use daybook_engine::time::Time;
 
@@ -14,7 +14,7 @@ pub struct DeliveryRecords {
     /// Ranges that contain the message.
     pub ranges: Vec<RangeStatus>,
     /// Attempts, oldest first.
-    pub attempts: Vec<Attempt>,
+    pub attempts: Vec<DeliveryAttempt>,
 }
 
 /// The columns of a range that determine a message's status.

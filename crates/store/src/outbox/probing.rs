@@ -1,6 +1,6 @@
 //! Trying one message of a paused subscription.
 
-use super::{Attempt, Failure, Pause, SubscriptionId};
+use super::{DeliveryAttempt, Failure, Pause, SubscriptionId};
 use crate::records::OrgId;
 use daybook_engine::time::Time;
 
@@ -17,7 +17,7 @@ pub struct Probed {
     /// meanwhile, this result neither resumes it nor schedules another probe.
     pub paused_at: Time,
     /// The attempt.
-    pub attempt: Attempt,
+    pub attempt: DeliveryAttempt,
     /// How it failed, with its fate; `None` if the message was accepted, which resumes the subscription.
     pub failed: Option<Failure>,
     /// The new reason for the pause, if it changes.

@@ -1,6 +1,6 @@
 //! Reads rows of the outbox, of both dialects.
 
-use super::{Attempt, Failure, Fate, OutOfOrder, Outgoing, Pause, Subscription};
+use super::{DeliveryAttempt, Failure, Fate, OutOfOrder, Outgoing, Pause, Subscription};
 use crate::Result;
 use crate::rows::Cells;
 
@@ -54,8 +54,8 @@ pub(crate) fn ahead(cells: &mut Cells<'_>) -> Result<OutOfOrder> {
 
 pub(crate) const ATTEMPT: &str = "number, at, latency_us, status, error, response, next_at";
 
-pub(crate) fn attempt(cells: &mut Cells<'_>, position: i64) -> Result<Attempt> {
-    Ok(Attempt {
+pub(crate) fn attempt(cells: &mut Cells<'_>, position: i64) -> Result<DeliveryAttempt> {
+    Ok(DeliveryAttempt {
         position,
         number: cells.next()?,
         at: cells.time()?,

@@ -7,7 +7,7 @@ use super::flight::Query;
 use super::search_index;
 use super::server::PostgresServer;
 use crate::Result;
-use crate::outbox::Attempt;
+use crate::outbox::DeliveryAttempt;
 use crate::portfolio_queries::{
     AccountSearch, FoundAccount, LateFigure, OrgSubscription, PortfolioQueries, SearchText, Sum, Summed, by_hour,
     hour_of, late_figure,
@@ -69,7 +69,7 @@ impl PortfolioQueries for Postgres {
 }
 
 /// Adds attempts to the counts of their hours: usually one row.
-pub(super) fn count_hours(of: OrgSubscription, attempts: &[Attempt]) -> Query<'static> {
+pub(super) fn count_hours(of: OrgSubscription, attempts: &[DeliveryAttempt]) -> Query<'static> {
     let sql = "INSERT INTO delivery_hours (org, subscription, hour, delivered, failed)
                SELECT $1, $2, unnest($3::bigint[]), unnest($4::bigint[]), unnest($5::bigint[])
                ON CONFLICT (org, hour, subscription) DO UPDATE

@@ -6,7 +6,7 @@ use super::read::all;
 use super::rows::by_cells;
 use super::search_index;
 use crate::Result;
-use crate::outbox::Attempt;
+use crate::outbox::DeliveryAttempt;
 use crate::portfolio_queries::{
     AccountSearch, FoundAccount, LateFigure, OrgSubscription, PortfolioQueries, SearchText, Sum, Summed, by_hour,
     hour_of, late_figure,
@@ -80,7 +80,7 @@ fn items_between(connection: &Connection, org: OrgId, what: Summed, status: &str
 pub(super) fn count_hours(
     connection: &Connection,
     (org, subscription): OrgSubscription,
-    attempts: &[Attempt],
+    attempts: &[DeliveryAttempt],
 ) -> Result<()> {
     let sql = "INSERT INTO delivery_hours (org, hour, subscription, delivered, failed) VALUES (?1, ?2, ?3, ?4, ?5)
                ON CONFLICT DO UPDATE SET delivered = delivered + excluded.delivered, failed = failed + excluded.failed";

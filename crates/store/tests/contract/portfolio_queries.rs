@@ -4,7 +4,7 @@ use super::fixtures::*;
 use super::outbox::{announce, attempt, deliveries, kept, lease, pause, subscribe};
 use daybook_store::Store;
 use daybook_store::batch::{CustomerWrite, ProductWrite, Unit};
-use daybook_store::outbox::Attempt;
+use daybook_store::outbox::DeliveryAttempt;
 use daybook_store::portfolio_queries::{
     AccountSearch, Attention, FoundAccount, HourFigure, LateFigure, SearchText, SearchWords, SearchedKind,
     StatusFigure, Sum, Summed,
@@ -319,8 +319,11 @@ pub async fn attempts_are_counted_by_the_hour(store: Arc<dyn Store>) {
         (subscribe(&store, org, "https://one", None).await, subscribe(&store, org, "https://two", None).await);
     announce(&store, org, &[("paid", 10), ("paid", 11)]).await;
     lease(&store, super::outbox::ME).await;
-    let failed =
-        |position, seconds| Attempt { error: Some("no".into()), status: Some(500), ..attempt(position, 1, seconds) };
+    let failed = |position, seconds| DeliveryAttempt {
+        error: Some("no".into()),
+        status: Some(500),
+        ..attempt(position, 1, seconds)
+    };
     let mut first = deliveries(&one);
     first.attempts = vec![attempt(1, 1, 3_599), attempt(2, 1, 3_600), failed(2, 3_601)];
     let one = kept(&store, first).await;

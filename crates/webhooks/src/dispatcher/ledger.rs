@@ -2,13 +2,13 @@
 
 use crate::policy::Verdict;
 use daybook_engine::time::Time;
-use daybook_store::outbox::{Attempt, Deliveries, Failure, Fate, Subscription};
+use daybook_store::outbox::{Deliveries, DeliveryAttempt, Failure, Fate, Subscription};
 use std::collections::BTreeMap;
 
 /// Results to be recorded in the store.
 #[derive(Debug)]
 pub(super) struct Ledger {
-    attempts: Vec<Attempt>,
+    attempts: Vec<DeliveryAttempt>,
     failed: BTreeMap<i64, Failure>,
     recovered: Vec<i64>,
     last_success_at: Option<Time>,
@@ -109,7 +109,8 @@ impl Ledger {
         };
         let next_at = if let Some(Fate::Retry(at)) = fate { Some(at) } else { None };
         let error = fate.is_some().then(|| reason.clone());
-        self.attempts.push(Attempt { position, number, at: began_at, latency_us, status, error, response, next_at });
+        let at = began_at;
+        self.attempts.push(DeliveryAttempt { position, number, at, latency_us, status, error, response, next_at });
         let Some(fate) = fate else {
             self.last_success_at = self.last_success_at.max(Some(ended_at));
             if self.consecutive_errors > 0 {

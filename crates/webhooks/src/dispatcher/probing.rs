@@ -10,7 +10,7 @@ use crate::policy::Verdict;
 use daybook_engine::time::Time;
 use daybook_store::error::StoreError;
 use daybook_store::outbox::{
-    Attempt, DeadLetter, DeliveryFilter, Failure, Fate, Outgoing, Pause, Probed, Recorded, Subscription,
+    DeadLetter, DeliveryAttempt, DeliveryFilter, Failure, Fate, Outgoing, Pause, Probed, Recorded, Subscription,
     SubscriptionFilter,
 };
 use std::sync::Arc;
@@ -127,7 +127,7 @@ async fn try_one(shared: &Arc<WorkerContext>, of: &Subscription) -> Result<bool,
         subscription: of.id,
         token: shared.token.clone(),
         paused_at: pause.at,
-        attempt: Attempt {
+        attempt: DeliveryAttempt {
             position: message.position,
             number: attempts,
             at: began_at,

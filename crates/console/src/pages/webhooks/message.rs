@@ -42,12 +42,12 @@ struct Url {
     reason: String,
     /// Whether the message can be sent again.
     again: bool,
-    attempts: Vec<Attempt>,
+    attempts: Vec<AttemptRow>,
     /// The request of the last attempt, without its body.
     head: String,
 }
 
-struct Attempt {
+struct AttemptRow {
     number: i64,
     at: DisplayTime,
     latency: String,
@@ -105,14 +105,14 @@ impl Url {
             reason: one.reason.clone().unwrap_or_default(),
             again: sendable && !one.is_paused,
             head: one.attempts.last().map_or_else(String::new, |last| head(&one.webhook_url, last)),
-            attempts: one.attempts.iter().map(Attempt::new).collect(),
+            attempts: one.attempts.iter().map(AttemptRow::new).collect(),
         }
     }
 }
 
-impl Attempt {
-    fn new(MessageAttempt { attempt, .. }: &MessageAttempt) -> Attempt {
-        Attempt {
+impl AttemptRow {
+    fn new(MessageAttempt { attempt, .. }: &MessageAttempt) -> AttemptRow {
+        AttemptRow {
             number: attempt.number,
             at: moment(attempt.at),
             latency: Count(u64::try_from(attempt.latency_us / 1_000).unwrap_or(0)).to_string(),

@@ -10,7 +10,7 @@ use super::ranges::take_out;
 use super::subscriptions::{changed, lock};
 use crate::outbox::rows::{attempt, failure, subscription};
 use crate::outbox::{
-    Attempt, DeliveryRecords, DeliveryStatus, Failure, RangeStatus, ResendResult, Subscription, SubscriptionId,
+    DeliveryAttempt, DeliveryRecords, DeliveryStatus, Failure, RangeStatus, ResendResult, Subscription, SubscriptionId,
 };
 use crate::records::{MessageRow, OrgId};
 use crate::rows::{self, MESSAGE};
@@ -62,7 +62,7 @@ type SubscriptionPosition = (SubscriptionId, i64);
 struct Traces {
     failures: Vec<(SubscriptionPosition, Failure)>,
     ranges: Vec<(SubscriptionPosition, RangeStatus)>,
-    attempts: Vec<(SubscriptionPosition, Attempt)>,
+    attempts: Vec<(SubscriptionPosition, DeliveryAttempt)>,
 }
 
 impl Traces {

@@ -18,7 +18,8 @@ use super::subscriptions::bury;
 use crate::Result;
 use crate::outbox::rows::subscription as read;
 use crate::outbox::{
-    Attempt, Deliveries, Failure, Fate, Pause, RangeProgress, Recorded, Subscription, SubscriptionId, TO_EVERYBODY,
+    Deliveries, DeliveryAttempt, Failure, Fate, Pause, RangeProgress, Recorded, Subscription, SubscriptionId,
+    TO_EVERYBODY,
 };
 use crate::records::OrgId;
 use daybook_engine::time::Time;
@@ -164,7 +165,7 @@ fn steps<'a>(deliveries: &'a Deliveries, before: &Subscription) -> Vec<Query<'a>
     steps
 }
 
-pub(super) fn attempts((org, id): (OrgId, SubscriptionId), rows: &[Attempt]) -> Query<'_> {
+pub(super) fn attempts((org, id): (OrgId, SubscriptionId), rows: &[DeliveryAttempt]) -> Query<'_> {
     Query::new(
         ATTEMPTS,
         vec![

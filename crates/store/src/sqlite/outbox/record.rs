@@ -5,7 +5,7 @@ use super::out_of_order;
 use super::run;
 use super::subscriptions::{by_id, drop_unwanted, holes_text, stop};
 use crate::Result;
-use crate::outbox::{Attempt, Deliveries, Failure, Fate, Pause, RangeProgress, Recorded};
+use crate::outbox::{Deliveries, DeliveryAttempt, Failure, Fate, Pause, RangeProgress, Recorded};
 use crate::records::OrgId;
 use crate::sqlite::connection::broken;
 use crate::sqlite::log::Log;
@@ -81,7 +81,7 @@ pub(super) fn add_attempts(
     connection: &Connection,
     org: OrgId,
     subscription: i64,
-    attempts: &[Attempt],
+    attempts: &[DeliveryAttempt],
 ) -> rusqlite::Result<()> {
     let mut add = connection.prepare_cached(ADD_ATTEMPT)?;
     for attempt in attempts {

@@ -13,8 +13,8 @@ use super::fixtures::*;
 use daybook_engine::time::Time;
 use daybook_store::Store;
 use daybook_store::outbox::{
-    Attempt, Backlog, Deliveries, DeliveryFilter, Failure, Fate, OutOfOrder, Pause, RangeProgress, Recorded, Replayed,
-    Subscription, SubscriptionFilter, SuppliedSettings,
+    Backlog, Deliveries, DeliveryAttempt, DeliveryFilter, Failure, Fate, OutOfOrder, Pause, RangeProgress, Recorded,
+    Replayed, Subscription, SubscriptionFilter, SuppliedSettings,
 };
 use daybook_store::records::{MessageRow, OrgId};
 use std::sync::Arc;
@@ -125,8 +125,8 @@ pub fn failure(position: i64, fate: Fate) -> Failure {
     }
 }
 
-pub fn attempt(position: i64, number: i64, at_seconds: i64) -> Attempt {
-    Attempt {
+pub fn attempt(position: i64, number: i64, at_seconds: i64) -> DeliveryAttempt {
+    DeliveryAttempt {
         position,
         number,
         at: at(at_seconds),

@@ -214,21 +214,21 @@ pub async fn attempts_are_listed_the_latest_first(store: Arc<dyn Store>) {
     let messages = vec![(org, message(Some("acc"), 1, "e1")), (org, event("closed", 11))];
     written(&store, vec![message_unit(messages)]).await;
     lease(&store, ME).await;
-    let refused = Attempt {
+    let refused = DeliveryAttempt {
         status: Some(500),
         error: Some("it said 500".into()),
         response: Some("oh no".into()),
         next_at: Some(at(80)),
         ..attempt(1, 1, 20)
     };
-    let silent = Attempt { status: None, error: Some("timeout".into()), ..attempt(2, 1, 21) };
-    let record = |to, attempts: &[Attempt]| Deliveries { attempts: attempts.to_vec(), ..deliveries(to) };
+    let silent = DeliveryAttempt { status: None, error: Some("timeout".into()), ..attempt(2, 1, 21) };
+    let record = |to, attempts: &[DeliveryAttempt]| Deliveries { attempts: attempts.to_vec(), ..deliveries(to) };
     kept(&store, record(&one, &[refused.clone(), silent.clone()])).await;
     kept(&store, record(&two, &[attempt(1, 1, 22)])).await;
     kept(&store, record(&one, &[attempt(1, 2, 23)])).await;
     let list = async |filter: &DeliveryFilter, after, limit| store.attempts(org, filter, after, limit).await.unwrap();
     let all = list(&DeliveryFilter::default(), None, 10).await;
-    let tried: Vec<Attempt> = all.iter().map(|line| line.attempt.clone()).collect();
+    let tried: Vec<DeliveryAttempt> = all.iter().map(|line| line.attempt.clone()).collect();
     assert_eq!(tried, [attempt(1, 2, 23), attempt(1, 1, 22), silent, refused]);
     assert!(all.windows(2).all(|pair| pair[0].id > pair[1].id));
     let about = &all[3].about;
@@ -279,7 +279,7 @@ pub async fn what_was_under_way_is_in_no_range(store: Arc<dyn Store>) {
     pause(&store, &to, 20).await;
     resume(&store, &to).await;
     assert_eq!(dead(&store, &to).await, [(1, 20), (3, 20), (4, 20), (5, 20), (6, 20)]);
-    let broken = Attempt { error: Some("no".into()), ..attempt(3, 1, 16) };
+    let broken = DeliveryAttempt { error: Some("no".into()), ..attempt(3, 1, 16) };
     let late = Deliveries {
         cursor: 3,
         attempts: vec![attempt(1, 1, 15), broken],

@@ -43,8 +43,12 @@ pub async fn a_message_stands_somewhere_with_each(store: Arc<dyn Store>) {
     announce(&store, org, &[("paid", 10), ("paid", 11), ("paid", 12), ("paid", 13), ("closed", 14)]).await;
     subscribe(&store, organization(&store, "two").await, "https://a", None).await;
     lease(&store, ME).await;
-    let broken =
-        Attempt { status: Some(503), error: Some("no".into()), response: Some("oh".into()), ..attempt(2, 1, 15) };
+    let broken = DeliveryAttempt {
+        status: Some(503),
+        error: Some("no".into()),
+        response: Some("oh".into()),
+        ..attempt(2, 1, 15)
+    };
     let deliveries = Deliveries {
         cursor: 3,
         attempts: vec![attempt(1, 1, 15), broken.clone(), attempt(4, 1, 16)],

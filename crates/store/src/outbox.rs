@@ -405,7 +405,7 @@ pub struct DeadLetter {
 
 /// The result of a replay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Replayed {
+pub struct ReplayCounts {
     /// Dead letters that will be sent again.
     pub replayed: u64,
     /// Dead letters that match but stay, because their subscription is paused.

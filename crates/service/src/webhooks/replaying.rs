@@ -14,7 +14,7 @@ use crate::view::{self, render, time};
 use bytes::Bytes;
 use daybook_engine::time::Time;
 use daybook_store::batch::Unit;
-use daybook_store::outbox::{DeliveryFilter, Replayed};
+use daybook_store::outbox::{DeliveryFilter, ReplayCounts};
 use daybook_store::records::MessageRow;
 use daybook_webhooks::signature::SigningKey;
 use std::sync::Arc;
@@ -71,7 +71,7 @@ impl Service {
         who: &Caller,
         filter: &DeliveryFilter,
         dry_run: bool,
-    ) -> Result<Replayed, Problem> {
+    ) -> Result<ReplayCounts, Problem> {
         let now = self.clock.now();
         let done = self.store.replay_delivered(who.org, filter, now, dry_run, MOST_DELIVERED).await?;
         let rule =

@@ -2,7 +2,7 @@
 
 use super::{
     AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, DeliveryRecords, Failure, Head, Leased,
-    MessageFilter, MessageSearchResult, Outgoing, Overdue, Pause, Probed, Range, Recorded, Replayed, ResendResult,
+    MessageFilter, MessageSearchResult, Outgoing, Overdue, Pause, Probed, Range, Recorded, ReplayCounts, ResendResult,
     Subscription, SubscriptionFilter, SubscriptionId, SuppliedSettings, UrlMetrics,
 };
 use crate::records::{MessageRow, OrgId};
@@ -123,7 +123,7 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
 
     /// Sends matching dead letters of active subscriptions again, from `now`, as if for the first time; with `dry_run`
     /// only counts them. The versions of those subscriptions go up, so that their sender notices.
-    async fn replay(&self, org: OrgId, filter: &DeliveryFilter, now: Time, dry_run: bool) -> Result<Replayed>;
+    async fn replay(&self, org: OrgId, filter: &DeliveryFilter, now: Time, dry_run: bool) -> Result<ReplayCounts>;
 
     /// Sends matching messages again that active subscriptions have accepted: those with a successful attempt that
     /// began at `since` or later and before `until`. They become ranges, as far as their order in the log allows. Test
@@ -136,7 +136,7 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
         now: Time,
         dry_run: bool,
         most: usize,
-    ) -> Result<Option<Replayed>>;
+    ) -> Result<Option<ReplayCounts>>;
 
     /// The state of every subscription of the database, for metrics.
     async fn url_metrics(&self) -> Result<Vec<UrlMetrics>>;

@@ -154,7 +154,7 @@ fn replay(filter: &Filter) -> Result<Value, Problem> {
 }
 
 #[derive(Debug, Deserialize)]
-struct Replayed {
+struct ReplayResult {
     replayed: u64,
     left_paused: u64,
 }
@@ -169,11 +169,12 @@ pub async fn ask_replay(
     let body = replay(&filter)?;
     let mut dry_run = body.clone();
     dry_run["dry_run"] = Value::from(true);
-    let counted: Replayed = read(&Action::Replay(dry_run).perform(&console.service, visitor.caller(), None).await?)?;
+    let counted: ReplayResult =
+        read(&Action::Replay(dry_run).perform(&console.service, visitor.caller(), None).await?)?;
     ask(&filter, &counted).with_curl(&Action::Replay(body), &visitor).show(Section::Webhooks, &visitor)
 }
 
-fn ask(filter: &Filter, counted: &Replayed) -> Ask {
+fn ask(filter: &Filter, counted: &ReplayResult) -> Ask {
     let mut which = Vec::new();
     if !filter.get("webhook_uuid").is_empty() {
         which.push(format!("to {}", filter.url_words()));
@@ -218,7 +219,7 @@ fn ask(filter: &Filter, counted: &Replayed) -> Ask {
 pub async fn send_again(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> PageResult {
     let filter = Filter::new(&typed, Vec::new());
     let action = Action::Replay(replay(&filter)?);
-    let done: Replayed = read(&action.perform(&console.service, visitor.caller(), Some(typed.get("once"))).await?)?;
+    let done: ReplayResult = read(&action.perform(&console.service, visitor.caller(), Some(typed.get("once"))).await?)?;
     let notice = Notice::done(format!(
         "{} being sent again.",
         match Count(done.replayed) {

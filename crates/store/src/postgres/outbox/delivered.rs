@@ -14,7 +14,7 @@ use super::{SUBSCRIPTION, stretch};
 use crate::Result;
 use crate::outbox::rows::subscription as read;
 use crate::outbox::{
-    CLOCK_SLACK_US, DeliveryFilter, MOST_LOOKED_AT, Replayed, Subscription, SubscriptionFilter, SubscriptionId,
+    CLOCK_SLACK_US, DeliveryFilter, MOST_LOOKED_AT, ReplayCounts, Subscription, SubscriptionFilter, SubscriptionId,
     TO_EVERYBODY, runs,
 };
 use crate::records::OrgId;
@@ -42,14 +42,14 @@ pub(super) async fn replay(
     now: Time,
     dry_run: bool,
     most: usize,
-) -> Result<Option<Replayed>> {
+) -> Result<Option<ReplayCounts>> {
     let sql = "SELECT id FROM subscriptions WHERE org = $1 AND ($2::bigint IS NULL OR id = $2) ORDER BY id";
     let ids: Vec<SubscriptionId> =
         each(&server.query(sql, &[&org, &filter.subscription]).await?, |cells| cells.next())?;
-    let mut done = Replayed::default();
+    let mut done = ReplayCounts::default();
     // Everything is counted first: if there are too many, nothing is sent.
     for dry_run in if dry_run { &[true][..] } else { &[true, false] } {
-        done = Replayed::default();
+        done = ReplayCounts::default();
         let wanted = DeliveredReplayRequest { org, filter, now, dry_run: *dry_run, most };
         for id in &ids {
             let Some(of_one) = replay_of(server, &wanted, *id).await? else { return Ok(None) };
@@ -64,7 +64,7 @@ async fn replay_of(
     server: &PostgresServer,
     wanted: &DeliveredReplayRequest<'_>,
     id: SubscriptionId,
-) -> Result<Option<Replayed>> {
+) -> Result<Option<ReplayCounts>> {
     retried!(server, transaction => replay_once(&mut transaction, wanted, id))
 }
 
@@ -77,17 +77,17 @@ async fn replay_once(
     transaction: &mut Transaction,
     wanted: &DeliveredReplayRequest<'_>,
     id: SubscriptionId,
-) -> Try<Option<Replayed>> {
+) -> Try<Option<ReplayCounts>> {
     let lock = format!("SELECT {SUBSCRIPTION} FROM subscriptions s WHERE s.org = $1 AND s.id = $2 FOR UPDATE");
     let lock = Query::new(&lock, vec![Box::new(wanted.org), Box::new(id)]);
     let found = transaction.fly(Frame { begin: Some("BEGIN"), commit: false }, &[lock]).await?;
-    let Some(row) = found.iter().flatten().next() else { return Ok(Some(Replayed::default())) };
+    let Some(row) = found.iter().flatten().next() else { return Ok(Some(ReplayCounts::default())) };
     let of = read(&mut Cells::of(row))?;
     let Some(positions) = wanted.delivered(transaction, &of).await? else { return Ok(None) };
     let matching = wanted.matching(transaction, &of, positions).await?;
     let count = matching.len() as u64;
     if of.paused.is_some() {
-        return Ok(Some(Replayed { replayed: 0, left_paused: count }));
+        return Ok(Some(ReplayCounts { replayed: 0, left_paused: count }));
     }
     if count > 0 && !wanted.dry_run {
         let events = wanted.events(&of, &matching);
@@ -108,7 +108,7 @@ async fn replay_once(
         steps.extend(changed(&of, wanted.now));
         transaction.fly(Frame { begin: None, commit: true }, &steps).await?;
     }
-    Ok(Some(Replayed { replayed: count, left_paused: 0 }))
+    Ok(Some(ReplayCounts { replayed: count, left_paused: 0 }))
 }
 
 impl DeliveredReplayRequest<'_> {

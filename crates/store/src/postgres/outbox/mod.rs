@@ -36,7 +36,7 @@ mod subscriptions;
 use super::Postgres;
 use crate::outbox::{
     AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, DeliveryRecords, Failure, Head, Leased,
-    MessageFilter, MessageSearchResult, Outbox, Outgoing, Overdue, Pause, Probed, Range, Recorded, Replayed,
+    MessageFilter, MessageSearchResult, Outbox, Outgoing, Overdue, Pause, Probed, Range, Recorded, ReplayCounts,
     ResendResult, Subscription, SubscriptionFilter, SubscriptionId, SuppliedSettings, UrlMetrics,
 };
 use crate::records::{MessageRow, OrgId};
@@ -148,7 +148,7 @@ impl Outbox for Postgres {
         now: Time,
         dry_run: bool,
         most: usize,
-    ) -> Result<Option<Replayed>> {
+    ) -> Result<Option<ReplayCounts>> {
         delivered::replay(&self.server, org, filter, now, dry_run, most).await
     }
 
@@ -167,7 +167,7 @@ impl Outbox for Postgres {
         message::send_again(&self.server, org, uuid, position, now, audit).await
     }
 
-    async fn replay(&self, org: OrgId, filter: &DeliveryFilter, now: Time, dry_run: bool) -> Result<Replayed> {
+    async fn replay(&self, org: OrgId, filter: &DeliveryFilter, now: Time, dry_run: bool) -> Result<ReplayCounts> {
         replay::replay(&self.server, org, filter, now, dry_run).await
     }
 

@@ -17,7 +17,7 @@ use super::subscriptions::changed;
 use super::{SUBSCRIPTION, stretch};
 use crate::Result;
 use crate::outbox::rows::subscription as read;
-use crate::outbox::{DeliveryFilter, Replayed, Subscription, SubscriptionId, TO_EVERYBODY, TO_THE_OTHERS};
+use crate::outbox::{DeliveryFilter, ReplayCounts, Subscription, SubscriptionId, TO_EVERYBODY, TO_THE_OTHERS};
 use crate::records::OrgId;
 use daybook_engine::time::Time;
 use std::collections::BTreeMap;
@@ -37,11 +37,11 @@ pub(super) async fn replay(
     filter: &DeliveryFilter,
     now: Time,
     dry_run: bool,
-) -> Result<Replayed> {
+) -> Result<ReplayCounts> {
     let wanted = DeadLetterReplayRequest { org, filter, now, dry_run };
     let sql = "SELECT id FROM subscriptions WHERE org = $1 AND ($2::bigint IS NULL OR id = $2) ORDER BY id";
     let ids = each(&server.query(sql, &[&org, &filter.subscription]).await?, |cells| cells.next())?;
-    let mut all = Replayed::default();
+    let mut all = ReplayCounts::default();
     for id in ids {
         let done = replay_of(server, &wanted, id).await?;
         all.replayed += done.replayed;
@@ -54,7 +54,7 @@ async fn replay_of(
     server: &PostgresServer,
     wanted: &DeadLetterReplayRequest<'_>,
     id: SubscriptionId,
-) -> Result<Replayed> {
+) -> Result<ReplayCounts> {
     retried!(server, transaction => replay_once(&mut transaction, wanted, id))
 }
 
@@ -62,15 +62,15 @@ async fn replay_once(
     transaction: &mut Transaction,
     wanted: &DeadLetterReplayRequest<'_>,
     id: SubscriptionId,
-) -> Try<Replayed> {
+) -> Try<ReplayCounts> {
     let lock = format!("SELECT {SUBSCRIPTION} FROM subscriptions s WHERE s.org = $1 AND s.id = $2 FOR UPDATE");
     let lock = Query::new(&lock, vec![Box::new(wanted.org), Box::new(id)]);
     let found = transaction.fly(Frame { begin: Some("BEGIN"), commit: false }, &[lock]).await?;
-    let Some(row) = found.iter().flatten().next() else { return Ok(Replayed::default()) };
+    let Some(row) = found.iter().flatten().next() else { return Ok(ReplayCounts::default()) };
     let of = read(&mut Cells::of(row))?;
     let count = wanted.count(transaction, &of).await?;
     if of.paused.is_some() {
-        return Ok(Replayed { replayed: 0, left_paused: count });
+        return Ok(ReplayCounts { replayed: 0, left_paused: count });
     }
     if count > 0 && !wanted.dry_run {
         let revive_failures = format!("{REVIVE_FAILURES}{FAILED}");
@@ -78,7 +78,7 @@ async fn replay_once(
         wanted.revive_ranges(transaction, &of).await?;
         transaction.fly(Frame { begin: None, commit: true }, &changed(&of, wanted.now)).await?;
     }
-    Ok(Replayed { replayed: count, left_paused: 0 })
+    Ok(ReplayCounts { replayed: count, left_paused: 0 })
 }
 
 /// Which failures match: `$1` organization, `$2` subscription, `$3` event, `$4` account, `$5` since, `$6` until.

@@ -9,7 +9,7 @@ use super::selection::{Selection, scan};
 use super::subscriptions::{change, chosen};
 use crate::Result;
 use crate::outbox::{
-    CLOCK_SLACK_US, DeliveryFilter, MOST_LOOKED_AT, OutOfOrder, Replayed, Subscription, SubscriptionFilter,
+    CLOCK_SLACK_US, DeliveryFilter, MOST_LOOKED_AT, OutOfOrder, ReplayCounts, Subscription, SubscriptionFilter,
     TO_EVERYBODY, runs,
 };
 use crate::records::OrgId;
@@ -29,8 +29,8 @@ pub(super) fn replay(
     now: Time,
     dry_run: bool,
     most: usize,
-) -> Result<Option<Replayed>> {
-    let mut done = Replayed::default();
+) -> Result<Option<ReplayCounts>> {
+    let mut done = ReplayCounts::default();
     let mut found = Vec::new();
     for of in chosen(connection, org, filter.subscription)? {
         let Some(positions) = delivered(connection, &of, filter, most)? else { return Ok(None) };

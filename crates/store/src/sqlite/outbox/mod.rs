@@ -36,7 +36,7 @@ use super::Sqlite;
 use super::connection::broken;
 use crate::outbox::{
     AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, DeliveryRecords, Failure, Head, Leased,
-    MessageFilter, MessageSearchResult, Outbox, Outgoing, Overdue, Pause, Probed, Range, Recorded, Replayed,
+    MessageFilter, MessageSearchResult, Outbox, Outgoing, Overdue, Pause, Probed, Range, Recorded, ReplayCounts,
     ResendResult, Subscription, SubscriptionFilter, SubscriptionId, SuppliedSettings, UrlMetrics,
 };
 use crate::records::{MessageRow, OrgId};
@@ -190,7 +190,7 @@ impl Outbox for Sqlite {
         now: Time,
         dry_run: bool,
         most: usize,
-    ) -> Result<Option<Replayed>> {
+    ) -> Result<Option<ReplayCounts>> {
         let filter = filter.clone();
         self.write(move |connection| {
             whole(connection, |write| delivered::replay(write, org, &filter, now, dry_run, most))
@@ -215,7 +215,7 @@ impl Outbox for Sqlite {
         self.write_audited(audit, |again| *again == ResendResult::Sent, send).await
     }
 
-    async fn replay(&self, org: OrgId, filter: &DeliveryFilter, now: Time, dry_run: bool) -> Result<Replayed> {
+    async fn replay(&self, org: OrgId, filter: &DeliveryFilter, now: Time, dry_run: bool) -> Result<ReplayCounts> {
         let filter = filter.clone();
         if dry_run {
             return self.read(move |connection| replay::replay(connection, org, &filter, now, true)).await;

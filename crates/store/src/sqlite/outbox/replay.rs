@@ -9,7 +9,7 @@ use super::run;
 use super::selection::{events_within, members};
 use super::subscriptions::{change, chosen};
 use crate::Result;
-use crate::outbox::{DeliveryFilter, Replayed, Subscription};
+use crate::outbox::{DeliveryFilter, ReplayCounts, Subscription};
 use crate::records::OrgId;
 use crate::sqlite::read::one;
 use crate::sqlite::rows::place;
@@ -22,8 +22,8 @@ pub(super) fn replay(
     filter: &DeliveryFilter,
     now: Time,
     dry_run: bool,
-) -> Result<Replayed> {
-    let mut done = Replayed::default();
+) -> Result<ReplayCounts> {
+    let mut done = ReplayCounts::default();
     for of in chosen(connection, org, filter.subscription)? {
         let stretches = stretches(connection, &of)?;
         let mut matching = count_failures(connection, &of, filter)?;

@@ -14,7 +14,7 @@ use daybook_engine::time::Time;
 use daybook_store::Store;
 use daybook_store::outbox::{
     Backlog, Deliveries, DeliveryAttempt, DeliveryFilter, Failure, Fate, OutOfOrder, Pause, RangeProgress, Recorded,
-    Replayed, Subscription, SubscriptionFilter, SuppliedSettings,
+    ReplayCounts, Subscription, SubscriptionFilter, SuppliedSettings,
 };
 use daybook_store::records::{MessageRow, OrgId};
 use std::sync::Arc;
@@ -175,7 +175,7 @@ pub fn only(of: &Subscription) -> DeliveryFilter {
     DeliveryFilter { subscription: Some(of.id), ..DeliveryFilter::default() }
 }
 
-pub async fn replay(store: &Arc<dyn Store>, org: OrgId, filter: &DeliveryFilter, now: Time) -> Replayed {
+pub async fn replay(store: &Arc<dyn Store>, org: OrgId, filter: &DeliveryFilter, now: Time) -> ReplayCounts {
     store.replay(org, filter, now, false).await.unwrap()
 }
 

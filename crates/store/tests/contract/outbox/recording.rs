@@ -290,7 +290,7 @@ pub async fn what_was_under_way_is_in_no_range(store: Arc<dyn Store>) {
     assert_eq!(dead(&store, &to).await, [(4, 20), (5, 20), (6, 20)]);
     assert_eq!(backlog(&store, &to).await, Backlog { pending: 1, dead: 3 });
     assert_eq!(store.next_retry(org, to.id).await.unwrap(), Some(at(50)));
-    assert_eq!(replay(&store, org, &only(&to), at(60)).await, Replayed { replayed: 3, left_paused: 0 });
+    assert_eq!(replay(&store, org, &only(&to), at(60)).await, ReplayCounts { replayed: 3, left_paused: 0 });
     assert_eq!(sent_again(&store, &to, at(60)).await, [3, 4, 5, 6]);
 }
 

@@ -23,7 +23,7 @@ pub async fn everything_is_replayed(store: Arc<dyn Store>) {
     kept(&store, Deliveries { cursor: 6, failed, ..deliveries(&to) }).await;
     let every = DeliveryFilter::default();
     let would = store.replay(org, &every, at(50), true).await.unwrap();
-    assert_eq!(would, Replayed { replayed: 4, left_paused: 0 });
+    assert_eq!(would, ReplayCounts { replayed: 4, left_paused: 0 });
     assert_eq!(backlog(&store, &to).await, Backlog { pending: 1, dead: 4 }, "nothing is done yet");
     assert_eq!(replay(&store, org, &every, at(50)).await, would);
     assert_eq!(backlog(&store, &to).await, Backlog { pending: 5, dead: 0 });
@@ -32,7 +32,7 @@ pub async fn everything_is_replayed(store: Arc<dyn Store>) {
     let due = store.due_failures(org, to.id, at(50), 10).await.unwrap();
     let fresh = Failure { attempts: 0, first_failed_at: None, ..failure(4, Fate::Retry(at(50))) };
     assert_eq!(due[0].0, fresh);
-    assert_eq!(replay(&store, org, &every, at(51)).await, Replayed::default(), "nothing is left");
+    assert_eq!(replay(&store, org, &every, at(51)).await, ReplayCounts::default(), "nothing is left");
 }
 
 pub async fn one_subscription_is_replayed(store: Arc<dyn Store>) {
@@ -42,7 +42,7 @@ pub async fn one_subscription_is_replayed(store: Arc<dyn Store>) {
     announce(&store, org, &[("paid", 30)]).await;
     lease(&store, ME).await;
     kept(&store, Deliveries { cursor: 8, failed: vec![failure(8, Fate::Dead(at(31)))], ..deliveries(&two) }).await;
-    assert_eq!(replay(&store, org, &only(&two), at(50)).await, Replayed { replayed: 1, left_paused: 0 });
+    assert_eq!(replay(&store, org, &only(&two), at(50)).await, ReplayCounts { replayed: 1, left_paused: 0 });
     assert_eq!(sent_again(&store, &two, at(50)).await, [8]);
     assert_eq!(backlog(&store, &one).await, Backlog { pending: 1, dead: 6 });
 }
@@ -56,13 +56,13 @@ pub async fn one_event_is_replayed(store: Arc<dyn Store>) {
     kept(&store, Deliveries { cursor: 9, failed, ..deliveries(&to) }).await;
     let by = |event: &str| DeliveryFilter { event: Some(event.into()), ..DeliveryFilter::default() };
     assert_eq!(store.replay(org, &by("paid"), at(50), true).await.unwrap().replayed, 4);
-    assert_eq!(replay(&store, org, &by("paid"), at(50)).await, Replayed { replayed: 4, left_paused: 0 });
+    assert_eq!(replay(&store, org, &by("paid"), at(50)).await, ReplayCounts { replayed: 4, left_paused: 0 });
     assert_eq!(sent_again(&store, &to, at(50)).await, [1, 4, 6, 8]);
     let left: Vec<i64> = dead(&store, &to).await.into_iter().map(|(position, _)| position).collect();
     assert_eq!(left, [2, 5, 7, 9]);
     assert_eq!(backlog(&store, &to).await, Backlog { pending: 4, dead: 4 });
-    assert_eq!(replay(&store, org, &by("never"), at(50)).await, Replayed::default());
-    assert_eq!(replay(&store, org, &by("test_event"), at(51)).await, Replayed::default());
+    assert_eq!(replay(&store, org, &by("never"), at(50)).await, ReplayCounts::default());
+    assert_eq!(replay(&store, org, &by("test_event"), at(51)).await, ReplayCounts::default());
     assert_eq!(sent_again(&store, &to, at(51)).await, [1, 4, 6, 8]);
     assert_eq!(replay(&store, org, &DeliveryFilter::default(), at(52)).await.replayed, 4);
     assert_eq!(sent_again(&store, &to, at(52)).await, [1, 2, 4, 5, 6, 7, 8, 9]);
@@ -76,7 +76,7 @@ pub async fn one_event_of_a_filter_is_replayed(store: Arc<dyn Store>) {
     announce(&store, org, EVENTS).await;
     resume(&store, &to).await;
     let by = |event: &str| DeliveryFilter { event: Some(event.into()), ..DeliveryFilter::default() };
-    assert_eq!(replay(&store, org, &by("late"), at(50)).await, Replayed::default(), "it does not get that");
+    assert_eq!(replay(&store, org, &by("late"), at(50)).await, ReplayCounts::default(), "it does not get that");
     assert_eq!(replay(&store, org, &by("closed"), at(50)).await.replayed, 2);
     assert_eq!(sent_again(&store, &to, at(50)).await, [2, 7]);
     assert_eq!(backlog(&store, &to).await, Backlog { pending: 2, dead: 3 });
@@ -93,7 +93,7 @@ pub async fn a_stretch_of_time_is_replayed(store: Arc<dyn Store>) {
     kept(&store, Deliveries { cursor: 9, failed, ..deliveries(&to) }).await;
     let between = DeliveryFilter { since: Some(at(12)), until: Some(at(15)), ..DeliveryFilter::default() };
     assert_eq!(store.replay(org, &between, at(50), true).await.unwrap().replayed, 3);
-    assert_eq!(replay(&store, org, &between, at(50)).await, Replayed { replayed: 3, left_paused: 0 });
+    assert_eq!(replay(&store, org, &between, at(50)).await, ReplayCounts { replayed: 3, left_paused: 0 });
     assert_eq!(sent_again(&store, &to, at(50)).await, [4, 5, 8]);
     let left = dead(&store, &to).await;
     assert_eq!(left, [(1, 10), (2, 11), (6, 15), (7, 16), (9, 15)]);
@@ -126,7 +126,7 @@ pub async fn paused_subscriptions_are_left(store: Arc<dyn Store>) {
     kept(&store, Deliveries { cursor: 3, failed: vec![failure(3, Fate::Dead(at(21)))], ..deliveries(&to) }).await;
     pause(&store, &to, 25).await;
     announce(&store, org, &[("paid", 30), ("closed", 31)]).await;
-    let left = |left_paused| Replayed { replayed: 0, left_paused };
+    let left = |left_paused| ReplayCounts { replayed: 0, left_paused };
     assert_eq!(replay(&store, org, &DeliveryFilter::default(), at(50)).await, left(5));
     let paid = DeliveryFilter { event: Some("paid".into()), ..DeliveryFilter::default() };
     assert_eq!(replay(&store, org, &paid, at(50)).await, left(3));

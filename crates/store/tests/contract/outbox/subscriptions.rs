@@ -135,7 +135,7 @@ pub async fn a_pause_makes_retries_and_replays_dead(store: Arc<dyn Store>) {
     pause(&store, &first, 20).await;
     let resumed = resume(&store, &first).await;
     let replayed = replay(&store, org, &DeliveryFilter::default(), at(25)).await;
-    assert_eq!(replayed, Replayed { replayed: 3, left_paused: 0 });
+    assert_eq!(replayed, ReplayCounts { replayed: 3, left_paused: 0 });
     announce(&store, org, &[("paid", 26), ("paid", 27)]).await;
     lease(&store, ME).await;
     let failed = vec![failure(4, Fate::Retry(at(50))), failure(5, Fate::Dead(at(28)))];
@@ -222,7 +222,7 @@ pub async fn another_organization_sees_nothing_of_it(store: Arc<dyn Store>) {
     for filter in [DeliveryFilter::default(), only(&mine)] {
         assert_eq!(store.attempts(other, &filter, None, 10).await.unwrap(), []);
         assert_eq!(dead_by(&store, other, &filter).await, []);
-        assert_eq!(replay(&store, other, &filter, at(40)).await, Replayed::default());
+        assert_eq!(replay(&store, other, &filter, at(40)).await, ReplayCounts::default());
     }
     assert_eq!(store.due_failures(other, mine.id, at(LATE), 10).await.unwrap(), []);
     assert_eq!(store.next_retry(other, mine.id).await.unwrap(), None);

@@ -79,7 +79,7 @@ const KEPT: [&str; 5] = ["q", "product", "status", "substatus", "due"];
 
 #[derive(Template)]
 #[template(path = "accounts/list.html")]
-struct ListPage {
+struct AccountListPage {
     page: PageFrame,
     asked: FormValues,
     products: Vec<Product>,
@@ -88,7 +88,7 @@ struct ListPage {
     wrong: String,
 }
 
-impl ListPage {
+impl AccountListPage {
     fn csv(&self) -> String {
         link(HERE, &[kept(&self.asked).as_slice(), &[("format", "csv")]].concat())
     }
@@ -162,7 +162,7 @@ pub async fn show(
         Err(problem) if problem.code == "invalid_request" => return refuse(&console, &visitor, asked, &problem).await,
         Err(problem) => return Err(problem.into()),
     };
-    crate::page::show(&ListPage {
+    crate::page::show(&AccountListPage {
         page: PageFrame::new("Accounts", Section::Accounts, &visitor),
         products: products(&console, &visitor).await?,
         pager: Pager::new(HERE, &kept(&asked), &asked, &paging),
@@ -173,7 +173,7 @@ pub async fn show(
 }
 
 async fn refuse(console: &Console, visitor: &Visitor, asked: FormValues, problem: &Problem) -> PageResult {
-    crate::page::show_again(&ListPage {
+    crate::page::show_again(&AccountListPage {
         page: PageFrame::new("Accounts", Section::Accounts, visitor),
         products: products(console, visitor).await?,
         pager: Pager::default(),

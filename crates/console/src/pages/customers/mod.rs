@@ -54,14 +54,14 @@ fn facts(customer: &Customer) -> Vec<(&'static str, String)> {
 
 #[derive(Template)]
 #[template(path = "customers/list.html")]
-struct ListPage {
+struct CustomerListPage {
     page: PageFrame,
     q: String,
     customers: Vec<Customer>,
     pager: Pager,
 }
 
-impl ListPage {
+impl CustomerListPage {
     fn csv(&self) -> String {
         link(HERE, &[("q", &self.q), ("format", "csv")])
     }
@@ -85,7 +85,7 @@ pub async fn show(
     let q = asked.get("q").to_owned();
     let pager = Pager::new(HERE, &[("q", &q)], &asked, &paging);
     let page = PageFrame::new("Customers", Section::Customers, &visitor);
-    crate::page::show(&ListPage { page, q, customers: results, pager })
+    crate::page::show(&CustomerListPage { page, q, customers: results, pager })
 }
 
 fn csv(customers: Vec<Customer>) -> PageResult {

@@ -29,7 +29,7 @@ const FAILED: &str = "failed";
 
 #[derive(Template)]
 #[template(path = "products/list.html")]
-struct ListPage {
+struct ProductListPage {
     page: PageFrame,
     products: Vec<Listing>,
     pager: Pager,
@@ -45,7 +45,7 @@ struct Listing {
     failed: Count,
 }
 
-impl ListPage {
+impl ProductListPage {
     fn csv(&self) -> String {
         link(HERE, &[("state", &self.state), ("format", "csv")])
     }
@@ -72,7 +72,7 @@ pub async fn show(
         return csv(&products);
     }
     let page = PageFrame::new("Products", Section::Products, &visitor);
-    crate::page::show(&ListPage { page, products, pager, state })
+    crate::page::show(&ProductListPage { page, products, pager, state })
 }
 
 async fn in_state(

@@ -9,7 +9,8 @@ use rusqlite::Row;
 use rusqlite::types::Type;
 use std::sync::Arc;
 
-type Sql<T> = rusqlite::Result<T>;
+/// The result of a statement.
+pub(super) type SqlResult<T> = rusqlite::Result<T>;
 
 /// The number of bits of a place that hold the position.
 const POSITION_BITS: u32 = 40;
@@ -36,25 +37,25 @@ macro_rules! position_in {
 }
 pub(super) use position_in;
 
-pub(super) fn time(row: &Row<'_>, index: usize) -> Sql<Time> {
+pub(super) fn time(row: &Row<'_>, index: usize) -> SqlResult<Time> {
     row.get(index).map(Time::from_micros)
 }
 
-pub(super) fn optional_time(row: &Row<'_>, index: usize) -> Sql<Option<Time>> {
+pub(super) fn optional_time(row: &Row<'_>, index: usize) -> SqlResult<Option<Time>> {
     Ok(row.get::<_, Option<i64>>(index)?.map(Time::from_micros))
 }
 
 /// A shared text, without a `String` in between.
-pub(super) fn text(row: &Row<'_>, index: usize) -> Sql<Arc<str>> {
+pub(super) fn text(row: &Row<'_>, index: usize) -> SqlResult<Arc<str>> {
     Ok(Arc::from(row.get_ref(index)?.as_str()?))
 }
 
-pub(super) fn optional_text(row: &Row<'_>, index: usize) -> Sql<Option<Arc<str>>> {
+pub(super) fn optional_text(row: &Row<'_>, index: usize) -> SqlResult<Option<Arc<str>>> {
     Ok(row.get_ref(index)?.as_str_or_null()?.map(Arc::from))
 }
 
 /// A function that reads a row by its cells, as rusqlite calls it.
-pub(super) fn by_cells<T>(read: impl Fn(&mut Cells<'_>) -> Result<T>) -> impl Fn(&Row<'_>) -> Sql<T> {
+pub(super) fn by_cells<T>(read: impl Fn(&mut Cells<'_>) -> Result<T>) -> impl Fn(&Row<'_>) -> SqlResult<T> {
     let failed = |error: StoreError| rusqlite::Error::FromSqlConversionFailure(0, Type::Null, Box::new(error));
     move |row| read(&mut Cells::of(row)).map_err(failed)
 }

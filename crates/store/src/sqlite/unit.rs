@@ -2,6 +2,7 @@
 
 use super::commit::{UnitResult, account_key};
 use super::connection::broken;
+use super::rows::SqlResult;
 use super::{refolds, search_index};
 use crate::Result;
 use crate::batch::{AccountClaim, AccountWrite, CustomerWrite, ItemChange, NewKeptResponse, ProductWrite, Unit};
@@ -11,8 +12,6 @@ use crate::records::{
 use daybook_engine::time::Time;
 use rusqlite::{CachedStatement, Connection, ErrorCode, params};
 use std::sync::Arc;
-
-type Sql<T> = rusqlite::Result<T>;
 
 const TAKE_ANSWER: &str = "
     INSERT INTO answers (org, key, content_hash, body, recorded_at, expires_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
@@ -143,7 +142,7 @@ impl<'c> UnitWriter<'c> {
 
     /// Makes the claims of a unit. If the first claim fails, only kept responses were written, and they are deleted
     /// again.
-    fn claim(&mut self, unit: &Unit) -> Sql<UnitResult> {
+    fn claim(&mut self, unit: &Unit) -> SqlResult<UnitResult> {
         for (taken, answer) in unit.answers.iter().enumerate() {
             if !self.take_answer(answer)? {
                 return self.give_back(&unit.answers[..taken]);
@@ -172,19 +171,19 @@ impl<'c> UnitWriter<'c> {
     }
 
     /// Handles a claim that failed after this many others.
-    fn lost(&mut self, unit: &Unit, claims: usize) -> Sql<UnitResult> {
+    fn lost(&mut self, unit: &Unit, claims: usize) -> SqlResult<UnitResult> {
         if claims > 0 { Ok(UnitResult::HalfWritten) } else { self.give_back(&unit.answers) }
     }
 
     /// Deletes kept responses again. A response that they replaced had expired, so nothing is lost.
-    fn give_back(&mut self, answers: &[NewKeptResponse]) -> Sql<UnitResult> {
+    fn give_back(&mut self, answers: &[NewKeptResponse]) -> SqlResult<UnitResult> {
         for answer in answers {
             self.run(GIVE_ANSWER_BACK, params![answer.org, answer.key])?;
         }
         Ok(UnitResult::Stale)
     }
 
-    fn take_answer(&mut self, new: &NewKeptResponse) -> Sql<bool> {
+    fn take_answer(&mut self, new: &NewKeptResponse) -> SqlResult<bool> {
         let NewKeptResponse { org, key, answer, recorded_at, expires_at } = new;
         self.run(
             TAKE_ANSWER,
@@ -192,7 +191,7 @@ impl<'c> UnitWriter<'c> {
         )
     }
 
-    fn claim_account(&mut self, claim: &AccountClaim) -> Sql<bool> {
+    fn claim_account(&mut self, claim: &AccountClaim) -> SqlResult<bool> {
         match claim {
             AccountClaim::Insert(row) => {
                 let AccountRow { key, product, version, terms, content_hash, effective_at, created_at, now } = &**row;
@@ -216,7 +215,7 @@ impl<'c> UnitWriter<'c> {
         }
     }
 
-    fn claim_customer(&mut self, write: &CustomerWrite) -> Sql<bool> {
+    fn claim_customer(&mut self, write: &CustomerWrite) -> SqlResult<bool> {
         let (sql, row) = match write {
             CustomerWrite::Insert(row) => (INSERT_CUSTOMER, row),
             CustomerWrite::Update(row) => (UPDATE_CUSTOMER, row),
@@ -228,7 +227,7 @@ impl<'c> UnitWriter<'c> {
         )
     }
 
-    fn claim_product(&mut self, write: &ProductWrite) -> Sql<bool> {
+    fn claim_product(&mut self, write: &ProductWrite) -> SqlResult<bool> {
         match write {
             ProductWrite::Insert(row) => {
                 let ProductRow { key, body, content_hash, created_at, mode } = &**row;
@@ -248,7 +247,7 @@ impl<'c> UnitWriter<'c> {
     }
 
     /// Writes the new rows of a claimed account.
-    fn write_rows(&mut self, write: &AccountWrite) -> Sql<()> {
+    fn write_rows(&mut self, write: &AccountWrite) -> SqlResult<()> {
         let key = account_key(write);
         for seq in &write.removed_inputs {
             self.run(REMOVE_INPUT, params![key.org, key.account, seq])?;
@@ -268,7 +267,7 @@ impl<'c> UnitWriter<'c> {
         write.refold.as_ref().map_or(Ok(()), |refold| refolds::write(self.connection, key, refold))
     }
 
-    fn insert_input(&mut self, key: &AccountKey, input: &InputRow) -> Sql<()> {
+    fn insert_input(&mut self, key: &AccountKey, input: &InputRow) -> SqlResult<()> {
         self.insert_input.execute(params![
             key.org,
             key.account,
@@ -287,7 +286,7 @@ impl<'c> UnitWriter<'c> {
         Ok(())
     }
 
-    fn write_item(&mut self, key: &AccountKey, item: &ItemRow) -> Sql<()> {
+    fn write_item(&mut self, key: &AccountKey, item: &ItemRow) -> SqlResult<()> {
         self.write_item.execute(params![
             key.org,
             key.account,
@@ -310,7 +309,7 @@ impl<'c> UnitWriter<'c> {
         Ok(())
     }
 
-    fn change_item(&mut self, key: &AccountKey, change: &ItemChange) -> Sql<()> {
+    fn change_item(&mut self, key: &AccountKey, change: &ItemChange) -> SqlResult<()> {
         let ItemChange { item_id, balance, status, void, reversed_by, updated_at } = change;
         if *void {
             self.run(VOID_ITEM, params![key.org, key.account, item_id, status, updated_at.micros()])?;
@@ -321,7 +320,7 @@ impl<'c> UnitWriter<'c> {
         Ok(())
     }
 
-    fn write_customers(&mut self, key: &AccountKey, customers: &[(Arc<str>, String)]) -> Sql<()> {
+    fn write_customers(&mut self, key: &AccountKey, customers: &[(Arc<str>, String)]) -> SqlResult<()> {
         self.run(REMOVE_ACCOUNT_CUSTOMERS, params![key.org, key.account])?;
         for (customer, role) in customers {
             self.run(INSERT_ACCOUNT_CUSTOMER, params![key.org, key.account, customer, role])?;
@@ -330,13 +329,18 @@ impl<'c> UnitWriter<'c> {
     }
 
     /// Runs a less frequent statement; returns whether it wrote a row.
-    fn run(&self, sql: &str, params: &[&dyn rusqlite::ToSql]) -> Sql<bool> {
+    fn run(&self, sql: &str, params: &[&dyn rusqlite::ToSql]) -> SqlResult<bool> {
         Ok(self.connection.prepare_cached(sql)?.execute(params)? > 0)
     }
 }
 
 /// Binds the parameters that inserting and updating an account have in common.
-fn bind_account(statement: &mut CachedStatement<'_>, key: &AccountKey, version: i64, now: &AccountNow) -> Sql<()> {
+fn bind_account(
+    statement: &mut CachedStatement<'_>,
+    key: &AccountKey,
+    version: i64,
+    now: &AccountNow,
+) -> SqlResult<()> {
     let micros = |time: Option<Time>| time.map(Time::micros);
     let params = params![
         now.updated_at.micros(),
@@ -363,7 +367,7 @@ fn bind_account(statement: &mut CachedStatement<'_>, key: &AccountKey, version: 
 }
 
 /// Binds the parameters that inserting a product and changing its mode have in common.
-fn bind_mode(statement: &mut CachedStatement<'_>, key: &ProductKey, mode: &Mode) -> Sql<()> {
+fn bind_mode(statement: &mut CachedStatement<'_>, key: &ProductKey, mode: &Mode) -> SqlResult<()> {
     let micros = |time: Option<Time>| time.map(Time::micros);
     let params = params![
         key.org,
@@ -381,7 +385,7 @@ fn bind_mode(statement: &mut CachedStatement<'_>, key: &ProductKey, mode: &Mode)
 }
 
 /// Binds the first parameters of a statement.
-fn bind(statement: &mut CachedStatement<'_>, params: &[&dyn rusqlite::ToSql]) -> Sql<()> {
+fn bind(statement: &mut CachedStatement<'_>, params: &[&dyn rusqlite::ToSql]) -> SqlResult<()> {
     for (index, param) in params.iter().enumerate() {
         statement.raw_bind_parameter(index + 1, param)?;
     }

@@ -10,12 +10,10 @@ use crate::records::OrgId;
 use crate::rows::Cells;
 use crate::sqlite::connection::broken;
 use crate::sqlite::read::{all, count as sql_count, one};
-use crate::sqlite::rows::{LAST_ORG, LAST_POSITION, by_cells, place, position_in};
+use crate::sqlite::rows::{LAST_ORG, LAST_POSITION, SqlResult, by_cells, place, position_in};
 use daybook_engine::time::Time;
 use rusqlite::{Connection, Row, params};
 use std::sync::Arc;
-
-type Sql<T> = rusqlite::Result<T>;
 
 /// Which messages of a log a subscription gets.
 #[derive(Clone, Debug)]
@@ -91,7 +89,7 @@ pub(super) fn scan<T>(
     (after, through): (i64, i64),
     limit: usize,
     columns: &str,
-    read: impl Fn(&Row<'_>) -> Sql<T>,
+    read: impl Fn(&Row<'_>) -> SqlResult<T>,
 ) -> Result<Vec<T>> {
     let Some((after, through)) = selection.places(after, through) else { return Ok(Vec::new()) };
     let Some(events) = &selection.events else {

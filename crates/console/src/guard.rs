@@ -72,7 +72,7 @@ pub struct Visitor {
     /// The session and its user.
     pub visit: Arc<Visit>,
     /// The context of the request.
-    pub manner: RequestContext,
+    pub context: RequestContext,
 }
 
 /// The context of a request, signed in or not.
@@ -137,26 +137,26 @@ impl<S: Send + Sync> FromRequestParts<S> for RequestContext {
 
 /// Checks a request before its handler runs.
 pub async fn stand(State((console, needs)): State<(Console, Needs)>, request: Request, next: Next) -> Response {
-    let (mut manner, door) = manner_of(&console, &request);
-    let notice_read = manner.notice.is_some();
-    let admitted = admit(&console, needs, request, &mut manner).await;
+    let (mut context, door) = context_of(&console, &request);
+    let notice_read = context.notice.is_some();
+    let admitted = admit(&console, needs, request, &mut context).await;
     let mut response = match admitted {
         Ok(request) => run(&console, request, next).await,
         Err(refused) => refused,
     };
     if let Some(token) = door.filter(|_| needs == Needs::Nobody) {
-        set_cookie(&mut response, DOOR, &token, None, &manner.base_url);
+        set_cookie(&mut response, DOOR, &token, None, &context.base_url);
     }
     if notice_read {
-        forget_notice(&mut response, &manner);
+        forget_notice(&mut response, &context);
     }
     response
 }
 
 /// Deletes the message cookie once a page has shown the message. A redirect keeps it.
-pub fn forget_notice(response: &mut Response, manner: &RequestContext) {
+pub fn forget_notice(response: &mut Response, context: &RequestContext) {
     if !response.status().is_redirection() {
-        set_cookie(response, NOTICE, "", Some(0), &manner.base_url);
+        set_cookie(response, NOTICE, "", Some(0), &context.base_url);
     }
 }
 
@@ -194,38 +194,38 @@ async fn admit(
     console: &Console,
     needs: Needs,
     mut request: Request,
-    manner: &mut RequestContext,
+    context: &mut RequestContext,
 ) -> Result<Request, Response> {
     let changes = request.method() == Method::POST;
     if changes && let Err(problem) = same_site(request.headers(), console.settings.public_url.as_deref()) {
         let advice = "Open the console and submit the form there.";
-        return Err(PageError::new(problem).advising(advice).at_the_door(manner));
+        return Err(PageError::new(problem).advising(advice).at_the_door(context));
     }
     if changes && let Err(problem) = console.service.check_tables() {
-        return Err(PageError::new(problem).at_the_door(manner));
+        return Err(PageError::new(problem).at_the_door(context));
     }
     let Some(right) = needs.right() else {
         if changes {
-            request = check_token(request, manner).await.map_err(|problem| old_form(problem).at_the_door(manner))?;
+            request = check_token(request, context).await.map_err(|problem| old_form(problem).at_the_door(context))?;
         }
-        request.extensions_mut().insert(manner.clone());
+        request.extensions_mut().insert(context.clone());
         return Ok(request);
     };
-    let visit = match console.service.visit(&manner.session).await {
-        Ok(Some(visit)) => from_where(visit, manner),
-        Ok(None) => return Err(to_the_door(&request, manner)),
-        Err(problem) => return Err(PageError::new(problem).at_the_door(manner)),
+    let visit = match console.service.visit(&context.session).await {
+        Ok(Some(visit)) => from_where(visit, context),
+        Ok(None) => return Err(to_the_door(&request, context)),
+        Err(problem) => return Err(PageError::new(problem).at_the_door(context)),
     };
-    count_memory(&request, &visit).map_err(|problem| PageError::new(problem).at_the_door(manner))?;
-    manner.csrf = visit.csrf.clone();
-    let visitor = Visitor { visit: Arc::new(visit), manner: manner.clone() };
+    count_memory(&request, &visit).map_err(|problem| PageError::new(problem).at_the_door(context))?;
+    context.csrf = visit.csrf.clone();
+    let visitor = Visitor { visit: Arc::new(visit), context: context.clone() };
     if let Err(problem) = visitor.caller().may(right) {
         return Err(PageError::new(problem).seen_by(&visitor));
     }
     if changes {
-        request = check_token(request, manner).await.map_err(|problem| old_form(problem).seen_by(&visitor))?;
+        request = check_token(request, context).await.map_err(|problem| old_form(problem).seen_by(&visitor))?;
     }
-    request.extensions_mut().insert(manner.clone());
+    request.extensions_mut().insert(context.clone());
     request.extensions_mut().insert(visitor);
     Ok(request)
 }
@@ -238,26 +238,26 @@ fn count_memory(request: &Request, visit: &Visit) -> Result<(), Problem> {
 }
 
 /// Adds the IP address to the caller, for the audit trail.
-fn from_where(mut visit: Visit, manner: &RequestContext) -> Visit {
-    visit.caller = visit.caller.from_where(manner.address, "");
+fn from_where(mut visit: Visit, context: &RequestContext) -> Visit {
+    visit.caller = visit.caller.from_where(context.address, "");
     visit
 }
 
 /// Redirects a user who is not signed in to the sign-in page, which leads back afterwards.
-fn to_the_door(request: &Request, manner: &RequestContext) -> Response {
+fn to_the_door(request: &Request, context: &RequestContext) -> Response {
     if request.method() != Method::GET {
         let message = "your session has ended and nothing was changed; sign in again";
-        return PageError::new(Problem::new("unauthenticated", message)).at_the_door(manner);
+        return PageError::new(Problem::new("unauthenticated", message)).at_the_door(context);
     }
-    let next: String = url::form_urlencoded::byte_serialize(manner.here.as_bytes()).collect();
+    let next: String = url::form_urlencoded::byte_serialize(context.here.as_bytes()).collect();
     redirect(&format!("/console/sign-in?next={next}"))
 }
 
 /// The signed-in user, if any, for pages that need no session.
-pub async fn glance(console: &Console, mut manner: RequestContext) -> Option<Visitor> {
-    let visit = console.service.visit(&manner.session).await.ok()??;
-    manner.csrf = visit.csrf.clone();
-    Some(Visitor { visit: Arc::new(visit), manner })
+pub async fn glance(console: &Console, mut context: RequestContext) -> Option<Visitor> {
+    let visit = console.service.visit(&context.session).await.ok()??;
+    context.csrf = visit.csrf.clone();
+    Some(Visitor { visit: Arc::new(visit), context })
 }
 
 /// Checks that a form was sent from a page of this site. Browsers report this in `Sec-Fetch-Site`, older ones in
@@ -284,12 +284,12 @@ fn old_form(problem: Problem) -> PageError {
 }
 
 /// Checks the token in the header or in the form. The request keeps its body.
-async fn check_token(request: Request, manner: &RequestContext) -> Result<Request, Problem> {
+async fn check_token(request: Request, context: &RequestContext) -> Result<Request, Problem> {
     let wrong = || {
         let message = "the form is out of date or belongs to another session; nothing was changed";
         Problem::new("not_authorized", message)
     };
-    if header(request.headers(), TOKEN_HEADER).is_some_and(|token| equal(token, &manner.csrf)) {
+    if header(request.headers(), TOKEN_HEADER).is_some_and(|token| equal(token, &context.csrf)) {
         return Ok(request);
     }
     let form = header(request.headers(), CONTENT_TYPE.as_str())
@@ -301,7 +301,7 @@ async fn check_token(request: Request, manner: &RequestContext) -> Result<Reques
     let (parts, body) = request.into_parts();
     let bytes = read_body(body).await?;
     let token = url::form_urlencoded::parse(&bytes).find(|(name, _)| name == TOKEN_FIELD);
-    if !token.is_some_and(|(_, token)| equal(&token, &manner.csrf)) {
+    if !token.is_some_and(|(_, token)| equal(&token, &context.csrf)) {
         return Err(wrong());
     }
     Ok(Request::from_parts(parts, Body::from(bytes)))
@@ -314,7 +314,7 @@ fn equal(given: &str, token: &str) -> bool {
 }
 
 /// The context of a request, and a new temporary token if a user without a session has none yet.
-pub fn manner_of(console: &Console, request: &Request) -> (RequestContext, Option<String>) {
+pub fn context_of(console: &Console, request: &Request) -> (RequestContext, Option<String>) {
     let headers = request.headers();
     let base_url = base_url(console, headers);
     let cookies = Cookies::of(headers, &base_url);
@@ -322,7 +322,7 @@ pub fn manner_of(console: &Console, request: &Request) -> (RequestContext, Optio
     let fresh = if known.is_none() { Some(mint_secret()) } else { None };
     let theme = cookies.get(THEME).filter(|theme| ["light", "dark"].contains(theme));
     let address = request.extensions().get::<axum::extract::ConnectInfo<std::net::SocketAddr>>();
-    let manner = RequestContext {
+    let context = RequestContext {
         csrf: known.or_else(|| fresh.clone()).unwrap_or_default(),
         session: cookies.get(SESSION).unwrap_or_default().to_owned(),
         theme: theme.unwrap_or_default().to_owned(),
@@ -332,7 +332,7 @@ pub fn manner_of(console: &Console, request: &Request) -> (RequestContext, Optio
         address: address.map(|address| address.0.ip()),
         muted: console.service.muted(),
     };
-    (manner, fresh)
+    (context, fresh)
 }
 
 fn here(uri: &Uri) -> String {
@@ -398,32 +398,32 @@ pub fn redirect(to: &str) -> Response {
 }
 
 /// Redirects the browser, with a message for the next page.
-pub fn redirect_saying(to: &str, notice: &Notice, manner: &RequestContext) -> Response {
+pub fn redirect_saying(to: &str, notice: &Notice, context: &RequestContext) -> Response {
     let mut response = redirect(to);
-    set_cookie(&mut response, NOTICE, &notice.write(), Some(60), &manner.base_url);
+    set_cookie(&mut response, NOTICE, &notice.write(), Some(60), &context.base_url);
     response
 }
 
 /// Sets the session cookie and redirects the browser.
-pub fn begin_session(to: &str, token: &str, manner: &RequestContext) -> Response {
+pub fn begin_session(to: &str, token: &str, context: &RequestContext) -> Response {
     let mut response = redirect(to);
-    set_cookie(&mut response, SESSION, token, Some(COOKIE_SECONDS), &manner.base_url);
-    set_cookie(&mut response, DOOR, "", Some(0), &manner.base_url);
+    set_cookie(&mut response, SESSION, token, Some(COOKIE_SECONDS), &context.base_url);
+    set_cookie(&mut response, DOOR, "", Some(0), &context.base_url);
     response
 }
 
 /// Deletes the session cookie and redirects the browser.
-pub fn end_session(to: &str, manner: &RequestContext) -> Response {
+pub fn end_session(to: &str, context: &RequestContext) -> Response {
     let mut response = redirect(to);
-    set_cookie(&mut response, SESSION, "", Some(0), &manner.base_url);
+    set_cookie(&mut response, SESSION, "", Some(0), &context.base_url);
     response
 }
 
 /// Saves the chosen theme in a cookie and redirects the browser.
-pub fn keep_theme(to: &str, theme: &str, manner: &RequestContext) -> Response {
+pub fn keep_theme(to: &str, theme: &str, context: &RequestContext) -> Response {
     let mut response = redirect(to);
     let seconds = if theme.is_empty() { 0 } else { 365 * 24 * 60 * 60 };
-    set_cookie(&mut response, THEME, theme, Some(seconds), &manner.base_url);
+    set_cookie(&mut response, THEME, theme, Some(seconds), &context.base_url);
     response
 }
 

@@ -79,18 +79,18 @@ pub struct PageFrame {
     /// The signed-in user; `None` on public pages.
     pub visitor: Option<Visitor>,
     /// The context of the request.
-    pub manner: RequestContext,
+    pub context: RequestContext,
 }
 
 impl PageFrame {
     /// A page for a signed-in user.
     pub fn new(title: impl Into<String>, section: Section, visitor: &Visitor) -> PageFrame {
-        PageFrame { title: title.into(), section, visitor: Some(visitor.clone()), manner: visitor.manner.clone() }
+        PageFrame { title: title.into(), section, visitor: Some(visitor.clone()), context: visitor.context.clone() }
     }
 
     /// A page for a user who is not signed in.
-    pub fn at_the_door(title: impl Into<String>, manner: &RequestContext) -> PageFrame {
-        PageFrame { title: title.into(), section: Section::None, visitor: None, manner: manner.clone() }
+    pub fn at_the_door(title: impl Into<String>, context: &RequestContext) -> PageFrame {
+        PageFrame { title: title.into(), section: Section::None, visitor: None, context: context.clone() }
     }
 
     /// The sections that the user may open.
@@ -103,7 +103,7 @@ impl PageFrame {
 
     /// The CSRF token for forms.
     pub fn csrf(&self) -> &str {
-        &self.manner.csrf
+        &self.context.csrf
     }
 
     /// Whether the user may make changes.
@@ -232,8 +232,8 @@ impl PageError {
     }
 
     /// The error page for a user who is not signed in.
-    pub fn at_the_door(mut self, manner: &RequestContext) -> Response {
-        self.page = Some(Box::new(PageFrame::at_the_door("Not done", manner)));
+    pub fn at_the_door(mut self, context: &RequestContext) -> Response {
+        self.page = Some(Box::new(PageFrame::at_the_door("Not done", context)));
         self.into_response()
     }
 }
@@ -341,7 +341,7 @@ pub struct Colours {
 /// Saves the chosen theme.
 pub async fn choose_theme(visitor: Visitor, Form(colours): Form<Colours>) -> Response {
     let theme = if ["light", "dark"].contains(&colours.theme.as_str()) { colours.theme.as_str() } else { "" };
-    keep_theme(safe_path(&colours.next), theme, &visitor.manner)
+    keep_theme(safe_path(&colours.next), theme, &visitor.context)
 }
 
 /// Redirects `/console/` to the home page.
@@ -352,15 +352,15 @@ pub async fn to_home() -> Response {
 /// The page for an unknown path.
 pub async fn no_such_page(State(console): State<Console>, request: axum::extract::Request) -> Response {
     let problem = Problem::not_found("page", request.uri().path());
-    let (manner, _) = crate::guard::manner_of(&console, &request);
+    let (context, _) = crate::guard::context_of(&console, &request);
     drop(request);
-    let notice_read = manner.notice.is_some();
-    let Some(visitor) = crate::guard::glance(&console, manner).await else {
+    let notice_read = context.notice.is_some();
+    let Some(visitor) = crate::guard::glance(&console, context).await else {
         return PageError::new(problem).into_response();
     };
     let mut response = PageError::new(problem).seen_by(&visitor);
     if notice_read {
-        crate::guard::forget_notice(&mut response, &visitor.manner);
+        crate::guard::forget_notice(&mut response, &visitor.context);
     }
     response
 }

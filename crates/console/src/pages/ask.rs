@@ -43,7 +43,7 @@ struct AskPage {
 impl Ask {
     /// Adds the equivalent `curl` command.
     pub fn with_curl(self, action: &Action, visitor: &Visitor) -> Ask {
-        Ask { curl: action.curl(&visitor.manner.base_url), ..self }
+        Ask { curl: action.curl(&visitor.context.base_url), ..self }
     }
 
     /// Renders the page.

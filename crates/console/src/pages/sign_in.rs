@@ -36,20 +36,20 @@ struct SignIn {
 }
 
 /// The form to sign in.
-pub async fn show(manner: RequestContext, QueryParameters(asked): QueryParameters) -> PageResult {
+pub async fn show(context: RequestContext, QueryParameters(asked): QueryParameters) -> PageResult {
     let form = Form::new(SIGN_IN, FormValues::default());
     let next = safe_path(asked.get("next")).to_owned();
-    crate::page::show(&SignIn { page: PageFrame::at_the_door("Sign in", &manner), form, next })
+    crate::page::show(&SignIn { page: PageFrame::at_the_door("Sign in", &context), form, next })
 }
 
 /// Signs a user in.
-pub async fn sign_in(State(console): State<Console>, manner: RequestContext, typed: FormValues) -> PageResult {
+pub async fn sign_in(State(console): State<Console>, context: RequestContext, typed: FormValues) -> PageResult {
     let next = safe_path(typed.get("next")).to_owned();
-    match console.service.sign_in(typed.get("email"), password(&typed), manner.address).await {
-        Ok(session) => Ok(begin_session(&next, &session.token, &manner)),
+    match console.service.sign_in(typed.get("email"), password(&typed), context.address).await {
+        Ok(session) => Ok(begin_session(&next, &session.token, &context)),
         Err(problem) => {
             let form = Form::new(SIGN_IN, FormValues::default().with("email", typed.get("email"))).refused(&problem);
-            show_refused(&SignIn { page: PageFrame::at_the_door("Sign in", &manner), form, next }, &problem)
+            show_refused(&SignIn { page: PageFrame::at_the_door("Sign in", &context), form, next }, &problem)
         }
     }
 }
@@ -64,10 +64,10 @@ struct Welcome {
 }
 
 impl Welcome {
-    async fn new(console: &Console, manner: &RequestContext, link: &str, form: Form) -> Result<Welcome, PageError> {
+    async fn new(console: &Console, context: &RequestContext, link: &str, form: Form) -> Result<Welcome, PageError> {
         let invitation = console.service.invitation(link).await?;
         Ok(Welcome {
-            page: PageFrame::at_the_door("Welcome", manner),
+            page: PageFrame::at_the_door("Welcome", context),
             form,
             organization: invitation.organization,
             role: invitation.role.name().to_owned(),
@@ -76,17 +76,17 @@ impl Welcome {
 }
 
 /// The form of an invite link.
-pub async fn welcome(State(console): State<Console>, manner: RequestContext, Path(link): Path<String>) -> PageResult {
-    match Welcome::new(&console, &manner, &link, Form::new(WELCOME, FormValues::default())).await {
+pub async fn welcome(State(console): State<Console>, context: RequestContext, Path(link): Path<String>) -> PageResult {
+    match Welcome::new(&console, &context, &link, Form::new(WELCOME, FormValues::default())).await {
         Ok(page) => crate::page::show(&page),
-        Err(trouble) => Ok(trouble.at_the_door(&manner)),
+        Err(trouble) => Ok(trouble.at_the_door(&context)),
     }
 }
 
 /// Creates the user of an invite link and signs them in.
 pub async fn accept(
     State(console): State<Console>,
-    manner: RequestContext,
+    context: RequestContext,
     Path(link): Path<String>,
     typed: FormValues,
 ) -> PageResult {
@@ -95,32 +95,32 @@ pub async fn accept(
         email: typed.get("email").to_owned(),
         password: password(&typed).to_owned(),
     };
-    match console.service.accept(&link, person, manner.address).await {
-        Ok(session) => Ok(begin_session("/console", &session.token, &manner)),
-        Err(problem) => Ok(refuse(&console, &manner, &link, &typed, problem).await),
+    match console.service.accept(&link, person, context.address).await {
+        Ok(session) => Ok(begin_session("/console", &session.token, &context)),
+        Err(problem) => Ok(refuse(&console, &context, &link, &typed, problem).await),
     }
 }
 
 async fn refuse(
     console: &Console,
-    manner: &RequestContext,
+    context: &RequestContext,
     link: &str,
     typed: &FormValues,
     problem: Problem,
 ) -> Response {
     let kept = FormValues::default().with("name", typed.get("name")).with("email", typed.get("email"));
     let form = Form::new(WELCOME, kept).refused(&problem);
-    let page = match Welcome::new(console, manner, link, form).await {
+    let page = match Welcome::new(console, context, link, form).await {
         Ok(page) => show_again(&page),
         Err(trouble) => Err(trouble),
     };
-    page.unwrap_or_else(|trouble| trouble.at_the_door(manner))
+    page.unwrap_or_else(|trouble| trouble.at_the_door(context))
 }
 
 /// Signs the user out.
 pub async fn sign_out(State(console): State<Console>, visitor: Visitor) -> PageResult {
-    console.service.sign_out(&visitor.manner.session, visitor.manner.address).await?;
-    Ok(end_session("/console/sign-in", &visitor.manner))
+    console.service.sign_out(&visitor.context.session, visitor.context.address).await?;
+    Ok(end_session("/console/sign-in", &visitor.context))
 }
 
 /// Passwords may begin and end with blanks.

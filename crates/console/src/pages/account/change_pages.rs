@@ -251,7 +251,7 @@ async fn confirm_page(
         moved: if change.moves_balances() && before.is_none() { moved(&room.current, &after) } else { Vec::new() },
         typed,
         once: mint_secret(),
-        curl: change.action(id, &item, body).curl(&visitor.manner.base_url),
+        curl: change.action(id, &item, body).curl(&visitor.context.base_url),
         room,
         change,
         item,
@@ -368,7 +368,7 @@ async fn done(console: &Console, visitor: &Visitor, id: &str, change: AccountCha
     match performed.await {
         Ok(sentence) => {
             let to = format!("{}?tab={}", room.path(), change.tab().name());
-            Ok(redirect_saying(&to, &Notice::done(sentence), &visitor.manner))
+            Ok(redirect_saying(&to, &Notice::done(sentence), &visitor.context))
         }
         Err(trouble) => refuse(visitor, room, change, typed, trouble),
     }

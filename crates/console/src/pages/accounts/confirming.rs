@@ -64,7 +64,7 @@ pub fn page(
         typed: shown.into_iter().filter(|(_, value)| !value.is_empty()).collect(),
         product_id: product.product_id.clone(),
         once: typed.get("once").to_owned(),
-        curl: Action::CreateAccount(sent).curl(&visitor.manner.base_url),
+        curl: Action::CreateAccount(sent).curl(&visitor.context.base_url),
     })
 }
 

@@ -262,7 +262,7 @@ pub async fn create(State(console): State<Console>, visitor: Visitor, typed: For
         Ok(OpeningResult::Done(answer)) => {
             let id = read::<Opened>(&answer)?.account_id;
             let notice = Notice::done(format!("Account {id} was opened."));
-            Ok(redirect_saying(&format!("{HERE}/{id}"), &notice, &visitor.manner))
+            Ok(redirect_saying(&format!("{HERE}/{id}"), &notice, &visitor.context))
         }
         Err(trouble) => {
             let trouble: PageError = trouble;
@@ -297,5 +297,5 @@ async fn try_out(console: &Console, visitor: &Visitor, typed: &FormValues, zone:
     let sent = call(typed, zone)?;
     let form = parse(sent.to_string().as_bytes())?;
     let schedule = console.service.preview_account(visitor.caller(), form).await?;
-    Ok(Preview::new(schedule, Action::CreateAccount(sent).curl(&visitor.manner.base_url)))
+    Ok(Preview::new(schedule, Action::CreateAccount(sent).curl(&visitor.context.base_url)))
 }

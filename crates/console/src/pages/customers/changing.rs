@@ -144,7 +144,7 @@ impl FormPage {
     fn new(visitor: &Visitor, customer: Option<&Customer>, typed: FormValues, problem: Option<Problem>) -> FormPage {
         let id = customer.map_or_else(String::new, |customer| customer.customer_id.clone());
         let title = customer.map_or_else(|| "New customer".to_owned(), |customer| format!("Edit {}", customer.name()));
-        let action = action(customer, &typed).map(|action| masked(action).curl(&visitor.manner.base_url));
+        let action = action(customer, &typed).map(|action| masked(action).curl(&visitor.context.base_url));
         let ssn_left_out = typed.has(SSN_LEFT_OUT) && !typed.has(SSN);
         let ssn_typed = problem.is_some() && (typed.has(SSN) || typed.has(SSN_TYPED));
         let form = Form::new(&fields(customer.is_none()), typed.with(SSN, ""));
@@ -226,7 +226,7 @@ async fn save(console: &Console, visitor: &Visitor, customer: Option<&Customer>,
         let is_done = !ssn_is_missing(&typed) && matches!(&wanted, Ok(action) if action.body() == Some(&json!({})));
         if is_done {
             let path = format!("{HERE}/{}", customer.customer_id);
-            return Ok(redirect_saying(&path, &Notice::done("The customer was changed."), &visitor.manner));
+            return Ok(redirect_saying(&path, &Notice::done("The customer was changed."), &visitor.context));
         }
         let problem = changed_meanwhile(customer, &typed);
         return show_again(&FormPage::new(visitor, Some(customer), typed, Some(problem)));
@@ -240,7 +240,7 @@ async fn save(console: &Console, visitor: &Visitor, customer: Option<&Customer>,
         Ok(answer) => {
             let id = read::<Saved>(&answer)?.customer_id;
             let words = if customer.is_none() { "The customer was added." } else { "The customer was changed." };
-            Ok(redirect_saying(&format!("{HERE}/{id}"), &Notice::done(words), &visitor.manner))
+            Ok(redirect_saying(&format!("{HERE}/{id}"), &Notice::done(words), &visitor.context))
         }
         Err(trouble) => show_again(&FormPage::new(visitor, customer, typed, Some(trouble.problem))),
     }
@@ -281,7 +281,7 @@ pub async fn preview(State(console): State<Console>, visitor: Visitor, typed: Fo
     let id = typed.get("changes").to_owned();
     let customer = if id.is_empty() { None } else { Some(fetch(&console, &visitor, &id).await?) };
     let (curl, refused) = match action(customer.as_ref(), &typed) {
-        Ok(action) => (masked(action).curl(&visitor.manner.base_url), Vec::new()),
+        Ok(action) => (masked(action).curl(&visitor.context.base_url), Vec::new()),
         Err(problem) => {
             (String::new(), problem.details.into_iter().map(|one| format!("{} {}", one.field, one.message)).collect())
         }

@@ -49,7 +49,7 @@ impl Made {
 pub async fn create(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> PageResult {
     match make(&console, &visitor, &typed).await {
         Ok(key) => {
-            let base_url = &visitor.manner.base_url;
+            let base_url = &visitor.context.base_url;
             let curl = format!("curl {base_url}/products \\\n  -H \"Authorization: Bearer {}\"", key.client_secret);
             crate::page::show(&Made { page: PageFrame::new("New key", Section::Keys, &visitor), key, curl })
         }
@@ -103,5 +103,5 @@ pub async fn revoke(State(console): State<Console>, visitor: Visitor, Path(clien
     let key = find(&console, &visitor, &client_id).await?;
     Action::RevokeKey(client_id).perform(&console.service, visitor.caller(), None).await?;
     let notice = Notice::done(format!("The key \u{201c}{}\u{201d} is revoked.", key.name));
-    Ok(redirect_saying(HERE, &notice, &visitor.manner))
+    Ok(redirect_saying(HERE, &notice, &visitor.context))
 }

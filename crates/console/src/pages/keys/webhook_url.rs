@@ -53,7 +53,7 @@ pub async fn save(State(console): State<Console>, visitor: Visitor, typed: FormV
     let url = typed.get("webhook_url");
     let had = Saved::find(&console, &visitor).await?;
     match console.service.save_console_url(visitor.caller(), Some(url).filter(|url| !url.is_empty())).await {
-        Ok(saved) => Ok(redirect_saying(HERE, &said(&had, saved.as_ref()), &visitor.manner)),
+        Ok(saved) => Ok(redirect_saying(HERE, &said(&had, saved.as_ref()), &visitor.context)),
         Err(problem) => {
             let url_form = Form::new(FORM, FormValues::default().with("webhook_url", url)).refused(&problem);
             show_again(&KeysPage { url_form, ..KeysPage::new(&console, &visitor).await? })

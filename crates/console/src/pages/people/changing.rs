@@ -194,11 +194,11 @@ pub async fn make(
             password,
         }),
         Ok(_) if person.is_me && matches!(change, UserChange::EndSessions | UserChange::Disable) => {
-            Ok(end_session("/console/sign-in", &visitor.manner))
+            Ok(end_session("/console/sign-in", &visitor.context))
         }
         // Administrators who gave up their own role may no longer open the list.
-        Ok(done) if person.is_me => Ok(redirect_saying("/console/people/me", &Notice::done(done), &visitor.manner)),
-        Ok(done) => Ok(redirect_saying(HERE, &Notice::done(done), &visitor.manner)),
+        Ok(done) if person.is_me => Ok(redirect_saying("/console/people/me", &Notice::done(done), &visitor.context)),
+        Ok(done) => Ok(redirect_saying(HERE, &Notice::done(done), &visitor.context)),
         Err(problem) => {
             let ask = change.question(&console, &visitor, &person, &what).await?;
             ask.show_again(Section::People, &visitor, &problem)

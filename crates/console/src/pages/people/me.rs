@@ -54,14 +54,14 @@ pub async fn show(visitor: Visitor) -> PageResult {
 pub async fn change_password(State(console): State<Console>, visitor: Visitor, typed: FormValues) -> PageResult {
     let (old, new) = (typed.untrimmed("old_password"), typed.untrimmed("new_password"));
     let changed = if new == typed.untrimmed("again") {
-        console.service.change_password(&visitor.manner.session, old, new, visitor.manner.address).await
+        console.service.change_password(&visitor.context.session, old, new, visitor.context.address).await
     } else {
         Err(Problem::invalid("again", "does not match the new password"))
     };
     match changed {
         Ok(()) => {
             let notice = Notice::done("Your password was changed. Your other sessions have ended.");
-            Ok(redirect_saying(HERE, &notice, &visitor.manner))
+            Ok(redirect_saying(HERE, &notice, &visitor.context))
         }
         // The typed values are not sent back: no page contains a password.
         Err(problem) => {
@@ -74,5 +74,5 @@ pub async fn change_password(State(console): State<Console>, visitor: Visitor, t
 /// Signs the user out everywhere.
 pub async fn end_sessions(State(console): State<Console>, visitor: Visitor) -> PageResult {
     console.service.end_sessions(visitor.caller(), &visitor.visit.person_id).await?;
-    Ok(end_session("/console/sign-in", &visitor.manner))
+    Ok(end_session("/console/sign-in", &visitor.context))
 }

@@ -169,7 +169,7 @@ pub async fn invite(State(console): State<Console>, visitor: Visitor, typed: For
         Ok((role, token)) => crate::page::show(&Invited {
             page: PageFrame::new("Invite link", Section::People, &visitor),
             role: plain_words(role.name()),
-            link: format!("{}/console/welcome/{token}", visitor.manner.base_url),
+            link: format!("{}/console/welcome/{token}", visitor.context.base_url),
         }),
         Err(problem) => {
             let form = Form::new(INVITE, typed).refused(&problem);
@@ -194,7 +194,7 @@ pub async fn withdraw(State(console): State<Console>, visitor: Visitor, typed: F
         }
         Err(problem) => return Err(problem.into()),
     };
-    Ok(redirect_saying(HERE, &notice, &visitor.manner))
+    Ok(redirect_saying(HERE, &notice, &visitor.context))
 }
 
 /// The chosen role.

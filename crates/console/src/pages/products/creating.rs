@@ -105,7 +105,7 @@ pub async fn create(State(console): State<Console>, visitor: Visitor, typed: For
         Ok(answer) => {
             let id = read::<Made>(&answer)?.product_id;
             let notice = Notice::done(format!("Product {id} was created."));
-            Ok(redirect_saying(&format!("{HERE}/{id}"), &notice, &visitor.manner))
+            Ok(redirect_saying(&format!("{HERE}/{id}"), &notice, &visitor.context))
         }
         Err(trouble) => {
             let preview = Preview::hint("The schedule appears here after the errors are corrected.");
@@ -147,7 +147,7 @@ async fn try_out(console: &Console, visitor: &Visitor, typed: &FormValues) -> Re
     let product = parse(sent.to_string().as_bytes())?;
     let answer = console.service.preview_product(visitor.caller(), product, parse(loan.to_string().as_bytes())?).await;
     let schedule = answer.map_err(of_sample)?;
-    Ok(Preview::new(schedule, Action::CreateProduct(sent).curl(&visitor.manner.base_url)))
+    Ok(Preview::new(schedule, Action::CreateProduct(sent).curl(&visitor.context.base_url)))
 }
 
 /// Maps errors about the sample loan to its own fields.

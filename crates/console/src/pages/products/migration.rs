@@ -245,7 +245,7 @@ pub async fn switch(
     match done {
         Ok(answer) => {
             let words = read::<Switched>(&answer)?.description;
-            Ok(redirect_saying(&format!("{HERE}/{id}#migration"), &Notice::done(words), &visitor.manner))
+            Ok(redirect_saying(&format!("{HERE}/{id}#migration"), &Notice::done(words), &visitor.context))
         }
         Err(trouble) => {
             question(&console, &visitor, &id, &typed).await?.show_again(Section::Products, &visitor, &trouble.problem)

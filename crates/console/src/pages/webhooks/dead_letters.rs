@@ -227,5 +227,5 @@ pub async fn send_again(State(console): State<Console>, visitor: Visitor, typed:
             many => format!("{many} messages are"),
         }
     ));
-    Ok(redirect_saying(&path(), &notice, &visitor.manner))
+    Ok(redirect_saying(&path(), &notice, &visitor.context))
 }

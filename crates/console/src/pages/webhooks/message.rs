@@ -204,7 +204,7 @@ pub async fn send(
     match console.service.send_again(visitor.caller(), &uuid, &event_id).await {
         Ok(()) => {
             let notice = Notice::done("The message is being sent again. Refresh this page in a moment.");
-            Ok(redirect_saying(&format!("{HERE}/messages/{event_id}"), &notice, &visitor.manner))
+            Ok(redirect_saying(&format!("{HERE}/messages/{event_id}"), &notice, &visitor.context))
         }
         Err(problem) => {
             ask(&console, &visitor, &event_id, &uuid).await?.show_again(Section::Webhooks, &visitor, &problem)

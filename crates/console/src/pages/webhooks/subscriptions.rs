@@ -63,7 +63,7 @@ impl SubscriptionsPage {
         let figures = console.service.deliveries_by_hour(visitor.caller()).await?;
         let hours: Vec<Hour> = figures.iter().map(Hour::new).collect();
         let columns: Vec<Bar> = hours.iter().enumerate().map(|(index, hour)| hour.bar(index)).collect();
-        let base_url = &visitor.manner.base_url;
+        let base_url = &visitor.context.base_url;
         let subscribe = |body| Action::Subscribe(body).curl(base_url);
         Ok(SubscriptionsPage {
             page: PageFrame::new("Webhooks", Section::Webhooks, visitor),
@@ -129,7 +129,7 @@ async fn find(console: &Console, visitor: &Visitor, uuid: &str) -> Result<Subscr
 
 /// The subscription is already in the requested state: another user was faster, or the page was outdated.
 fn nothing_to_do(words: String, visitor: &Visitor) -> Response {
-    redirect_saying(HERE, &Notice::not_done(words), &visitor.manner)
+    redirect_saying(HERE, &Notice::not_done(words), &visitor.context)
 }
 
 /// Asks for confirmation before pausing a URL.
@@ -173,7 +173,7 @@ pub async fn pause(
     let once = typed.get("once");
     let answer = Action::Unsubscribe(uuid).perform(&console.service, visitor.caller(), Some(once)).await?;
     let one: Changed = read(&answer)?;
-    Ok(redirect_saying(HERE, &Notice::done(format!("{} is paused.", one.webhook_url)), &visitor.manner))
+    Ok(redirect_saying(HERE, &Notice::done(format!("{} is paused.", one.webhook_url)), &visitor.context))
 }
 
 /// Asks for confirmation before resuming a URL.
@@ -224,7 +224,7 @@ pub async fn resume(
     let once = typed.get("once");
     let answer = Action::Resubscribe(uuid).perform(&console.service, visitor.caller(), Some(once)).await?;
     let one: Changed = read(&answer)?;
-    Ok(redirect_saying(HERE, &Notice::done(format!("{} is active again.", one.webhook_url)), &visitor.manner))
+    Ok(redirect_saying(HERE, &Notice::done(format!("{} is active again.", one.webhook_url)), &visitor.context))
 }
 
 /// Sends a test event to every active URL and shows the deliveries.
@@ -238,5 +238,5 @@ pub async fn send_test(State(console): State<Console>, visitor: Visitor) -> Page
             Count(sent.active_urls).of("active URL", "active URLs")
         ))
     };
-    Ok(redirect_saying(&format!("{HERE}/messages/{}", sent.event_id), &notice, &visitor.manner))
+    Ok(redirect_saying(&format!("{HERE}/messages/{}", sent.event_id), &notice, &visitor.context))
 }

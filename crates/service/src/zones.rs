@@ -3,7 +3,7 @@
 //! A due moment is a date and a time of day in a product's zone. The time-zone data, which are part of the build,
 //! determine the moment. Governments change their clocks, so newer data move some moments. The database keeps the data
 //! of every zone that a product names, in one setting per zone. At start they are compared
-//! ([`Service::take_up_zones`]):
+//! ([`Service::adopt_zone_data`]):
 //!
 //! ```text
 //! zones of products ─► kept data differ? ─► accounts in that zone ─► folded again ─► next moment, listed if it moved
@@ -43,7 +43,7 @@ const KEPT: &str = "zone:";
 /// interrupted, some accounts use them.
 const BEGUN: &str = "zone_begun:";
 /// The setting that lists the zones whose data changed last, with the fingerprints of the new data.
-const TAKEN_UP: &str = "zones_taken_up";
+const ADOPTED: &str = "zones_taken_up";
 /// How long a node waits, after it announced newer data, before it uses them: by then, every node with earlier data has
 /// noticed and stopped.
 const UNTIL_NOTICED: Duration = Duration::from_secs(2 * LOOK_EVERY.as_secs());
@@ -96,7 +96,7 @@ pub struct MovedMoment {
 
 /// The result of adopting other time-zone data.
 #[derive(Clone, Debug, Default)]
-pub struct ZonesTakenUp {
+pub struct AdoptedZoneData {
     /// The zones whose data differ.
     pub zones: Vec<ZoneDifference>,
     /// Accounts whose future moments were placed again.
@@ -202,35 +202,35 @@ impl Service {
 
     /// Makes the database use the time-zone data of this build: where they differ, the future moments of accounts are
     /// placed again. Returns what moved. Must be called before timers run.
-    pub async fn take_up_zones(&self) -> Result<ZonesTakenUp, Problem> {
-        let mut taken_up = ZonesTakenUp::default();
+    pub async fn adopt_zone_data(&self) -> Result<AdoptedZoneData, Problem> {
+        let mut adopted = AdoptedZoneData::default();
         for today in self.zones_of_products().await?.into_values() {
             let kept = self.keep_zone(&today).await?;
-            taken_up.zones.extend(self.difference(today, &kept).await?);
+            adopted.zones.extend(self.difference(today, &kept).await?);
         }
-        if !taken_up.zones.is_empty() {
-            for zone in &taken_up.zones {
+        if !adopted.zones.is_empty() {
+            for zone in &adopted.zones {
                 tracing::warn!("time-zone data changed: {zone}; the future moments of accounts are recalculated");
             }
-            for zone in &taken_up.zones {
+            for zone in &adopted.zones {
                 self.begin(zone).await?;
             }
-            self.store.put_setting(TAKEN_UP, &mark_of(&taken_up.zones), None).await?;
+            self.store.put_setting(ADOPTED, &mark_of(&adopted.zones), None).await?;
             if self.store.is_shared() {
                 tokio::time::sleep(UNTIL_NOTICED).await;
             }
-            self.place_again(&mut taken_up).await?;
-            for zone in &taken_up.zones {
+            self.place_again(&mut adopted).await?;
+            for zone in &adopted.zones {
                 self.end(zone).await?;
             }
-            tell(&taken_up);
+            tell(&adopted);
         }
-        Ok(taken_up)
+        Ok(adopted)
     }
 
     /// Supersedes this node if another node has adopted other time-zone data than this build has.
     pub(crate) async fn look_at_zones(&self) -> Result<(), Problem> {
-        let mark = self.store.setting(TAKEN_UP).await?;
+        let mark = self.store.setting(ADOPTED).await?;
         if mark.is_some_and(|mark| !agrees(&mark)) {
             self.supersede(
                 "another build has changed the time-zone data that the database uses. Stop this server, and start that \
@@ -240,15 +240,15 @@ impl Service {
         Ok(())
     }
 
-    async fn place_again(&self, taken_up: &mut ZonesTakenUp) -> Result<(), Problem> {
-        let zones = Arc::new(taken_up.zones.clone());
+    async fn place_again(&self, adopted: &mut AdoptedZoneData) -> Result<(), Problem> {
+        let zones = Arc::new(adopted.zones.clone());
         for organization in self.store.organizations().await? {
             let mut page = PageRequest { limit: STEP, ..PageRequest::default() };
             loop {
                 let rows = self.store.accounts(organization.org, &page).await?;
                 let Some(last) = rows.last() else { break };
                 page.after = Some(last.key.account.clone());
-                if self.is_taken_up(&zones).await? {
+                if self.is_adopted(&zones).await? {
                     // Another node that started at the same time has done it.
                     return Ok(());
                 }
@@ -262,17 +262,17 @@ impl Service {
                 let now = self.clock.now();
                 let Refolded { accounts, failed, .. } =
                     refold_keys(self.store.as_ref(), &self.catalog, keys, now, &how).await?;
-                taken_up.accounts += accounts;
-                taken_up.failed += failed;
+                adopted.accounts += accounts;
+                adopted.failed += failed;
                 let moved = std::mem::take(&mut *lock(&moved));
-                taken_up.moved.extend(moved.into_values());
+                adopted.moved.extend(moved.into_values());
             }
         }
         Ok(())
     }
 
     /// Whether the database already uses the data of this build.
-    async fn is_taken_up(&self, zones: &[ZoneDifference]) -> Result<bool, Problem> {
+    async fn is_adopted(&self, zones: &[ZoneDifference]) -> Result<bool, Problem> {
         for zone in zones {
             let kept = self.store.setting(&setting_of(&zone.today)).await?;
             let kept = kept.and_then(|kept| Zone::kept(&zone.name, &kept));
@@ -320,8 +320,8 @@ fn agrees(mark: &[u8]) -> bool {
     })
 }
 
-fn tell(taken_up: &ZonesTakenUp) {
-    let ZonesTakenUp { accounts, failed, moved, .. } = taken_up;
+fn tell(adopted: &AdoptedZoneData) {
+    let AdoptedZoneData { accounts, failed, moved, .. } = adopted;
     for MovedMoment { organization, account_id, zone, before, after } in moved.iter().take(MOST_NAMED) {
         tracing::warn!(
             organization,

@@ -11,7 +11,7 @@ use crate::config::Settings;
 use crate::instance;
 use daybook_service::Service;
 use daybook_service::refold::Refolded;
-use daybook_service::zones::{MovedMoment, ZonesTakenUp};
+use daybook_service::zones::{AdoptedZoneData, MovedMoment};
 use serde_json::json;
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ struct Done {
     /// The number of records added to the search index.
     words: u64,
     /// Time zones whose data changed, and the effects.
-    zones: ZonesTakenUp,
+    zones: AdoptedZoneData,
 }
 
 async fn migrate(settings: &Settings) -> Result<Done, Failure> {
@@ -50,7 +50,7 @@ async fn migrate(settings: &Settings) -> Result<Done, Failure> {
     let service = start_service(store, &key).await?;
     let refolded = refold(&service).await?;
     let words = service.fill_in_words().await?;
-    let zones = service.take_up_zones().await?;
+    let zones = service.adopt_zone_data().await?;
     service.stop().await;
     Ok(Done { tables, refolded, words, zones })
 }
@@ -88,8 +88,8 @@ fn as_text(done: &Done) -> String {
     text
 }
 
-fn zones_as_text(taken_up: &ZonesTakenUp) -> String {
-    let ZonesTakenUp { zones, accounts, failed, moved } = taken_up;
+fn zones_as_text(adopted: &AdoptedZoneData) -> String {
+    let AdoptedZoneData { zones, accounts, failed, moved } = adopted;
     let mut text: String = zones.iter().map(|zone| format!("time zone {zone}\n")).collect();
     if !zones.is_empty() {
         text.push_str(&format!(

@@ -161,7 +161,7 @@ async fn begin(
 async fn fill(settings: &Settings, service: &Service) -> Result<(), Failure> {
     super::migrate::refold(service).await?;
     service.fill_in_words().await?;
-    service.take_up_zones().await?;
+    service.adopt_zone_data().await?;
     if settings.demo {
         let loaded = demo::load(service, System.now()).await?;
         match settings.log_format {

@@ -246,7 +246,7 @@ async fn an_unreadable_product_holds_nobody_up(home: Home) {
     // As at a start.
     let service = Service::start(trial.store.clone(), trial.clock.clone(), &[7; 32]).await.expect("it starts");
     let trial = &Trial { service, ..trial.clone() };
-    trial.service.take_up_zones().await.expect("the other zones are compared");
+    trial.service.adopt_zone_data().await.expect("the other zones are compared");
     let found = trial.differences().await;
     for sentence in [
         "product auto-12: cannot be read: ",

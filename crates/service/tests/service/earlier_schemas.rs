@@ -88,7 +88,7 @@ async fn every_earlier_version_comes_out_right(home: Home) {
         let filled = trial.service.fill_in_words().await.expect("words are written");
         assert_eq!(filled > 0, made_of(version) < 4, "version {version}: words are written where there were none");
         assert_eq!(trial.service.fill_in_words().await.expect("words are there"), 0, "once");
-        let zones = trial.service.take_up_zones().await.expect("time-zone data are kept");
+        let zones = trial.service.adopt_zone_data().await.expect("time-zone data are kept");
         assert_eq!((zones.zones.len(), zones.accounts), (0, 0), "version {version}: nothing moves");
         assert_eq!(trial.differences().await, Vec::<String>::new(), "version {version}");
         let sum = |sql: &str| database.number(sql);

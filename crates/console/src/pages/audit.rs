@@ -47,13 +47,13 @@ impl AuditTableRow {
     /// The path of the subject's page; empty if it has none.
     fn subject_page(&self) -> String {
         let id = self.of.subject_id.as_deref().unwrap_or_default();
-        let room = match self.of.subject_type.as_str() {
+        let section = match self.of.subject_type.as_str() {
             "account" => "accounts",
             "customer" => "customers",
             "product" => "products",
             _ => return String::new(),
         };
-        format!("/console/{room}/{id}")
+        format!("/console/{section}/{id}")
     }
 
     /// The type of the subject, in plain text.

@@ -61,12 +61,12 @@ pub async fn show(
     let page = PageFrame::new("Find", Section::None, &visitor);
     let mut hits = pages(&page, &q);
     for found in console.service.find(visitor.caller(), &q, MOST).await? {
-        let (kind, room) = match found.kind {
+        let (kind, section) = match found.kind {
             FoundKind::Account => ("Account", "accounts"),
             FoundKind::Customer => ("Customer", "customers"),
             FoundKind::Product => ("Product", "products"),
         };
-        let path = format!("/console/{room}/{}", found.id);
+        let path = format!("/console/{section}/{}", found.id);
         let detail = match found.kind {
             FoundKind::Account if found.title != found.id => format!("{} · {}", found.id, found.detail),
             _ => found.detail,
@@ -89,8 +89,8 @@ fn pages(page: &PageFrame, q: &str) -> Vec<Hit> {
         title: name.to_owned(),
         detail: String::new(),
     };
-    let rooms = page.places().filter(|place| fits(place.name)).map(|place| hit(place.name, place.path));
+    let sections = page.places().filter(|place| fits(place.name)).map(|place| hit(place.name, place.path));
     let others = PAGES.iter().filter(|(name, _, more)| !words.is_empty() && fits(&format!("{name} {more}")));
     let others = others.filter(|(_, path, _)| page.may_write() || !path.ends_with("/new"));
-    rooms.chain(others.map(|(name, path, _)| hit(name, path))).collect()
+    sections.chain(others.map(|(name, path, _)| hit(name, path))).collect()
 }

@@ -24,7 +24,7 @@ use serde_json::Value;
 #[template(path = "account/form.html")]
 struct FormPage {
     page: PageFrame,
-    room: AccountView,
+    account_view: AccountView,
     change: AccountChange,
     item: String,
     form: Form,
@@ -42,7 +42,7 @@ struct Moved {
 #[template(path = "account/confirm.html")]
 struct ConfirmPage {
     page: PageFrame,
-    room: AccountView,
+    account_view: AccountView,
     change: AccountChange,
     item: String,
     sentence: String,
@@ -131,10 +131,10 @@ fn may_do(visitor: &Visitor, change: AccountChange) -> Result<(), PageError> {
 
 /// An account's clock cannot be rolled back. Rolling to the current clock is allowed: the same form may have been
 /// submitted twice.
-fn check_clock(change: AccountChange, room: &AccountView, body: &Value) -> Result<(), Problem> {
+fn check_clock(change: AccountChange, account_view: &AccountView, body: &Value) -> Result<(), Problem> {
     let to = body["effective_at"].as_str().and_then(|to| DisplayTime(to.to_owned()).time());
-    if change == AccountChange::Roll && to.is_some_and(|to| to < room.clock) {
-        let clock = DisplayTime::new(room.clock, &room.zone);
+    if change == AccountChange::Roll && to.is_some_and(|to| to < account_view.clock) {
+        let clock = DisplayTime::new(account_view.clock, &account_view.zone);
         let message = format!("must not be before {clock}, the time of the account's clock");
         return Err(Problem::invalid("effective_at", message));
     }
@@ -165,7 +165,7 @@ async fn form_page(
     asked: FormValues,
 ) -> PageResult {
     may_do(visitor, change)?;
-    let room = AccountView::enter(console, visitor, id, "").await?;
+    let account_view = AccountView::enter(console, visitor, id, "").await?;
     let typed = if change == AccountChange::Payment && !asked.has("line_item_id") {
         let uuid = mint_uuid();
         asked.with("line_item_id", format!("pay-{}", uuid.get(..13).unwrap_or_default()))
@@ -175,14 +175,14 @@ async fn form_page(
     if change.fields().is_empty() {
         return confirm_page(console, visitor, id, change, typed).await;
     }
-    show(&FormPage::new(visitor, room, change, typed))
+    show(&FormPage::new(visitor, account_view, change, typed))
 }
 
 impl FormPage {
-    fn new(visitor: &Visitor, room: AccountView, change: AccountChange, typed: FormValues) -> FormPage {
+    fn new(visitor: &Visitor, account_view: AccountView, change: AccountChange, typed: FormValues) -> FormPage {
         FormPage {
             page: PageFrame::new(change.title(), Section::Accounts, visitor),
-            room,
+            account_view,
             change,
             item: typed.get("item").to_owned(),
             form: Form::new(change.fields(), typed),
@@ -193,7 +193,7 @@ impl FormPage {
 /// Shows the form again with the errors. An internal error or an outage gets an error page instead.
 fn refuse(
     visitor: &Visitor,
-    room: AccountView,
+    account_view: AccountView,
     change: AccountChange,
     typed: FormValues,
     trouble: PageError,
@@ -201,7 +201,7 @@ fn refuse(
     if matches!(trouble.problem.kind, ProblemKind::Internal | ProblemKind::Unavailable) {
         return Err(trouble);
     }
-    let mut page = FormPage::new(visitor, room, change, typed);
+    let mut page = FormPage::new(visitor, account_view, change, typed);
     page.form = page.form.refused(&trouble.problem);
     show_again(&page)
 }
@@ -214,14 +214,14 @@ async fn confirm_page(
     asked: FormValues,
 ) -> PageResult {
     may_do(visitor, change)?;
-    let room = AccountView::enter(console, visitor, id, "").await?;
+    let account_view = AccountView::enter(console, visitor, id, "").await?;
     let item = asked.get("item").to_owned();
     let rehearsed = async {
         if change.needs_item() && item.is_empty() {
             return Err(PageError::from(Problem::invalid("item", "must name a line item")));
         }
-        let body = change.body(id, &asked, &room.zone)?;
-        check_clock(change, &room, &body)?;
+        let body = change.body(id, &asked, &account_view.zone)?;
+        check_clock(change, &account_view, &body)?;
         let change = change.change(&item, &body)?;
         let before = recorded(console, visitor, id, &body).await?;
         let rehearsal = console.service.rehearse(visitor.caller(), id, change).await?;
@@ -229,14 +229,14 @@ async fn confirm_page(
     };
     let (body, before, rehearsal) = match rehearsed.await {
         Ok(rehearsed) => rehearsed,
-        Err(trouble) => return refuse(visitor, room, change, asked, trouble),
+        Err(trouble) => return refuse(visitor, account_view, change, asked, trouble),
     };
     let Rehearsal { answer, account: after } = rehearsal;
-    let sentence = change.sentence(&room.current, &item, &body);
+    let sentence = change.sentence(&account_view.current, &item, &body);
     let (sentence, (came, made)) = match &before {
         None => {
-            let (mut came, made) = came(change, &room, answer, &body);
-            came.extend(left_over(&room.current, &after));
+            let (mut came, made) = came(change, &account_view, answer, &body);
+            came.extend(left_over(&account_view.current, &after));
             (sentence, (came, made))
         }
         Some(before) => (nothing_new(before), (vec![OTHER_ID.to_owned()], None)),
@@ -248,11 +248,15 @@ async fn confirm_page(
         sentence,
         came,
         made,
-        moved: if change.moves_balances() && before.is_none() { moved(&room.current, &after) } else { Vec::new() },
+        moved: if change.moves_balances() && before.is_none() {
+            moved(&account_view.current, &after)
+        } else {
+            Vec::new()
+        },
         typed,
         once: mint_secret(),
         curl: change.action(id, &item, body).curl(&visitor.context.base_url),
-        room,
+        account_view,
         change,
         item,
     })
@@ -270,7 +274,7 @@ fn nothing_new(before: &LineItem<'_>) -> String {
 /// The result of a rehearsal in sentences, and the line item it created.
 fn came(
     change: AccountChange,
-    room: &AccountView,
+    account_view: &AccountView,
     answer: Rehearsed<'static>,
     body: &Value,
 ) -> (Vec<String>, Option<LineItem<'static>>) {
@@ -280,7 +284,7 @@ fn came(
         }
         (_, Rehearsed::Notices(notices)) => (next_notices(notices.results, body), None),
         (_, Rehearsed::Rolled(rolled)) => (roll_result(&rolled), None),
-        (_, Rehearsed::LineItem(item)) => (vec![fate(&item, room)], Some(*item)),
+        (_, Rehearsed::LineItem(item)) => (vec![fate(&item, account_view)], Some(*item)),
     }
 }
 
@@ -316,13 +320,13 @@ fn left_over(before: &Account<'_>, after: &Account<'_>) -> Option<String> {
 }
 
 /// A sentence about when a line item takes effect.
-fn fate(item: &LineItem<'_>, room: &AccountView) -> String {
+fn fate(item: &LineItem<'_>, account_view: &AccountView) -> String {
     match (item.processing_state, item.applied_at) {
         (ProcessingState::Held, _) => "The product is in migration mode: nothing changes until the release.".to_owned(),
         (ProcessingState::Scheduled, _) => {
             format!("It takes effect on {}. Nothing changes before.", item.effective_at.moment())
         }
-        (ProcessingState::Processed, Some(at)) if at != item.effective_at && room.when.at.is_none() => {
+        (ProcessingState::Processed, Some(at)) if at != item.effective_at && account_view.when.at.is_none() => {
             format!("It is backdated. Under the product's rules it takes effect on {}.", at.moment())
         }
         (ProcessingState::Processed, Some(at)) => format!("It takes effect on {}.", at.moment()),
@@ -354,23 +358,23 @@ fn moved(before: &Account<'_>, after: &Account<'_>) -> Vec<Moved> {
 
 async fn done(console: &Console, visitor: &Visitor, id: &str, change: AccountChange, typed: FormValues) -> PageResult {
     may_do(visitor, change)?;
-    let room = AccountView::enter(console, visitor, id, "").await?;
+    let account_view = AccountView::enter(console, visitor, id, "").await?;
     let item = typed.get("item").to_owned();
     let performed = async {
-        let body = change.body(id, &typed, &room.zone)?;
-        check_clock(change, &room, &body)?;
+        let body = change.body(id, &typed, &account_view.zone)?;
+        check_clock(change, &account_view, &body)?;
         let before = recorded(console, visitor, id, &body).await?;
-        let sentence = change.sentence(&room.current, &item, &body);
+        let sentence = change.sentence(&account_view.current, &item, &body);
         let action = change.action(id, &item, body);
         action.perform(&console.service, visitor.caller(), Some(typed.get("once"))).await?;
         Ok(before.map_or_else(|| format!("Done. {sentence}"), |before| nothing_new(&before)))
     };
     match performed.await {
         Ok(sentence) => {
-            let to = format!("{}?tab={}", room.path(), change.tab().name());
+            let to = format!("{}?tab={}", account_view.path(), change.tab().name());
             Ok(redirect_saying(&to, &Notice::done(sentence), &visitor.context))
         }
-        Err(trouble) => refuse(visitor, room, change, typed, trouble),
+        Err(trouble) => refuse(visitor, account_view, change, typed, trouble),
     }
 }
 
@@ -380,7 +384,7 @@ impl FormPage {
         if self.change != AccountChange::Payment {
             return Vec::new();
         }
-        let account = &self.room.current;
+        let account = &self.account_view.current;
         let all = [
             ("Amount due", account.min_pay_due_cents.min_pay_cents.money()),
             ("Past due", account.delinquency.past_due_cents.money()),
@@ -388,7 +392,7 @@ impl FormPage {
         ];
         let id = encoded(self.form.typed().get("line_item_id"));
         let link = |amount: Money| {
-            let path = self.change.path(&self.room.id);
+            let path = self.change.path(&self.account_view.id);
             format!("{path}?original_amount_cents={}&line_item_id={id}", amount.plain())
         };
         all.into_iter()

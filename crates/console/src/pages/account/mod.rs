@@ -137,7 +137,7 @@ impl AccountView {
         }
         let product = &current.account_product.product_id;
         let migration = console.service.get_product(who, product).await?.migration_state;
-        let mut room = AccountView {
+        let mut account_view = AccountView {
             id: id.to_owned(),
             current,
             seen,
@@ -148,16 +148,16 @@ impl AccountView {
             customers: Vec::new(),
             migration,
         };
-        for assigned in room.current.customers.iter().take(CUSTOMERS_SHOWN) {
+        for assigned in account_view.current.customers.iter().take(CUSTOMERS_SHOWN) {
             let customer = console.service.get_customer(who, &assigned.customer_id).await?;
             let name = Some(short_name(&customer)).filter(|name| !name.is_empty());
-            room.customers.push(Person {
+            account_view.customers.push(Person {
                 id: assigned.customer_id.clone(),
                 name: name.unwrap_or_else(|| assigned.customer_id.clone()),
                 role: plain_words(assigned.customer_account_role.name()),
             });
         }
-        Ok(room)
+        Ok(account_view)
     }
 
     fn path(&self) -> String {
@@ -189,7 +189,7 @@ enum Content {
 #[template(path = "account/page.html")]
 struct Whole {
     page: PageFrame,
-    room: AccountView,
+    account_view: AccountView,
     tab: Tab,
     machine: Machine,
     content: Content,
@@ -200,7 +200,7 @@ struct Whole {
 #[template(path = "account/then.html")]
 struct Then {
     page: PageFrame,
-    room: AccountView,
+    account_view: AccountView,
     tab: Tab,
     content: Content,
 }
@@ -219,26 +219,27 @@ pub async fn show(
 
 async fn look(console: &Console, visitor: &Visitor, id: &str, asked: &FormValues, piece: bool) -> PageResult {
     let tab = Tab::read(asked.get("tab"));
-    let room = AccountView::enter(console, visitor, id, asked.get("as_of")).await?;
+    let account_view = AccountView::enter(console, visitor, id, asked.get("as_of")).await?;
     if asked.get("format") == "csv" {
-        return tables::file(console, visitor, &room, asked).await;
+        return tables::file(console, visitor, &account_view, asked).await;
     }
     let content = match tab {
-        Tab::Overview => Content::Overview(Box::new(Overview::load(console, visitor, &room).await?)),
-        Tab::Schedule => Content::Schedule(ScheduleTab::load(console, visitor, &room, asked).await?),
-        Tab::Items => Content::Items(ItemsTab::load(console, visitor, &room, asked).await?),
-        Tab::Timeline => Content::Timeline(TimelineTab::load(console, visitor, &room, asked).await?),
-        Tab::Webhooks => Content::Webhooks(WebhooksTab::load(console, visitor, &room, asked).await?),
-        Tab::Notices => Content::Notices(NoticesTab::load(console, visitor, &room).await?),
+        Tab::Overview => Content::Overview(Box::new(Overview::load(console, visitor, &account_view).await?)),
+        Tab::Schedule => Content::Schedule(ScheduleTab::load(console, visitor, &account_view, asked).await?),
+        Tab::Items => Content::Items(ItemsTab::load(console, visitor, &account_view, asked).await?),
+        Tab::Timeline => Content::Timeline(TimelineTab::load(console, visitor, &account_view, asked).await?),
+        Tab::Webhooks => Content::Webhooks(WebhooksTab::load(console, visitor, &account_view, asked).await?),
+        Tab::Notices => Content::Notices(NoticesTab::load(console, visitor, &account_view).await?),
     };
     let page = PageFrame::new(format!("Account {id}"), Section::Accounts, visitor);
-    let refused = !room.when.problem.is_empty();
+    let refused = !account_view.when.problem.is_empty();
     match (piece, refused) {
-        (true, false) => fragment(&Then { page, room, tab, content }),
-        (true, true) => show_again(&Then { page, room, tab, content }),
+        (true, false) => fragment(&Then { page, account_view, tab, content }),
+        (true, true) => show_again(&Then { page, account_view, tab, content }),
         (false, _) => {
-            let machine = Machine::new(&room.current, &room.when, &room.zone, room.clock);
-            let whole = Whole { page, room, tab, machine, content };
+            let machine =
+                Machine::new(&account_view.current, &account_view.when, &account_view.zone, account_view.clock);
+            let whole = Whole { page, account_view, tab, machine, content };
             if refused { show_again(&whole) } else { show_page(&whole) }
         }
     }

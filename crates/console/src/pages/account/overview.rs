@@ -51,23 +51,23 @@ pub struct HeldEventsSummary {
 
 impl Overview {
     /// Loads the tab.
-    pub async fn load(console: &Console, visitor: &Visitor, room: &AccountView) -> Result<Overview, PageError> {
+    pub async fn load(console: &Console, visitor: &Visitor, account_view: &AccountView) -> Result<Overview, PageError> {
         let (service, who) = (&console.service, visitor.caller());
-        let happenings = events(console, visitor, room).await?;
-        let mut trail = service.list_account_status_changes(who, &room.id, EVERYTHING).await?.results;
+        let happenings = events(console, visitor, account_view).await?;
+        let mut trail = service.list_account_status_changes(who, &account_view.id, EVERYTHING).await?.results;
         trail.reverse();
         let earlier = trail.len().saturating_sub(TRAIL);
         trail.truncate(TRAIL);
-        let held = if room.current.held_events == 0 {
+        let held = if account_view.current.held_events == 0 {
             None
         } else {
-            Some(HeldEventsSummary::load(console, visitor, room, &happenings).await?)
+            Some(HeldEventsSummary::load(console, visitor, account_view, &happenings).await?)
         };
-        let ahead = match room.when.time().filter(|_| room.when.is_ahead) {
-            Some(at) => glances(console, visitor, room, at).await?,
+        let ahead = match account_view.when.time().filter(|_| account_view.when.is_ahead) {
+            Some(at) => glances(console, visitor, account_view, at).await?,
             None => Vec::new(),
         };
-        let chart = drawing(room, &happenings, ahead);
+        let chart = drawing(account_view, &happenings, ahead);
         Ok(Overview { chart, trail, earlier, held })
     }
 }
@@ -76,13 +76,14 @@ impl HeldEventsSummary {
     async fn load(
         console: &Console,
         visitor: &Visitor,
-        room: &AccountView,
+        account_view: &AccountView,
         happenings: &[TimelineEvent],
     ) -> Result<HeldEventsSummary, PageError> {
         let waiting: Vec<&TimelineEvent> = happenings.iter().filter(|happening| happening.waits()).collect();
         let failed = waiting.iter().find_map(|happening| happening.reason.clone());
-        let at = room.current.effective_at.time.max(room.clock);
-        let (released, problem) = match console.service.get_account(visitor.caller(), &room.id, Some(at)).await {
+        let at = account_view.current.effective_at.time.max(account_view.clock);
+        let after = console.service.get_account(visitor.caller(), &account_view.id, Some(at)).await;
+        let (released, problem) = match after {
             Ok(account) => (Some(account), String::new()),
             Err(problem) if problem.kind == ProblemKind::Invalid => (None, super::why(&problem)),
             Err(problem) => return Err(problem.into()),
@@ -98,21 +99,26 @@ impl HeldEventsSummary {
 }
 
 /// The balance at some times between the account's clock and a future time, as the service previews it.
-async fn glances(console: &Console, visitor: &Visitor, room: &AccountView, at: Time) -> Result<Vec<Point>, PageError> {
-    let way = at.seconds() - room.clock.seconds();
+async fn glances(
+    console: &Console,
+    visitor: &Visitor,
+    account_view: &AccountView,
+    at: Time,
+) -> Result<Vec<Point>, PageError> {
+    let way = at.seconds() - account_view.clock.seconds();
     let mut points = Vec::new();
     for step in 1..GLANCES {
-        let time = Time::from_seconds(room.clock.seconds() + way * step / GLANCES);
-        let then = console.service.get_account(visitor.caller(), &room.id, Some(time)).await?;
+        let time = Time::from_seconds(account_view.clock.seconds() + way * step / GLANCES);
+        let then = console.service.get_account(visitor.caller(), &account_view.id, Some(time)).await?;
         let balance = then.summary.total_balance_cents.money();
-        let words = format!("{}: {balance}, a preview", DisplayTime::new(time, &room.zone).day());
+        let words = format!("{}: {balance}, a preview", DisplayTime::new(time, &account_view.zone).day());
         points.push(Point { at: time.seconds(), size: balance.0, words });
     }
     Ok(points)
 }
 
 /// The chart of the balance after each event, up to the time shown or to now. Empty if there are no events.
-fn drawing(room: &AccountView, happenings: &[TimelineEvent], later: Vec<Point>) -> String {
+fn drawing(account_view: &AccountView, happenings: &[TimelineEvent], later: Vec<Point>) -> String {
     let mut points: Vec<Point> = happenings
         .iter()
         .filter_map(|happening| {
@@ -131,17 +137,17 @@ fn drawing(room: &AccountView, happenings: &[TimelineEvent], later: Vec<Point>) 
     });
     let Some(latest) = points.last().map(|last| last.at) else { return String::new() };
     points.extend(later.into_iter().filter(|point| point.at > latest));
-    let ahead = room.when.at.as_ref().filter(|_| room.when.is_ahead);
-    let now = DisplayTime::new(room.clock, &room.zone);
+    let ahead = account_view.when.at.as_ref().filter(|_| account_view.when.is_ahead);
+    let now = DisplayTime::new(account_view.clock, &account_view.zone);
     let (end, balance) = match ahead {
-        Some(at) => (at, room.seen.summary.total_balance_cents.money()),
-        None => (&now, room.current.summary.total_balance_cents.money()),
+        Some(at) => (at, account_view.seen.summary.total_balance_cents.money()),
+        None => (&now, account_view.current.summary.total_balance_cents.money()),
     };
     if let Some(at) = end.time().map(|time| time.seconds()).filter(|at| points.last().is_some_and(|last| last.at < *at))
     {
         points.push(Point { at, size: balance.0, words: format!("{}: {balance}", end.day()) });
     }
-    let mark = room.when.time().unwrap_or(room.clock).seconds();
+    let mark = account_view.when.time().unwrap_or(account_view.clock).seconds();
     let begin = happenings.first().map(|first| first.applies_at.moment().day()).unwrap_or_default();
     steps("Balance over time", &points, Some(mark), (&begin, &end.day()), short_money)
 }

@@ -66,8 +66,8 @@ impl<T> Sheet<T> {
     }
 }
 
-fn link(room: &AccountView, tab: Tab) -> String {
-    format!("{}?tab={}{}", room.path(), tab.name(), room.when.link())
+fn link(account_view: &AccountView, tab: Tab) -> String {
+    format!("{}?tab={}{}", account_view.path(), tab.name(), account_view.when.link())
 }
 
 /// An instalment with its number.
@@ -92,12 +92,12 @@ impl ScheduleTab {
     pub async fn load(
         console: &Console,
         visitor: &Visitor,
-        room: &AccountView,
+        account_view: &AccountView,
         asked: &FormValues,
     ) -> Result<Self, PageError> {
-        let rows = schedule(console, visitor, room).await?;
+        let rows = schedule(console, visitor, account_view).await?;
         let next = rows.iter().position(|row| row.is_next).unwrap_or(0);
-        let sheet = Sheet::cut(rows, asked, next / ROWS + 1, &link(room, Tab::Schedule));
+        let sheet = Sheet::cut(rows, asked, next / ROWS + 1, &link(account_view, Tab::Schedule));
         Ok(ScheduleTab { sheet })
     }
 }
@@ -105,9 +105,10 @@ impl ScheduleTab {
 async fn schedule(
     console: &Console,
     visitor: &Visitor,
-    room: &AccountView,
+    account_view: &AccountView,
 ) -> Result<Vec<NumberedInstalment>, PageError> {
-    let schedule = console.service.get_amortization_schedule(visitor.caller(), &room.id, room.when.time()).await?;
+    let schedule =
+        console.service.get_amortization_schedule(visitor.caller(), &account_view.id, account_view.when.time()).await?;
     let rows = schedule.results;
     let next = rows.iter().position(|row| row.paid_on_time.is_none() && row.outstanding_cents != 0);
     let numbered = rows.into_iter().enumerate();
@@ -142,11 +143,11 @@ impl ItemsTab {
     pub async fn load(
         console: &Console,
         visitor: &Visitor,
-        room: &AccountView,
+        account_view: &AccountView,
         asked: &FormValues,
     ) -> Result<Self, PageError> {
-        let (lines, kinds) = items(console, visitor, room, asked).await?;
-        let mut link = link(room, Tab::Items);
+        let (lines, kinds) = items(console, visitor, account_view, asked).await?;
+        let mut link = link(account_view, Tab::Items);
         for name in ["type", "status", "item"] {
             if asked.has(name) {
                 link += &format!("&{name}={}", encoded(asked.get(name)));
@@ -165,11 +166,12 @@ impl ItemsTab {
 async fn items(
     console: &Console,
     visitor: &Visitor,
-    room: &AccountView,
+    account_view: &AccountView,
     asked: &FormValues,
 ) -> Result<(Vec<LineItemRow>, BTreeSet<&'static str>), PageError> {
-    let query = ItemQuery { as_of: room.when.time(), ..ItemQuery::default() };
-    let mut items = console.service.list_line_items(visitor.caller(), &room.id, EVERYTHING, query).await?.results;
+    let query = ItemQuery { as_of: account_view.when.time(), ..ItemQuery::default() };
+    let mut items =
+        console.service.list_line_items(visitor.caller(), &account_view.id, EVERYTHING, query).await?.results;
     items.reverse();
     let kinds = items.iter().map(|item| item.line_item_overview.line_item_type).collect();
     let ids = items.iter().map(|item| item.line_item_id.to_string());
@@ -199,17 +201,21 @@ impl TimelineTab {
     pub async fn load(
         console: &Console,
         visitor: &Visitor,
-        room: &AccountView,
+        account_view: &AccountView,
         asked: &FormValues,
     ) -> Result<Self, PageError> {
-        let happenings = happenings(console, visitor, room).await?;
-        Ok(TimelineTab { sheet: Sheet::cut(happenings, asked, 1, &link(room, Tab::Timeline)) })
+        let happenings = happenings(console, visitor, account_view).await?;
+        Ok(TimelineTab { sheet: Sheet::cut(happenings, asked, 1, &link(account_view, Tab::Timeline)) })
     }
 }
 
 /// The events of the account, oldest first, with the amounts in their descriptions in dollars.
-pub async fn events(console: &Console, visitor: &Visitor, room: &AccountView) -> Result<Vec<TimelineEvent>, PageError> {
-    let mut events = console.service.list_account_events(visitor.caller(), &room.id, EVERYTHING).await?.results;
+pub async fn events(
+    console: &Console,
+    visitor: &Visitor,
+    account_view: &AccountView,
+) -> Result<Vec<TimelineEvent>, PageError> {
+    let mut events = console.service.list_account_events(visitor.caller(), &account_view.id, EVERYTHING).await?.results;
     for event in &mut events {
         event.description = daybook_cases::with_dollars(&event.description);
     }
@@ -217,8 +223,12 @@ pub async fn events(console: &Console, visitor: &Visitor, room: &AccountView) ->
 }
 
 /// The events of the account, newest first.
-async fn happenings(console: &Console, visitor: &Visitor, room: &AccountView) -> Result<Vec<TimelineEvent>, PageError> {
-    let mut events = events(console, visitor, room).await?;
+async fn happenings(
+    console: &Console,
+    visitor: &Visitor,
+    account_view: &AccountView,
+) -> Result<Vec<TimelineEvent>, PageError> {
+    let mut events = events(console, visitor, account_view).await?;
     events.reverse();
     Ok(events)
 }
@@ -247,13 +257,13 @@ impl WebhooksTab {
     pub async fn load(
         console: &Console,
         visitor: &Visitor,
-        room: &AccountView,
+        account_view: &AccountView,
         asked: &FormValues,
     ) -> Result<Self, PageError> {
-        let link = link(room, Tab::Webhooks);
-        let sheet = Sheet::cut(messages(console, visitor, room).await?, asked, 1, &link);
+        let link = link(account_view, Tab::Webhooks);
+        let sheet = Sheet::cut(messages(console, visitor, account_view).await?, asked, 1, &link);
         let after = Some(asked.get("after")).filter(|mark| !mark.is_empty());
-        let attempts = deliveries(console, visitor, room, Paging::read(Some("25"), after, None)?).await?;
+        let attempts = deliveries(console, visitor, account_view, Paging::read(Some("25"), after, None)?).await?;
         let earlier = attempts.paging.next().map_or_else(String::new, |mark| format!("{link}&after={mark}#attempts"));
         Ok(WebhooksTab { sheet, attempts: attempts.results, earlier })
     }
@@ -262,9 +272,9 @@ impl WebhooksTab {
 async fn messages(
     console: &Console,
     visitor: &Visitor,
-    room: &AccountView,
+    account_view: &AccountView,
 ) -> Result<Vec<MessageWithEvent>, PageError> {
-    let happenings = happenings(console, visitor, room).await?;
+    let happenings = happenings(console, visitor, account_view).await?;
     let messages = happenings.into_iter().flat_map(|because| {
         let told: Vec<EventWebhook> = because.webhooks.iter().rev().cloned().collect();
         told.into_iter().map(move |told| MessageWithEvent { told, because: because.clone() })
@@ -275,10 +285,10 @@ async fn messages(
 async fn deliveries(
     console: &Console,
     visitor: &Visitor,
-    room: &AccountView,
+    account_view: &AccountView,
     paging: Paging,
 ) -> Result<Page<Delivery>, PageError> {
-    let account_id = Reference::read(&room.id).map_err(|message| Problem::invalid("account_id", message))?;
+    let account_id = Reference::read(&account_view.id).map_err(|message| Problem::invalid("account_id", message))?;
     let query = DeliveryQuery { account_id: Some(account_id), ..DeliveryQuery::default() };
     Ok(console.service.list_deliveries(visitor.caller(), paging, query).await?)
 }
@@ -310,8 +320,8 @@ const NOTICES: [(&str, &str); 4] = [
 ];
 
 impl NoticesTab {
-    pub async fn load(console: &Console, visitor: &Visitor, room: &AccountView) -> Result<Self, PageError> {
-        let notices = notices(console, visitor, room).await?;
+    pub async fn load(console: &Console, visitor: &Visitor, account_view: &AccountView) -> Result<Self, PageError> {
+        let notices = notices(console, visitor, account_view).await?;
         let of =
             |name: &str| notices.iter().filter(|notice| notice.notification_type.name() == name).cloned().collect();
         Ok(NoticesTab { kinds: NOTICES.map(|(name, about)| NoticeKind { name, about, set: of(name) }).into() })
@@ -321,9 +331,9 @@ impl NoticesTab {
 async fn notices(
     console: &Console,
     visitor: &Visitor,
-    room: &AccountView,
+    account_view: &AccountView,
 ) -> Result<Vec<NotificationSetting>, PageError> {
-    Ok(console.service.get_notification_config(visitor.caller(), &room.id).await?.results)
+    Ok(console.service.get_notification_config(visitor.caller(), &account_view.id).await?.results)
 }
 
 /// Encodes a text for a URL.
@@ -332,11 +342,15 @@ pub fn encoded(text: &str) -> String {
 }
 
 /// All delivery attempts, up to the limit of a download.
-async fn all_deliveries(console: &Console, visitor: &Visitor, room: &AccountView) -> Result<Vec<Delivery>, PageError> {
+async fn all_deliveries(
+    console: &Console,
+    visitor: &Visitor,
+    account_view: &AccountView,
+) -> Result<Vec<Delivery>, PageError> {
     let mut all = Vec::new();
     let mut mark: Option<String> = None;
     loop {
-        let page = deliveries(console, visitor, room, Paging::read(Some("200"), mark.as_deref(), None)?).await?;
+        let page = deliveries(console, visitor, account_view, Paging::read(Some("200"), mark.as_deref(), None)?).await?;
         all.extend(page.results);
         mark = page.paging.next();
         if mark.is_none() || all.len() >= EVERYTHING.limit {
@@ -346,14 +360,18 @@ async fn all_deliveries(console: &Console, visitor: &Visitor, room: &AccountView
 }
 
 /// All status changes, for a download.
-async fn trail(console: &Console, visitor: &Visitor, room: &AccountView) -> Result<Vec<StatusChange>, PageError> {
-    Ok(console.service.list_account_status_changes(visitor.caller(), &room.id, EVERYTHING).await?.results)
+async fn trail(
+    console: &Console,
+    visitor: &Visitor,
+    account_view: &AccountView,
+) -> Result<Vec<StatusChange>, PageError> {
+    Ok(console.service.list_account_status_changes(visitor.caller(), &account_view.id, EVERYTHING).await?.results)
 }
 
 /// The name of a download.
-fn titled(room: &AccountView, what: &str) -> String {
-    let at = room.when.at.as_ref().map_or_else(String::new, |at| format!("-as-of-{}", at.date()));
-    format!("{}-{what}{at}", room.id)
+fn titled(account_view: &AccountView, what: &str) -> String {
+    let at = account_view.when.at.as_ref().map_or_else(String::new, |at| format!("-as-of-{}", at.date()));
+    format!("{}-{what}{at}", account_view.id)
 }
 
 /// The error for an unknown table.

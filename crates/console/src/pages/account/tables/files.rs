@@ -26,23 +26,23 @@ fn shown(text: Option<impl Display>) -> Cell<'static> {
 }
 
 /// The requested table as a download.
-pub async fn file(console: &Console, visitor: &Visitor, room: &AccountView, asked: &FormValues) -> PageResult {
+pub async fn file(console: &Console, visitor: &Visitor, account_view: &AccountView, asked: &FormValues) -> PageResult {
     let csv = match asked.get("tab") {
-        "schedule" => schedule_file(console, visitor, room).await?,
-        "items" => items_file(console, visitor, room, asked).await?,
-        "timeline" => timeline_file(console, visitor, room).await?,
-        "webhooks" => messages_file(console, visitor, room).await?,
-        "attempts" => attempts_file(console, visitor, room).await?,
-        "notices" => notices_file(console, visitor, room).await?,
-        "trail" => trail_file(console, visitor, room).await?,
+        "schedule" => schedule_file(console, visitor, account_view).await?,
+        "items" => items_file(console, visitor, account_view, asked).await?,
+        "timeline" => timeline_file(console, visitor, account_view).await?,
+        "webhooks" => messages_file(console, visitor, account_view).await?,
+        "attempts" => attempts_file(console, visitor, account_view).await?,
+        "notices" => notices_file(console, visitor, account_view).await?,
+        "trail" => trail_file(console, visitor, account_view).await?,
         other => return no_table(other),
     };
-    Ok(csv.file(&titled(room, asked.get("tab"))))
+    Ok(csv.file(&titled(account_view, asked.get("tab"))))
 }
 
 type File = Result<Csv, crate::page::PageError>;
 
-async fn schedule_file(console: &Console, visitor: &Visitor, room: &AccountView) -> File {
+async fn schedule_file(console: &Console, visitor: &Visitor, account_view: &AccountView) -> File {
     let mut csv = Csv::new(&[
         "instalment",
         "due_at",
@@ -56,7 +56,7 @@ async fn schedule_file(console: &Console, visitor: &Visitor, room: &AccountView)
         "start_principal",
         "end_principal",
     ]);
-    for row in schedule(console, visitor, room).await? {
+    for row in schedule(console, visitor, account_view).await? {
         csv.row(&[
             number(row.number),
             shown(Some(row.of.min_pay_due_at)),
@@ -74,7 +74,7 @@ async fn schedule_file(console: &Console, visitor: &Visitor, room: &AccountView)
     Ok(csv)
 }
 
-async fn items_file(console: &Console, visitor: &Visitor, room: &AccountView, asked: &FormValues) -> File {
+async fn items_file(console: &Console, visitor: &Visitor, account_view: &AccountView, asked: &FormValues) -> File {
     let mut csv = Csv::new(&[
         "line_item_id",
         "type",
@@ -92,7 +92,7 @@ async fn items_file(console: &Console, visitor: &Visitor, room: &AccountView, as
         "reversed_by",
         "description",
     ]);
-    for line in items(console, visitor, room, asked).await?.0 {
+    for line in items(console, visitor, account_view, asked).await?.0 {
         let (item, overview, amounts) = (&line.of, &line.of.line_item_overview, &line.of.line_item_summary);
         csv.row(&[
             shown(Some(&item.line_item_id)),
@@ -123,7 +123,7 @@ fn splits(splits: &Relationships<'_>) -> String {
     texts.collect::<Vec<_>>().join("; ")
 }
 
-async fn timeline_file(console: &Console, visitor: &Visitor, room: &AccountView) -> File {
+async fn timeline_file(console: &Console, visitor: &Visitor, account_view: &AccountView) -> File {
     let mut csv = Csv::new(&[
         "event",
         "state",
@@ -144,7 +144,7 @@ async fn timeline_file(console: &Console, visitor: &Visitor, room: &AccountView)
         "line_items",
         "reason",
     ]);
-    for happening in happenings(console, visitor, room).await? {
+    for happening in happenings(console, visitor, account_view).await? {
         let mut row = vec![
             Cell::Text(happening.event),
             Cell::Text(happening.state.name()),
@@ -196,9 +196,9 @@ fn amounts(amounts: Option<&Amounts>) -> [Cell<'static>; 5] {
     all.map(money)
 }
 
-async fn messages_file(console: &Console, visitor: &Visitor, room: &AccountView) -> File {
+async fn messages_file(console: &Console, visitor: &Visitor, account_view: &AccountView) -> File {
     let mut csv = Csv::new(&["event", "event_id", "state", "happened_at", "because"]);
-    for message in messages(console, visitor, room).await? {
+    for message in messages(console, visitor, account_view).await? {
         csv.row(&[
             Cell::Text(&message.told.event),
             Cell::Text(&message.told.event_id),
@@ -210,7 +210,7 @@ async fn messages_file(console: &Console, visitor: &Visitor, room: &AccountView)
     Ok(csv)
 }
 
-async fn attempts_file(console: &Console, visitor: &Visitor, room: &AccountView) -> File {
+async fn attempts_file(console: &Console, visitor: &Visitor, account_view: &AccountView) -> File {
     let mut csv = Csv::new(&[
         "attempted_at",
         "event",
@@ -223,7 +223,7 @@ async fn attempts_file(console: &Console, visitor: &Visitor, room: &AccountView)
         "error",
         "next_retry_at",
     ]);
-    for attempt in all_deliveries(console, visitor, room).await? {
+    for attempt in all_deliveries(console, visitor, account_view).await? {
         csv.row(&[
             shown(Some(attempt.attempted_at)),
             Cell::Text(&attempt.event),
@@ -240,9 +240,9 @@ async fn attempts_file(console: &Console, visitor: &Visitor, room: &AccountView)
     Ok(csv)
 }
 
-async fn notices_file(console: &Console, visitor: &Visitor, room: &AccountView) -> File {
+async fn notices_file(console: &Console, visitor: &Visitor, account_view: &AccountView) -> File {
     let mut csv = Csv::new(&["notification_type", "time_offset", "interval", "time", "enabled", "next_at"]);
-    for notice in notices(console, visitor, room).await? {
+    for notice in notices(console, visitor, account_view).await? {
         csv.row(&[
             Cell::Text(notice.notification_type.name()),
             shown(notice.time_offset.as_ref()),
@@ -255,9 +255,9 @@ async fn notices_file(console: &Console, visitor: &Visitor, room: &AccountView) 
     Ok(csv)
 }
 
-async fn trail_file(console: &Console, visitor: &Visitor, room: &AccountView) -> File {
+async fn trail_file(console: &Console, visitor: &Visitor, account_view: &AccountView) -> File {
     let mut csv = Csv::new(&["changed_at", "account_status", "account_status_subtype"]);
-    for change in trail(console, visitor, room).await? {
+    for change in trail(console, visitor, account_view).await? {
         csv.row(&[
             shown(Some(change.changed_at)),
             Cell::Text(change.account_overview.account_status),

@@ -117,7 +117,7 @@ pub struct Processor {
     lanes: Arc<Lanes>,
     shared: Arc<Shared>,
     /// Limits the queued requests of each organization.
-    rooms: Arc<Mutex<HashMap<OrgId, Arc<Semaphore>>>>,
+    queue_limits: Arc<Mutex<HashMap<OrgId, Arc<Semaphore>>>>,
     timers: Timers,
 }
 
@@ -141,7 +141,7 @@ impl Processor {
             queue
         });
         let lanes = Arc::new(Lanes(lanes.collect()));
-        Processor { lanes, shared, rooms: Arc::default(), timers: Timers::default() }
+        Processor { lanes, shared, queue_limits: Arc::default(), timers: Timers::default() }
     }
 
     /// Runs a job on an account and waits for the response.
@@ -155,7 +155,7 @@ impl Processor {
     ) -> Result<Bytes, Problem> {
         self.shared.superseded.check()?;
         clockwatch::trusted(&*self.shared.clock)?;
-        let place = self.room_of(key.org).acquire_owned().await.map_err(|_| stopping())?;
+        let place = self.queue_limit_of(key.org).acquire_owned().await.map_err(|_| stopping())?;
         let (reply, answer) = oneshot::channel();
         self.shared.metrics.queued.add(1);
         let place = Some(QueuePlace::Call(place));
@@ -193,8 +193,8 @@ impl Processor {
         result
     }
 
-    fn room_of(&self, org: OrgId) -> Arc<Semaphore> {
-        lock(&self.rooms).entry(org).or_insert_with(|| Arc::new(Semaphore::new(MOST_WAITING))).clone()
+    fn queue_limit_of(&self, org: OrgId) -> Arc<Semaphore> {
+        lock(&self.queue_limits).entry(org).or_insert_with(|| Arc::new(Semaphore::new(MOST_WAITING))).clone()
     }
 
     fn queue(&self, key: &AccountKey) -> &Queue {

@@ -38,7 +38,7 @@ impl Arrow {
 
 /// Why this dependency is refused; `None` if it is allowed.
 fn refusal(Arrow { from, to, kind }: &Arrow) -> Option<String> {
-    let Some((_, may_use)) = MAY_USE.iter().find(|(room, _)| room == from) else {
+    let Some((_, may_use)) = MAY_USE.iter().find(|(name, _)| name == from) else {
         return Some(format!("`{from}` is not in the table of crates"));
     };
     if to == "testkit" {
@@ -49,7 +49,7 @@ fn refusal(Arrow { from, to, kind }: &Arrow) -> Option<String> {
 }
 
 /// The package `daybook-store` is the crate `store`; the binary's package is `daybook`.
-fn room(package: &str) -> &str {
+fn crate_folder(package: &str) -> &str {
     package.strip_prefix("daybook-").unwrap_or(package)
 }
 
@@ -63,7 +63,7 @@ fn arrows_in(metadata: &Value) -> Vec<Arrow> {
         for dependency in package["dependencies"].as_array().expect("a package lists dependencies") {
             if ours.contains(&name(dependency)) {
                 let kind = dependency["kind"].as_str().unwrap_or("normal");
-                arrows.push(Arrow::new(room(&name(package)), room(&name(dependency)), kind));
+                arrows.push(Arrow::new(crate_folder(&name(package)), crate_folder(&name(dependency)), kind));
             }
         }
     }
@@ -76,11 +76,11 @@ fn misplaced(metadata: &Value) -> Vec<String> {
     for package in metadata["packages"].as_array().expect("metadata lists packages") {
         let name = package["name"].as_str().expect("a package has a name");
         let manifest = package["manifest_path"].as_str().expect("a package has a manifest");
-        if !MAY_USE.iter().any(|(known, _)| *known == room(name)) {
+        if !MAY_USE.iter().any(|(known, _)| *known == crate_folder(name)) {
             offences.push(format!("`{name}` is not in the table of crates"));
         }
-        if !manifest.ends_with(&format!("/crates/{}/Cargo.toml", room(name))) {
-            offences.push(format!("`{name}` should be in crates/{}, not in {manifest}", room(name)));
+        if !manifest.ends_with(&format!("/crates/{}/Cargo.toml", crate_folder(name))) {
+            offences.push(format!("`{name}` should be in crates/{}, not in {manifest}", crate_folder(name)));
         }
     }
     offences
@@ -123,7 +123,7 @@ fn the_testkit_is_a_dev_dependency_only() {
 }
 
 #[test]
-fn a_room_that_is_not_on_the_map_is_refused() {
+fn a_crate_that_is_not_on_the_map_is_refused() {
     assert!(refusal(&Arrow::new("attic", "engine", "normal")).is_some());
     let metadata = serde_json::json!({ "packages": [
         { "name": "daybook-attic", "manifest_path": "/x/crates/attic/Cargo.toml", "dependencies": [] },

@@ -317,10 +317,10 @@ fn sources() -> BTreeMap<String, BTreeMap<String, String>> {
     let mut crates: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
     for file in project_files() {
         let name = file.strip_prefix(root().join("crates")).ok().and_then(|file| file.to_str());
-        let Some((room, path)) = name.and_then(|name| name.split_once("/src/")) else { continue };
-        if path.ends_with(".rs") && !room.contains('/') {
+        let Some((crate_name, path)) = name.and_then(|name| name.split_once("/src/")) else { continue };
+        if path.ends_with(".rs") && !crate_name.contains('/') {
             let source = fs::read_to_string(&file).expect("a source file is readable UTF-8");
-            crates.entry(room.to_owned()).or_default().insert(path.to_owned(), source);
+            crates.entry(crate_name.to_owned()).or_default().insert(path.to_owned(), source);
         }
     }
     crates
@@ -440,9 +440,9 @@ fn no_crate_has_a_circle_between_folders() {
     let crates = sources();
     assert!(crates.len() >= 12, "only {:?} were found", crates.keys());
     let mut offences = Vec::new();
-    for (room, files) in &crates {
-        assert!(files.contains_key("lib.rs"), "{room} has no lib.rs");
-        offences.extend(circles(files).into_iter().map(|circle| format!("crates/{room}/src: {circle}")));
+    for (crate_name, files) in &crates {
+        assert!(files.contains_key("lib.rs"), "{crate_name} has no lib.rs");
+        offences.extend(circles(files).into_iter().map(|circle| format!("crates/{crate_name}/src: {circle}")));
     }
     assert_none(&offences);
 }

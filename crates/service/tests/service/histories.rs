@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 
 /// How an input of the history is sent.
 #[derive(Clone, Copy, Debug)]
-struct Manner {
+struct SendingMode {
     /// Migration mode is turned on or off before it.
     toggles: bool,
     /// The account is rolled to its moment; otherwise real time passes.
@@ -37,7 +37,7 @@ struct Manner {
 struct Story {
     product: Value,
     life: Life,
-    manners: Vec<Manner>,
+    sendings: Vec<SendingMode>,
 }
 
 fn policies() -> impl Strategy<Value = Value> {
@@ -95,14 +95,14 @@ fn story() -> impl Strategy<Value = Story> {
     });
     let day = (0..2_000_i64).prop_map(|days| Time::from_seconds(1_600_000_000 + days * 86_400));
     let principal = prop_oneof![4 => 10_000..2_000_000_i64, 1 => 1..500_i64];
-    let manner = (prop::bool::weighted(0.15), prop::bool::weighted(0.3), any::<bool>());
-    let manner = manner.prop_map(|(toggles, rolls, settles)| Manner { toggles, rolls, settles });
-    (product, day, principal, history::life(), prop::collection::vec(manner, 16)).prop_filter_map(
+    let sending = (prop::bool::weighted(0.15), prop::bool::weighted(0.3), any::<bool>());
+    let sending = sending.prop_map(|(toggles, rolls, settles)| SendingMode { toggles, rolls, settles });
+    (product, day, principal, history::life(), prop::collection::vec(sending, 16)).prop_filter_map(
         "terms that can be agreed",
-        |(product, day, principal, life, manners)| {
+        |(product, day, principal, life, sendings)| {
             let account = account(day, principal);
             let terms = daybook_testkit::product::terms(&product, &account).ok()?;
-            Some(Story { product, life: Life { terms, acts: life.acts }, manners })
+            Some(Story { product, life: Life { terms, acts: life.acts }, sendings })
         },
     )
 }
@@ -241,12 +241,12 @@ impl Both {
         if failed { Err(Failed) } else { Ok(()) }
     }
 
-    async fn go_to(&mut self, to: Time, manner: Manner) {
-        if manner.rolls && !self.holding && to > self.model.clock {
-            json_of(self.trial.roll("a", &to.to_string(), manner.settles).await);
+    async fn go_to(&mut self, to: Time, sending: SendingMode) {
+        if sending.rolls && !self.holding && to > self.model.clock {
+            json_of(self.trial.roll("a", &to.to_string(), sending.settles).await);
         } else {
             self.trial.clock.set(to);
-            if manner.settles {
+            if sending.settles {
                 self.trial.settle().await;
             }
         }
@@ -353,9 +353,9 @@ async fn live_through(home: Home, story: Story) {
     let mut both = Both { trial, model: Book::open(life.terms.clone()), holding: false, held_since: 0 };
     let mut told = life.inputs();
     told.sort_by_key(|(told_at, ..)| *told_at);
-    for ((told_at, at, name, input), manner) in told.iter().zip(story.manners.iter().cycle()) {
-        both.go_to((*told_at).max(both.model.clock), *manner).await;
-        if manner.toggles && both.toggle().await.is_err() {
+    for ((told_at, at, name, input), sending) in told.iter().zip(story.sendings.iter().cycle()) {
+        both.go_to((*told_at).max(both.model.clock), *sending).await;
+        if sending.toggles && both.toggle().await.is_err() {
             return both.trial.verify().await;
         }
         both.tell(name, *at, input).await;
@@ -370,10 +370,10 @@ async fn live_through(home: Home, story: Story) {
     both.compare_as_of(end).await;
     both.go_to(
         Time::from_micros((now.micros() + end.micros()) / 2).max(now),
-        Manner { toggles: false, rolls: false, settles: true },
+        SendingMode { toggles: false, rolls: false, settles: true },
     )
     .await;
-    both.go_to(end, Manner { toggles: false, rolls: false, settles: true }).await;
+    both.go_to(end, SendingMode { toggles: false, rolls: false, settles: true }).await;
     both.compare().await;
 }
 

@@ -215,7 +215,9 @@ impl Action {
             Action::CreditOffset(account, _) => {
                 service.credit_offset(who, idempotency_key, account, parse(json)?).await?
             }
-            Action::DebitOffset(account, _) => service.debit_offset(who, idempotency_key, account, parse(json)?).await?,
+            Action::DebitOffset(account, _) => {
+                service.debit_offset(who, idempotency_key, account, parse(json)?).await?
+            }
             Action::Roll(_) => service.roll_account(who, idempotency_key, parse(json)?).await?,
             Action::Subscribe(_) => service.subscribe(who, idempotency_key, parse(json)?).await?,
             Action::Unsubscribe(uuid) => service.unsubscribe(who, idempotency_key, uuid).await?,

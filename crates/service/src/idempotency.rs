@@ -59,8 +59,7 @@ impl Service {
         idempotency_key: Option<IdempotencyKey>,
         answer: Bytes,
     ) -> Result<Bytes, Problem> {
-        if idempotency_key.is_none()
-            || self.write_alone(who, Unit::default(), idempotency_key.clone(), &answer).await?
+        if idempotency_key.is_none() || self.write_alone(who, Unit::default(), idempotency_key.clone(), &answer).await?
         {
             return Ok(answer);
         }

@@ -49,8 +49,8 @@ impl InMemoryServer {
         let sender = Sender::inside(inbox.clone())
             .map_err(|error| Problem::internal(format!("messages cannot be sent: {error}")))?;
         let service = service.with_sender(sender);
-        let dispatcher =
-            service.dispatcher(DispatcherSettings { batch_interval: Duration::ZERO, ..DispatcherSettings::default() })?;
+        let dispatcher = service
+            .dispatcher(DispatcherSettings { batch_interval: Duration::ZERO, ..DispatcherSettings::default() })?;
         Ok(InMemoryServer { service, clock, dispatcher, inbox, played: 0 })
     }
 

@@ -217,12 +217,10 @@ impl EventText {
             Input::Credit { amount, component } => {
                 EventText::new("credit_offset", format!("{amount} was added to the {}.", part(*component)))
             }
-            Input::Debit { amount, component } => {
-                EventText::new(
-                    "debit_offset",
-                    format!("The balance was lowered by {amount}, {} first.", part(*component)),
-                )
-            }
+            Input::Debit { amount, component } => EventText::new(
+                "debit_offset",
+                format!("The balance was lowered by {amount}, {} first.", part(*component)),
+            ),
             Input::Status(status) => EventText::new("status", format!("The status was set to {status}.")),
             Input::Notify(setting) => {
                 let verb = if setting.enabled { "configured" } else { "switched off" };

@@ -350,7 +350,8 @@ async fn all_deliveries(
     let mut all = Vec::new();
     let mut mark: Option<String> = None;
     loop {
-        let page = deliveries(console, visitor, account_view, Paging::read(Some("200"), mark.as_deref(), None)?).await?;
+        let page =
+            deliveries(console, visitor, account_view, Paging::read(Some("200"), mark.as_deref(), None)?).await?;
         all.extend(page.results);
         mark = page.paging.next();
         if mark.is_none() || all.len() >= EVERYTHING.limit {

@@ -9,10 +9,9 @@ const WHEN: Field = Field::new(
     "When it takes effect, in the product's time zone. Leave empty to use the current time of the account's clock. An \
      earlier time backdates the entry; a later time schedules it.",
 );
-const AMOUNT: Field =
-    Field::new("original_amount_cents", "Amount", FieldKind::Dollars, "In dollars and cents.")
-        .required()
-        .hint("106.62");
+const AMOUNT: Field = Field::new("original_amount_cents", "Amount", FieldKind::Dollars, "In dollars and cents.")
+    .required()
+    .hint("106.62");
 const ID: Field = Field::new(
     "line_item_id",
     "Line item id",

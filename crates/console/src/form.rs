@@ -40,7 +40,7 @@ pub enum FieldKind {
     /// Money, typed in dollars, sent in cents.
     Dollars,
     /// A time in the form's time zone.
-    DisplayTime,
+    Moment,
     /// A date.
     Date,
     /// One of several values, each with an explanation. If the first value is empty, it is the default.

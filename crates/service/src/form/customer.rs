@@ -45,7 +45,7 @@ macro_rules! customer_forms {
         pub struct CustomerUpdate {
             $(
                 $(#[$doc])*
-                #[serde(default, skip_serializing_if = "Change::is_keep")]
+                #[serde(default, skip_serializing_if = "FieldUpdate::is_keep")]
                 #[schema(value_type = Option<$type>)]
                 pub $field: FieldUpdate<$type>,
             )*
@@ -64,7 +64,7 @@ macro_rules! customer_forms {
             #[schema(max_items = 100)]
             pub assign_to_accounts: Option<Vec<AssignAccount>>,
             /// For reports to credit bureaus: stored and returned, without effect.
-            #[serde(default, skip_serializing_if = "Change::is_keep")]
+            #[serde(default, skip_serializing_if = "FieldUpdate::is_keep")]
             #[schema(value_type = Option<StoredObject>)]
             pub metro2_config: FieldUpdate<StoredObject>,
         }

@@ -42,7 +42,7 @@ pub(super) async fn commit(server: &PostgresServer, batch: Batch) -> Result<Vec<
 
 /// Why a transaction failed.
 enum Setback {
-    PostgresServer(Error),
+    Server(Error),
     Store(StoreError),
     /// A unit that has begun proved to be stale.
     Entangled,

@@ -18,7 +18,7 @@ fn is_reported(trial: &Trial) {
     let ready = trial.client.get("/readyz");
     assert_eq!(ready.status, 503, "{}", ready.text);
     assert!(ready.text.contains("daybook.db-wal was truncated or overwritten"), "{}", ready.text);
-    assert!(ready.text.contains("stop the server and restore a backup"), "{}", ready.text);
+    assert!(ready.text.contains("stop it and restore a backup"), "{}", ready.text);
 }
 
 #[test]

@@ -2,7 +2,8 @@
 //!
 //! If a new connection arrives when its address is at its cap, or the server is full, the listener closes the
 //! connection that has waited longest for its client: of the same address, or of the address with the most connections.
-//! So slow and idle connections cannot keep callers out. If all connections have requests in progress, the new one gets
+//! So slow and idle connections cannot keep callers out. Addresses with a few connections each count as equal: a caller
+//! that opens a second one is not pushed out by a crowd with one connection each. If all connections have requests in progress, the new one gets
 //! one of a few reserve slots, which serve health checks; all other requests are refused with the advice to retry.
 
 use super::connection::{Connection, Ending};
@@ -13,6 +14,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+/// Addresses with at most this many connections count as equal, if the server has room for many of them.
+const FEW_CONNECTIONS: usize = 4;
 
 /// What counts as one address: an IPv4 address, or the /64 network of an IPv6 address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -136,7 +140,7 @@ impl ConnectionSlots {
             self.metrics.made_room(now);
         }
         if table.taken >= self.limits.connections {
-            if !table.make_room_anywhere(now) {
+            if !table.make_room_anywhere(self.few(), now) {
                 return Err(Refused::Full);
             }
             self.metrics.closed(Ending::Full);
@@ -149,11 +153,15 @@ impl ConnectionSlots {
     pub fn thin_out(&self, count: usize, now: Duration) {
         let mut table = self.table();
         for _ in 0..count {
-            if !table.make_room_anywhere(now) {
+            if !table.make_room_anywhere(self.few(), now) {
                 return;
             }
             self.metrics.closed(Ending::Full);
         }
+    }
+
+    fn few(&self) -> usize {
+        FEW_CONNECTIONS.min(self.limits.connections / 8)
     }
 
     /// Closes every connection that is overdue.
@@ -205,11 +213,12 @@ impl SlotTable {
         self.close(victim, ending, now)
     }
 
-    /// Closes one connection of the addresses with the most connections, or else of those with the next most.
-    fn make_room_anywhere(&mut self, now: Duration) -> bool {
+    /// Closes one connection of the addresses with the most connections, or else of those with the next most. Addresses
+    /// with at most `few` count as equal.
+    fn make_room_anywhere(&mut self, few: usize, now: Duration) -> bool {
         let mut by_count: BTreeMap<usize, Vec<ClientNetwork>> = BTreeMap::new();
         for (network, all) in &self.by_network {
-            by_count.entry(all.len()).or_default().push(*network);
+            by_count.entry(all.len().max(few)).or_default().push(*network);
         }
         let victim = by_count.values().rev().find_map(|networks| self.victim_of(networks, now));
         self.close(victim, Ending::Full, now)
@@ -361,6 +370,18 @@ mod tests {
             .map(|second| slots.admit(IpAddr::from([10, 0, 1, second as u8]), false, s(second)).expect("a slot"))
             .collect();
         assert!(is_open(&caller) && is_open(&crowd[48]) && !is_open(&crowd[0]));
+    }
+
+    #[test]
+    fn a_second_connection_of_a_caller_does_not_cost_it_the_first() {
+        let slots = slots(48, 8);
+        let kept = proven(&slots, "10.0.0.9", 0);
+        let _crowd: Vec<ConnectionSlot> = (1..100)
+            .map(|second| slots.admit(IpAddr::from([10, 0, 1, second as u8]), false, s(second)).expect("a slot"))
+            .collect();
+        let _second = busy(&slots, "10.0.0.9");
+        let newcomer = slots.admit(from("10.0.0.10"), false, s(100)).expect("a slot");
+        assert!(is_open(&kept) && is_open(&newcomer));
     }
 
     #[test]

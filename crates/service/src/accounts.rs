@@ -285,9 +285,7 @@ impl Service {
         work: impl FnOnce(Book) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
         let key = account_key(who, account);
-        let want = AccountToLoad { key: key.clone(), inputs: Inputs::All, names: Vec::new() };
-        let loaded = self.load_current(&[want]).await?.into_iter().next().flatten();
-        let loaded = loaded.ok_or_else(|| Problem::not_found("account", &key.account))?;
+        let loaded = self.load_account(&key, Inputs::All).await?;
         let product = self.product_of(&loaded).await?;
         self.readers.run(key.org, move || work(Book::read(loaded, product, true)?)).await
     }
@@ -309,10 +307,23 @@ impl Service {
     }
 
     pub(crate) async fn load_book(&self, key: &AccountKey, inputs: Inputs) -> Result<Book, Problem> {
+        let loaded = self.load_account(key, inputs).await?;
+        self.book(loaded, inputs == Inputs::All).await
+    }
+
+    /// Loads an account without its state and its inputs, for a caller that folds its journal from the beginning.
+    pub(crate) async fn load_book_without_state(&self, key: &AccountKey) -> Result<Book, Problem> {
+        let loaded = self.load_account(key, Inputs::None).await?;
+        let product = self.product_of(&loaded).await?;
+        let mut book = Book::read_without_state(loaded, product, false)?;
+        book.now.state = Vec::new();
+        Ok(book)
+    }
+
+    async fn load_account(&self, key: &AccountKey, inputs: Inputs) -> Result<LoadedAccount, Problem> {
         let want = AccountToLoad { key: key.clone(), inputs, names: Vec::new() };
         let loaded = self.load_current(&[want]).await?.into_iter().next().flatten();
-        let loaded = loaded.ok_or_else(|| Problem::not_found("account", &key.account))?;
-        self.book(loaded, inputs == Inputs::All).await
+        loaded.ok_or_else(|| Problem::not_found("account", &key.account))
     }
 
     pub(crate) async fn book(&self, loaded: LoadedAccount, complete: bool) -> Result<Book, Problem> {

@@ -15,11 +15,10 @@ use crate::accounts::{account_key, problem};
 use crate::paging::Paging;
 use crate::problem::Problem;
 use crate::view;
-use daybook_engine::state::State;
 use daybook_engine::time::Time;
 use daybook_engine::timeline::Backdating;
 use daybook_store::Inputs;
-use daybook_store::records::InputRow;
+use daybook_store::records::{AccountKey, AccountNow, InputRow};
 use std::collections::{BTreeSet, HashMap};
 
 /// The largest number of records read for a first page before the whole journal is folded.
@@ -77,25 +76,26 @@ impl Service {
         now: Time,
     ) -> Result<Option<TimelinePage>, Problem> {
         let key = account_key(who, account);
-        let mut book = self.load_book(&key, Inputs::Pending).await?;
-        let stored = book.now.clone();
-        if matches!(book.as_it_stands(now), Err(Halt::NeedsAll)) {
-            return Ok(None);
-        }
+        let mut book = self.load_book_without_state(&key).await?;
         let may_revise = book.terms.backdating == Backdating::Replay;
         if may_revise && self.store.has_input_beginning(&key, &revising()?).await? {
             return Ok(None);
         }
-        // The timeline is folded from its beginning; copies of the book need no state.
-        book.state = State::new();
+        let stored = book.now.clone();
+        let mut is_current = false;
         let mut wanted = paging.limit.saturating_add(AT_ONE_MOMENT);
         while wanted < MOST_FIRST {
             let rows = self.store.first_inputs(&key, wanted).await?;
-            let Some(last) = rows.last().filter(|_| rows.len() == wanted) else { return Ok(None) };
             // All records placed before the last one are loaded. Mostly, the moments of the first few are enough.
-            let loaded = last.applies_at.plus_micros(-1);
-            let few = rows.get(paging.limit + FEW).map_or(loaded, |row| row.applies_at.min(loaded));
-            for until in [few, loaded] {
+            let loaded = rows.last().filter(|_| rows.len() == wanted).map(|last| last.applies_at.plus_micros(-1));
+            let few =
+                rows.get(paging.limit + FEW).map(|row| loaded.map_or(row.applies_at, |at| at.min(row.applies_at)));
+            for until in [few, loaded].into_iter().flatten() {
+                if !is_current && stored.processed_through.is_none_or(|through| until > through) {
+                    // Processed in memory only if the page shows what was not processed yet.
+                    let Some(current) = self.settled_row(&key, &stored, now).await? else { return Ok(None) };
+                    (book.now, is_current) = (current, true);
+                }
                 let first = rows.iter().filter(|row| row.applies_at <= until && row.seq < stored.next_seq);
                 let mut first: Vec<InputRow> = first.cloned().collect();
                 first.sort_by_key(|row| row.seq);
@@ -108,9 +108,27 @@ impl Service {
                     return Ok(Some((begins, happenings, mark)));
                 }
             }
+            if loaded.is_none() {
+                return Ok(None);
+            }
             wanted *= 4;
         }
         Ok(None)
+    }
+
+    /// The account's row, processed in memory up to the account's clock; `None` if that needs the whole journal, or if
+    /// the account has changed since `stored` was read.
+    async fn settled_row(
+        &self,
+        key: &AccountKey,
+        stored: &AccountNow,
+        now: Time,
+    ) -> Result<Option<AccountNow>, Problem> {
+        let mut book = self.load_book(key, Inputs::Pending).await?;
+        if book.now.next_seq != stored.next_seq || matches!(book.as_it_stands(now), Err(Halt::NeedsAll)) {
+            return Ok(None);
+        }
+        Ok(Some(AccountNow { state: Vec::new(), ..book.now }))
     }
 }
 

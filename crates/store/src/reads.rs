@@ -1,7 +1,7 @@
 //! Reads of products, customers, accounts, line items and kept responses.
 
 use crate::Result;
-use crate::dialect::{Dialect, RowReader, sql};
+use crate::dialect::{Dialect, RowReader, SqlParameter, Statement, sql};
 use crate::records::{
     AccountKey, AccountRow, CustomerRow, HeldCounts, InputRow, ItemRow, KeptResponse, OrgId, PageRequest, ProductKey,
     ProductRow,
@@ -137,23 +137,25 @@ impl<D: Dialect> Reads for D {
     }
 
     async fn first_inputs(&self, key: &AccountKey, limit: usize) -> Result<Vec<InputRow>> {
+        // The numbers are sorted without the other columns, which are much larger.
         let text = format!(
-            "SELECT {INPUT} FROM inputs WHERE org = $1 AND account = $2 ORDER BY applies_at, rank, seq LIMIT $3"
+            "SELECT {INPUT} FROM inputs WHERE org = $1 AND account = $2 AND seq IN (\
+                 SELECT seq FROM inputs WHERE org = $1 AND account = $2 ORDER BY applies_at, rank, seq LIMIT $3) \
+             ORDER BY applies_at, rank, seq"
         );
         self.all(sql!(text, key.org, &key.account, limit), rows::input).await
     }
 
     async fn has_input_beginning(&self, key: &AccountKey, beginnings: &[Vec<u8>]) -> Result<bool> {
+        let mut values = vec![SqlParameter::from(key.org), SqlParameter::from(&key.account)];
+        let mut any = Vec::with_capacity(beginnings.len());
         for begins in beginnings {
-            let text = format!(
-                "SELECT 1 FROM inputs WHERE org = $1 AND account = $2 AND substr(payload, 1, {}) = $3 LIMIT 1",
-                begins.len()
-            );
-            if self.one(sql!(text, key.org, &key.account, begins), |_| Ok(())).await?.is_some() {
-                return Ok(true);
-            }
+            values.push(SqlParameter::from(begins));
+            any.push(format!("substr(payload, 1, {}) = ${}", begins.len(), values.len()));
         }
-        Ok(false)
+        let any = any.join(" OR ");
+        let text = format!("SELECT 1 FROM inputs WHERE org = $1 AND account = $2 AND ({any}) LIMIT 1");
+        Ok(self.one(Statement::new(text, values), |_| Ok(())).await?.is_some())
     }
 
     async fn accounts(&self, org: OrgId, wanted: &PageRequest) -> Result<Vec<AccountRow>> {

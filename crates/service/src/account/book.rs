@@ -215,18 +215,29 @@ impl Book {
 
     /// Builds the book of a loaded account.
     pub fn read(loaded: LoadedAccount, product: Arc<ProductInfo>, complete: bool) -> Result<Book, Problem> {
+        let mut book = Book::read_without_state(loaded, product, complete)?;
+        if !book.now.state.is_empty() {
+            book.state = snapshot::read(&book.now.state, owner_of(&book.key).as_bytes()).map_err(|error| {
+                Problem::internal(format!("the state of {} cannot be read: {error}", book.key.account))
+            })?;
+        }
+        Ok(book)
+    }
+
+    /// Builds the book of a loaded account with an empty state, for a caller that folds the journal from its
+    /// beginning: the state of a long account is large.
+    pub fn read_without_state(
+        loaded: LoadedAccount,
+        product: Arc<ProductInfo>,
+        complete: bool,
+    ) -> Result<Book, Problem> {
         if outdated::is_outdated(&loaded.row) {
             return Err(outdated::not_refolded(&loaded.row));
         }
-        let account = loaded.row.key.account.clone();
-        let terms = postcard::from_bytes(&loaded.row.terms)
-            .map_err(|error| Problem::internal(format!("the terms of {account} cannot be read: {error}")))?;
-        let state = match loaded.row.now.state.as_slice() {
-            [] => State::new(),
-            bytes => snapshot::read(bytes, owner_of(&loaded.row.key).as_bytes())
-                .map_err(|error| Problem::internal(format!("the state of {account} cannot be read: {error}")))?,
-        };
-        Book::with(loaded, product, complete, terms, state)
+        let terms = postcard::from_bytes(&loaded.row.terms).map_err(|error| {
+            Problem::internal(format!("the terms of {} cannot be read: {error}", loaded.row.key.account))
+        })?;
+        Book::with(loaded, product, complete, terms, State::new())
     }
 
     /// Builds the book of a loaded account with the given terms and state.

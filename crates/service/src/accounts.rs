@@ -315,7 +315,7 @@ impl Service {
     pub(crate) async fn load_book_without_state(&self, key: &AccountKey) -> Result<Book, Problem> {
         let loaded = self.load_account(key, Inputs::None).await?;
         let product = self.product_of(&loaded).await?;
-        let mut book = Book::read_without_state(loaded, product, false)?;
+        let mut book = Book::read_without_state(loaded, product)?;
         book.now.state = Vec::new();
         Ok(book)
     }

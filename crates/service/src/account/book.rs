@@ -10,7 +10,7 @@
 //! the past needs the whole journal: the book then returns [`Halt::NeedsAll`], and the caller loads the account in
 //! full.
 
-use super::journal::{JournalEntry, Names, OPEN, Record, named, refers_to};
+use super::journal::{JournalEntry, Names, OPEN, Record, named};
 use super::message_writer::{About, Timing};
 use super::outdated;
 use super::owner_of;
@@ -31,6 +31,7 @@ use daybook_engine::time::Time;
 use daybook_engine::timeline::{Input, Rank, TimelinePosition};
 use daybook_store::LoadedAccount;
 use daybook_store::records::{AccountKey, AccountNow, AccountRow};
+use std::fmt::Display;
 use std::sync::Arc;
 
 /// Why a request failed. The book is unchanged.
@@ -70,13 +71,6 @@ pub struct RequestedInput {
     pub extra: Option<Arc<str>>,
     /// A hash of the request's content.
     pub content_hash: Vec<u8>,
-}
-
-impl RequestedInput {
-    /// The name of the input it refers to, if any.
-    pub fn refers_to(&self) -> Option<Name> {
-        refers_to(&self.input).cloned()
-    }
 }
 
 /// What a roll or a release did.
@@ -215,29 +209,22 @@ impl Book {
 
     /// Builds the book of a loaded account.
     pub fn read(loaded: LoadedAccount, product: Arc<ProductInfo>, complete: bool) -> Result<Book, Problem> {
-        let mut book = Book::read_without_state(loaded, product, complete)?;
+        let mut book = Book { complete, ..Book::read_without_state(loaded, product)? };
         if !book.now.state.is_empty() {
-            book.state = snapshot::read(&book.now.state, owner_of(&book.key).as_bytes()).map_err(|error| {
-                Problem::internal(format!("the state of {} cannot be read: {error}", book.key.account))
-            })?;
+            let state = snapshot::read(&book.now.state, owner_of(&book.key).as_bytes());
+            book.state = state.map_err(|error| unreadable("state", &book.key, error))?;
         }
         Ok(book)
     }
 
-    /// Builds the book of a loaded account with an empty state, for a caller that folds the journal from its
-    /// beginning: the state of a long account is large.
-    pub fn read_without_state(
-        loaded: LoadedAccount,
-        product: Arc<ProductInfo>,
-        complete: bool,
-    ) -> Result<Book, Problem> {
+    /// Builds the book of a loaded account with an empty state, for a caller that folds the journal from its beginning.
+    pub fn read_without_state(loaded: LoadedAccount, product: Arc<ProductInfo>) -> Result<Book, Problem> {
         if outdated::is_outdated(&loaded.row) {
             return Err(outdated::not_refolded(&loaded.row));
         }
-        let terms = postcard::from_bytes(&loaded.row.terms).map_err(|error| {
-            Problem::internal(format!("the terms of {} cannot be read: {error}", loaded.row.key.account))
-        })?;
-        Book::with(loaded, product, complete, terms, State::new())
+        let terms = postcard::from_bytes(&loaded.row.terms);
+        let terms = terms.map_err(|error| unreadable("terms", &loaded.row.key, error))?;
+        Book::with(loaded, product, false, terms, State::new())
     }
 
     /// Builds the book of a loaded account with the given terms and state.
@@ -492,6 +479,10 @@ pub(super) fn mark_scheduled(journal: &mut [JournalEntry], now: &AccountNow) {
         let is_released = record.held.is_some() && record.seq() <= now.settled_seq;
         record.scheduled |= is_released && now.processed_through.is_some_and(|through| record.place.at > through);
     }
+}
+
+fn unreadable(what: &str, key: &AccountKey, error: impl Display) -> Problem {
+    Problem::internal(format!("the {what} of {} cannot be read: {error}", key.account))
 }
 
 pub(super) fn overflow() -> Problem {

@@ -2,6 +2,7 @@
 
 use super::queue::LONG;
 use crate::account::book::{RequestedInput, Rolled};
+use crate::account::journal::refers_to;
 use crate::account::profile::Profile;
 use crate::lock::lock;
 use crate::problem::Problem;
@@ -164,7 +165,7 @@ impl Work {
         match self {
             Work::Submit(asked, _) => {
                 names.push(asked.name.clone());
-                names.extend(asked.refers_to());
+                names.extend(refers_to(&asked.input).cloned());
             }
             Work::PaymentStatus { payment, .. } => names.push(payment.clone()),
             Work::Withdraw(name) => names.push(name.clone()),

@@ -31,6 +31,15 @@ const FEW: usize = 16;
 /// A page of a timeline and its account.
 type TimelinePage = (Book, Vec<TimelineEntry>, view::Paging);
 
+/// An account without its state, to fold the first records of its timeline.
+struct FirstRecords {
+    book: Book,
+    /// The account's row as stored.
+    stored: AccountNow,
+    /// Whether the book's row is processed up to the account's clock.
+    is_current: bool,
+}
+
 impl Service {
     /// Lists the events of an account, which explain its balance.
     pub async fn list_account_events(
@@ -76,44 +85,68 @@ impl Service {
         now: Time,
     ) -> Result<Option<TimelinePage>, Problem> {
         let key = account_key(who, account);
-        let mut book = self.load_book_without_state(&key).await?;
-        let may_revise = book.terms.backdating == Backdating::Replay;
-        if may_revise && self.store.has_input_beginning(&key, &revising()?).await? {
+        let book = self.load_book_without_state(&key).await?;
+        let mut first = FirstRecords { stored: book.now.clone(), book, is_current: false };
+        let revising = if first.book.terms.backdating == Backdating::Replay { revising()? } else { Vec::new() };
+        // Most records are recorded in the order of the timeline.
+        let mut wanted = paging.limit.saturating_add(AT_ONE_MOMENT);
+        let mut rows = self.store.first_recorded(&key, wanted).await?;
+        let last_seq = rows.last().map_or(0, |row| row.seq);
+        rows.sort_by_key(|row| (row.applies_at, row.rank, row.seq));
+        let Some(few) = rows.get(paging.limit + FEW).map(|row| row.applies_at) else { return Ok(None) };
+        if !self.store.has_input_beginning(&key, &revising, Some((last_seq, few))).await? {
+            let page = self.page_of(&mut first, &rows, few, paging, now).await?;
+            if page.is_some() {
+                return Ok(page);
+            }
+        } else if !revising.is_empty() && self.store.has_input_beginning(&key, &revising, None).await? {
             return Ok(None);
         }
-        let stored = book.now.clone();
-        let mut is_current = false;
-        let mut wanted = paging.limit.saturating_add(AT_ONE_MOMENT);
         while wanted < MOST_FIRST {
             let rows = self.store.first_inputs(&key, wanted).await?;
-            // All records placed before the last one are loaded. Mostly, the moments of the first few are enough.
-            let loaded = rows.last().filter(|_| rows.len() == wanted).map(|last| last.applies_at.plus_micros(-1));
-            let few =
-                rows.get(paging.limit + FEW).map(|row| loaded.map_or(row.applies_at, |at| at.min(row.applies_at)));
-            for until in [few, loaded].into_iter().flatten() {
-                if !is_current && stored.processed_through.is_none_or(|through| until > through) {
-                    // Processed in memory only if the page shows what was not processed yet.
-                    let Some(current) = self.settled_row(&key, &stored, now).await? else { return Ok(None) };
-                    (book.now, is_current) = (current, true);
+            // All records placed before the last one are loaded.
+            let Some(last) = rows.last().filter(|_| rows.len() == wanted) else { return Ok(None) };
+            let loaded = last.applies_at.plus_micros(-1);
+            // Mostly, the moments of the first few are enough.
+            let few = rows.get(paging.limit + FEW).map_or(loaded, |row| row.applies_at.min(loaded));
+            for until in [few, loaded] {
+                let page = self.page_of(&mut first, &rows, until, paging, now).await?;
+                if page.is_some() {
+                    return Ok(page);
                 }
-                let first = rows.iter().filter(|row| row.applies_at <= until && row.seq < stored.next_seq);
-                let mut first: Vec<InputRow> = first.cloned().collect();
-                first.sort_by_key(|row| row.seq);
-                let journal = first.into_iter().map(JournalEntry::read).collect::<Result<Vec<_>, _>>()?;
-                let mut begins = book.clone();
-                begins.begin_with(journal, &stored);
-                let mut happenings = begins.happenings(Some(until)).map_err(problem)?;
-                if happenings.len() > paging.limit {
-                    let mark = paging.cut(&mut happenings, mark_of);
-                    return Ok(Some((begins, happenings, mark)));
-                }
-            }
-            if loaded.is_none() {
-                return Ok(None);
             }
             wanted *= 4;
         }
         Ok(None)
+    }
+
+    /// The page, if the records placed up to a moment fill it. All of them must be among `rows`.
+    async fn page_of(
+        &self,
+        first: &mut FirstRecords,
+        rows: &[InputRow],
+        until: Time,
+        paging: &Paging,
+        now: Time,
+    ) -> Result<Option<TimelinePage>, Problem> {
+        let FirstRecords { book, stored, is_current } = first;
+        if !*is_current && stored.processed_through.is_none_or(|through| until > through) {
+            // Processed in memory only if the page shows what was not processed yet.
+            let Some(current) = self.settled_row(&book.key, stored, now).await? else { return Ok(None) };
+            (book.now, *is_current) = (current, true);
+        }
+        let records = rows.iter().filter(|row| row.applies_at <= until && row.seq < stored.next_seq);
+        let mut records: Vec<InputRow> = records.cloned().collect();
+        records.sort_by_key(|row| row.seq);
+        let journal = records.into_iter().map(JournalEntry::read).collect::<Result<Vec<_>, _>>()?;
+        let mut begins = book.clone();
+        begins.begin_with(journal, stored);
+        let mut happenings = begins.happenings(Some(until)).map_err(problem)?;
+        if happenings.len() <= paging.limit {
+            return Ok(None);
+        }
+        let mark = paging.cut(&mut happenings, mark_of);
+        Ok(Some((begins, happenings, mark)))
     }
 
     /// The account's row, processed in memory up to the account's clock; `None` if that needs the whole journal, or if

@@ -1,7 +1,7 @@
 //! Reads of products, customers, accounts, line items and kept responses.
 
 use crate::Result;
-use crate::dialect::{Dialect, RowReader, SqlParameter, Statement, sql};
+use crate::dialect::{Dialect, RowReader, SqlParameter, sql};
 use crate::records::{
     AccountKey, AccountRow, CustomerRow, HeldCounts, InputRow, ItemRow, KeptResponse, OrgId, PageRequest, ProductKey,
     ProductRow,
@@ -38,11 +38,20 @@ pub trait Reads: std::fmt::Debug + Send + Sync {
     /// The accounts of a customer, with the role: by account id, at most `limit`.
     async fn customer_accounts(&self, org: OrgId, customer_id: &str, limit: usize) -> Result<Vec<(Arc<str>, String)>>;
 
+    /// The first inputs of an account by number, at most `limit`.
+    async fn first_recorded(&self, key: &AccountKey, limit: usize) -> Result<Vec<InputRow>>;
+
     /// The first inputs of an account's timeline, in its order (`applies_at`, `rank`, `seq`), at most `limit`.
     async fn first_inputs(&self, key: &AccountKey, limit: usize) -> Result<Vec<InputRow>>;
 
-    /// Whether an account has an input whose payload begins with one of these.
-    async fn has_input_beginning(&self, key: &AccountKey, beginnings: &[Vec<u8>]) -> Result<bool>;
+    /// Whether an account has an input whose payload begins with one of these, or one that is recorded after `seq` but
+    /// placed at or before `until`.
+    async fn has_input_beginning(
+        &self,
+        key: &AccountKey,
+        beginnings: &[Vec<u8>],
+        recorded_late: Option<(i64, Time)>,
+    ) -> Result<bool>;
 
     /// Accounts by id.
     async fn accounts(&self, org: OrgId, page: &PageRequest) -> Result<Vec<AccountRow>>;
@@ -136,6 +145,11 @@ impl<D: Dialect> Reads for D {
         self.all(sql!(text, org, customer_id, limit), |cells| Ok((cells.text()?, cells.next()?))).await
     }
 
+    async fn first_recorded(&self, key: &AccountKey, limit: usize) -> Result<Vec<InputRow>> {
+        let text = format!("SELECT {INPUT} FROM inputs WHERE org = $1 AND account = $2 ORDER BY seq LIMIT $3");
+        self.all(sql!(text, key.org, &key.account, limit), rows::input).await
+    }
+
     async fn first_inputs(&self, key: &AccountKey, limit: usize) -> Result<Vec<InputRow>> {
         // The numbers are sorted without the other columns, which are much larger.
         let text = format!(
@@ -146,16 +160,25 @@ impl<D: Dialect> Reads for D {
         self.all(sql!(text, key.org, &key.account, limit), rows::input).await
     }
 
-    async fn has_input_beginning(&self, key: &AccountKey, beginnings: &[Vec<u8>]) -> Result<bool> {
-        let mut values = vec![SqlParameter::from(key.org), SqlParameter::from(&key.account)];
-        let mut any = Vec::with_capacity(beginnings.len());
+    async fn has_input_beginning(
+        &self,
+        key: &AccountKey,
+        beginnings: &[Vec<u8>],
+        recorded_late: Option<(i64, Time)>,
+    ) -> Result<bool> {
+        let mut statement = sql!("", key.org, &key.account);
+        let mut any = Vec::with_capacity(beginnings.len() + 1);
+        if let Some((seq, until)) = recorded_late {
+            statement.values.extend([SqlParameter::from(seq), SqlParameter::from(until)]);
+            any.push("(seq > $3 AND applies_at <= $4)".to_owned());
+        }
         for begins in beginnings {
-            values.push(SqlParameter::from(begins));
-            any.push(format!("substr(payload, 1, {}) = ${}", begins.len(), values.len()));
+            statement.values.push(SqlParameter::from(begins));
+            any.push(format!("substr(payload, 1, {}) = ${}", begins.len(), statement.values.len()));
         }
         let any = any.join(" OR ");
-        let text = format!("SELECT 1 FROM inputs WHERE org = $1 AND account = $2 AND ({any}) LIMIT 1");
-        Ok(self.one(Statement::new(text, values), |_| Ok(())).await?.is_some())
+        statement.sql = format!("SELECT 1 FROM inputs WHERE org = $1 AND account = $2 AND ({any}) LIMIT 1").into();
+        Ok(self.one(statement, |_| Ok(())).await?.is_some())
     }
 
     async fn accounts(&self, org: OrgId, wanted: &PageRequest) -> Result<Vec<AccountRow>> {

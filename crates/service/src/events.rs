@@ -8,15 +8,16 @@
 use crate::Service;
 use crate::access::{Caller, Right};
 use crate::account::book::{Book, Halt};
-use crate::account::journal::{JournalEntry, revising};
-use crate::account::message_writer::NOTICE;
+use crate::account::causes::{NOTICE, cause_text};
+use crate::account::journal::{JournalEntry, Record, revising};
 use crate::account::timeline::{EventProgress, TimelineEntry};
 use crate::accounts::{account_key, problem};
 use crate::paging::Paging;
 use crate::problem::Problem;
 use crate::view;
+use daybook_engine::outcome::Cause;
 use daybook_engine::time::Time;
-use daybook_engine::timeline::Backdating;
+use daybook_engine::timeline::{Backdating, Input};
 use daybook_store::Inputs;
 use daybook_store::records::{AccountKey, AccountNow, InputRow};
 use std::collections::{BTreeSet, HashMap};
@@ -29,7 +30,13 @@ const AT_ONE_MOMENT: usize = 1_100;
 const FEW: usize = 16;
 
 /// A page of a timeline and its account.
-type TimelinePage = (Book, Vec<TimelineEntry>, view::Paging);
+struct TimelinePage {
+    book: Book,
+    entries: Vec<TimelineEntry>,
+    mark: view::Paging,
+    /// The cause of messages that were written after all messages of the page.
+    next_cause: Option<String>,
+}
 
 /// An account without its state, to fold the first records of its timeline.
 struct FirstRecords {
@@ -52,27 +59,29 @@ impl Service {
         let now = self.clock.now();
         let is_first = paging.after.is_none() && paging.before.is_none();
         let first = if is_first { self.first_events(who, account, &paging, now).await? } else { None };
-        let (book, page, mark) = match first {
-            Some(shown) => shown,
+        let TimelinePage { book, entries, mark, next_cause } = match first {
+            Some(page) => page,
             None => {
                 self.with_whole_book(who, account, move |mut book| {
                     let _ = book.as_it_stands(now);
                     let happenings = book.happenings(None).map_err(problem)?;
-                    let (page, mark) = paging.of_list(happenings, mark_of)?;
-                    Ok((book, page, mark))
+                    let (entries, mark) = paging.of_list(happenings, mark_of)?;
+                    Ok(TimelinePage { book, entries, mark, next_cause: None })
                 })
                 .await?
             }
         };
-        let causes: BTreeSet<&str> = page.iter().map(|happening| &*happening.cause).collect();
+        let causes: BTreeSet<&str> = entries.iter().map(|happening| &*happening.cause).collect();
         let causes: Vec<&str> = causes.into_iter().collect();
+        // A notice may be written long after the step that it follows.
+        let next_cause = next_cause.filter(|_| !causes.iter().any(|cause| cause.starts_with(NOTICE)));
         let mut webhooks: HashMap<String, Vec<view::EventWebhook>> = HashMap::new();
-        for message in self.store.messages_by_cause(&book.key, &causes).await? {
+        for message in self.store.messages_by_cause(&book.key, &causes, next_cause.as_deref()).await? {
             let state = view::MessageState::from(&message);
             let webhook = view::EventWebhook { event: message.event, event_id: message.event_id, state };
             webhooks.entry(cause_mark(message.cause, message.effective_at)).or_default().push(webhook);
         }
-        let results = page.into_iter().map(|happening| show_happening(&book, happening, &webhooks)).collect();
+        let results = entries.into_iter().map(|happening| show_happening(&book, happening, &webhooks)).collect();
         Ok(view::Page { results, paging: mark })
     }
 
@@ -139,14 +148,18 @@ impl Service {
         let mut records: Vec<InputRow> = records.cloned().collect();
         records.sort_by_key(|row| row.seq);
         let journal = records.into_iter().map(JournalEntry::read).collect::<Result<Vec<_>, _>>()?;
+        let last_seq = journal.last().map_or(0, JournalEntry::seq);
         let mut begins = book.clone();
         begins.begin_with(journal, stored);
-        let mut happenings = begins.happenings(Some(until)).map_err(problem)?;
-        if happenings.len() <= paging.limit {
+        let mut entries = begins.happenings(Some(until)).map_err(problem)?;
+        if entries.len() <= paging.limit {
             return Ok(None);
         }
-        let mark = paging.cut(&mut happenings, mark_of);
-        Ok(Some((begins, happenings, mark)))
+        let mark = paging.cut(&mut entries, mark_of);
+        let later = rows.iter().filter(|row| row.applies_at > until && row.seq > last_seq);
+        let next = later.cloned().map(JournalEntry::read).find_map(|record| record.ok().filter(is_payment));
+        let next_cause = next.map(|record| cause_text(Cause::Input(record.place.seq)));
+        Ok(Some(TimelinePage { book: begins, entries, mark, next_cause }))
     }
 
     /// The account's row, processed in memory up to the account's clock; `None` if that needs the whole journal, or if
@@ -163,6 +176,10 @@ impl Service {
         }
         Ok(Some(AccountNow { state: Vec::new(), ..book.now }))
     }
+}
+
+fn is_payment(record: &JournalEntry) -> bool {
+    matches!(record.record, Record::Input(Input::Payment { .. }))
 }
 
 fn mark_of(happening: &TimelineEntry) -> String {

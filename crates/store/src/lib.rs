@@ -251,8 +251,14 @@ pub trait Store:
     /// Messages about an account, in the log and waiting, by sequence: those after `after`, at most `limit`.
     async fn messages_of(&self, key: &AccountKey, after: i64, limit: usize) -> Result<Vec<MessageRow>>;
 
-    /// Messages about an account with one of these causes, by sequence.
-    async fn messages_by_cause(&self, key: &AccountKey, causes: &[&str]) -> Result<Vec<MessageRow>>;
+    /// Messages about an account with one of these causes, by sequence; with `before_cause`, only those that precede its
+    /// messages.
+    async fn messages_by_cause(
+        &self,
+        key: &AccountKey,
+        causes: &[&str],
+        before_cause: Option<&str>,
+    ) -> Result<Vec<MessageRow>>;
 
     /// The log of an organization: messages at positions after `after`, in order, at most `limit`.
     async fn messages(&self, org: OrgId, after: i64, limit: usize) -> Result<Vec<MessageRow>>;

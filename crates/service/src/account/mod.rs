@@ -20,7 +20,7 @@
 //! | `timeline` | how the balance came about |
 
 pub mod book;
-mod causes;
+pub mod causes;
 mod folding;
 pub mod journal;
 pub mod message_writer;

@@ -176,8 +176,13 @@ impl Store for Postgres {
         reading::messages_of(&self.server, key, after, limit).await
     }
 
-    async fn messages_by_cause(&self, key: &AccountKey, causes: &[&str]) -> Result<Vec<MessageRow>> {
-        reading::messages_by_cause(&self.server, key, causes).await
+    async fn messages_by_cause(
+        &self,
+        key: &AccountKey,
+        causes: &[&str],
+        before_cause: Option<&str>,
+    ) -> Result<Vec<MessageRow>> {
+        reading::messages_by_cause(&self.server, key, causes, before_cause).await
     }
 
     async fn messages(&self, org: OrgId, after: i64, limit: usize) -> Result<Vec<MessageRow>> {

@@ -56,7 +56,18 @@ pub(super) async fn messages_by_cause(
     server: &PostgresServer,
     key: &AccountKey,
     causes: &[&str],
+    before_cause: Option<&str>,
 ) -> Result<Vec<MessageRow>> {
+    // The order and the limit make the planner follow the index, which has the cause, up to the first message found.
+    let before = "SELECT sequence FROM messages WHERE org = $1 AND account = $2 AND cause || '' = $3
+                  ORDER BY sequence LIMIT 1";
+    let before: i64 = match before_cause {
+        Some(cause) => match server.query(before, &[&key.org, &&*key.account, &cause]).await?.first() {
+            Some(row) => row.get(0),
+            None => i64::MAX,
+        },
+        None => i64::MAX,
+    };
     let sql = format!(
         "(SELECT position, NULL::bigint AS due_at, NULL::bigint AS cancelled_at, {MESSAGE}
                 FROM messages
@@ -64,13 +75,13 @@ pub(super) async fn messages_by_cause(
                 -- loop while the table is new to it. From the index alone, which has the cause.
                 WHERE org = $1 AND account = $2 AND sequence = ANY (ARRAY(
                     SELECT sequence FROM messages
-                    WHERE org = $1 AND account = $2 AND cause || '' = ANY($3::text[]))))
+                    WHERE org = $1 AND account = $2 AND sequence < $4 AND cause || '' = ANY($3::text[]))))
                UNION ALL
                (SELECT NULL::bigint, due_at, cancelled_at, {MESSAGE}
-                FROM waiting_messages WHERE org = $1 AND account = $2 AND cause = ANY($3::text[]))
+                FROM waiting_messages WHERE org = $1 AND account = $2 AND sequence < $4 AND cause = ANY($3::text[]))
                ORDER BY sequence"
     );
-    each(&server.query(&sql, &[&key.org, &&*key.account, &causes]).await?, rows::message)
+    each(&server.query(&sql, &[&key.org, &&*key.account, &causes, &before]).await?, rows::message)
 }
 
 pub(super) async fn messages(server: &PostgresServer, org: OrgId, after: i64, limit: usize) -> Result<Vec<MessageRow>> {

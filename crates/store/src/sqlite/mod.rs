@@ -298,9 +298,14 @@ impl Store for Sqlite {
         self.read(move |connection| read::messages_of(connection, &key, after, limit)).await
     }
 
-    async fn messages_by_cause(&self, key: &AccountKey, causes: &[&str]) -> Result<Vec<MessageRow>> {
-        let (key, causes) = (key.clone(), read::json_list(causes));
-        self.read(move |connection| read::messages_by_cause(connection, &key, &causes)).await
+    async fn messages_by_cause(
+        &self,
+        key: &AccountKey,
+        causes: &[&str],
+        before_cause: Option<&str>,
+    ) -> Result<Vec<MessageRow>> {
+        let (key, causes, before) = (key.clone(), read::json_list(causes), before_cause.map(str::to_owned));
+        self.read(move |connection| read::messages_by_cause(connection, &key, &causes, before.as_deref())).await
     }
 
     async fn messages(&self, org: OrgId, after: i64, limit: usize) -> Result<Vec<MessageRow>> {

@@ -140,9 +140,21 @@ pub(super) fn json_list(list: &[&str]) -> String {
 }
 
 /// The index includes the cause: messages of other causes are not read.
-pub(super) fn messages_by_cause(connection: &Connection, key: &AccountKey, causes: &str) -> Result<Vec<MessageRow>> {
-    let which = "WHERE org = ?1 AND account = ?2 AND cause IN (SELECT value FROM json_each(?3)) ORDER BY sequence";
-    let params = params![key.org, key.account, causes];
+pub(super) fn messages_by_cause(
+    connection: &Connection,
+    key: &AccountKey,
+    causes: &str,
+    before_cause: Option<&str>,
+) -> Result<Vec<MessageRow>> {
+    let before = "SELECT sequence FROM messages INDEXED BY messages_by_account \
+         WHERE org = ?1 AND account = ?2 AND cause = ?3 ORDER BY sequence LIMIT 1";
+    let before = match before_cause {
+        Some(cause) => one(connection, before, params![key.org, key.account, cause], |row| row.get(0))?,
+        None => None,
+    };
+    let which = "WHERE org = ?1 AND account = ?2 AND sequence < ?4 AND cause IN (SELECT value FROM json_each(?3)) \
+         ORDER BY sequence";
+    let params = params![key.org, key.account, causes, before.unwrap_or(i64::MAX)];
     let log = format!("SELECT {LOGGED}, {MESSAGE} FROM messages INDEXED BY messages_by_account {which}");
     let mut found = all(connection, &log, params, by_cells(rows::message))?;
     let waiting = format!("SELECT NULL, due_at, cancelled_at, {MESSAGE} FROM waiting_messages {which}");

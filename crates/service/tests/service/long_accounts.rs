@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 on_both!(
     the_first_page_is_the_beginning_of_the_whole,
     many_payments_can_be_verified,
+    a_record_that_arrived_last_is_on_the_first_page,
     a_long_account_can_be_read_and_verified,
 );
 
@@ -74,6 +75,36 @@ async fn many_payments_can_be_verified(home: Home) {
     trial.verify().await;
     let verified = trial.service.verify(&mut |_| {}).await.expect("it can be verified");
     assert_eq!(verified.records, 62, "each record once, but for the opening");
+}
+
+/// More records than a first page reads at first; the last to arrive is the first of the timeline.
+async fn a_record_that_arrived_last_is_on_the_first_page(home: Home) {
+    let trial = Trial::at(home, "2026-06-01T12:00:00-04:00").await;
+    trial.product("auto-12", json!({})).await;
+    trial.migration_mode("auto-12", true).await;
+    trial.account("auto-12", "a1", "2026-03-15T00:00:00-04:00").await;
+    let pay = |name: String, at: String| {
+        let (service, who) = (trial.service.clone(), trial.who.clone());
+        let body = json!({ "line_item_id": name, "original_amount_cents": 1, "effective_at": at });
+        tokio::spawn(async move { json_of(service.record_payment(&who, None, "a1", form_of(&body)).await) })
+    };
+    let at_once: Vec<_> = (0..1_200)
+        .map(|number| pay(format!("p{number}"), format!("2026-04-01T12:{:02}:{:02}-04:00", number / 60, number % 60)))
+        .collect();
+    for paid in at_once {
+        paid.await.expect("it is recorded");
+    }
+    pay("last".to_owned(), "2026-03-20T12:00:00-04:00".to_owned()).await.expect("it is recorded");
+    let held = first(&trial, "a1", 2).await.0;
+    assert_eq!(held[1]["seq"], 1_202, "what is held: {held:?}");
+    trial.release("auto-12").await;
+    let (page, _) = first(&trial, "a1", 2).await;
+    assert_eq!((&page[0]["event"], &page[1]["seq"]), (&json!("account_created"), &json!(1_202)));
+    // A page before another one is cut from the whole timeline.
+    let (_, mark) = first(&trial, "a1", 3).await;
+    let before = Paging::read(Some("2"), None, mark["starting_after"].as_str()).expect("a mark");
+    let whole = list(view_of(trial.service.list_account_events(&trial.who, "a1", before).await));
+    assert_eq!(page, whole, "with its webhooks");
 }
 
 /// `DAYBOOK_LONG_ACCOUNT` sets the number of payments; the duration of the first page and of `verify` is printed.

@@ -8,7 +8,7 @@
 use crate::Service;
 use crate::access::{Caller, Right};
 use crate::account::book::{Book, Halt};
-use crate::account::causes::{NOTICE, cause_text};
+use crate::account::causes::{NOTICE, RELEASE, cause_text};
 use crate::account::journal::{JournalEntry, Record, revising};
 use crate::account::timeline::{EventProgress, TimelineEntry};
 use crate::accounts::{account_key, problem};
@@ -43,8 +43,10 @@ struct FirstRecords {
     book: Book,
     /// The account's row as stored.
     stored: AccountNow,
-    /// Whether the book's row is processed up to the account's clock.
+    /// Whether the book's row is processed up to the account's clock, or shown as stored.
     is_current: bool,
+    /// Whether the whole journal is needed.
+    needs_all: bool,
 }
 
 impl Service {
@@ -73,8 +75,9 @@ impl Service {
         };
         let causes: BTreeSet<&str> = entries.iter().map(|happening| &*happening.cause).collect();
         let causes: Vec<&str> = causes.into_iter().collect();
-        // A notice may be written long after the step that it follows.
-        let next_cause = next_cause.filter(|_| !causes.iter().any(|cause| cause.starts_with(NOTICE)));
+        // A notice may be written long after the step that it follows, and all releases have the same cause.
+        let is_repeated = |cause: &&str| cause.starts_with(NOTICE) || *cause == RELEASE;
+        let next_cause = next_cause.filter(|_| !causes.iter().any(is_repeated));
         let mut webhooks: HashMap<String, Vec<view::EventWebhook>> = HashMap::new();
         for message in self.store.messages_by_cause(&book.key, &causes, next_cause.as_deref()).await? {
             let state = view::MessageState::from(&message);
@@ -95,7 +98,8 @@ impl Service {
     ) -> Result<Option<TimelinePage>, Problem> {
         let key = account_key(who, account);
         let book = self.load_book_without_state(&key).await?;
-        let mut first = FirstRecords { stored: book.now.clone(), book, is_current: false };
+        let is_current = book.stands_as_stored();
+        let mut first = FirstRecords { stored: book.now.clone(), book, is_current, needs_all: false };
         let revising = if first.book.terms.backdating == Backdating::Replay { revising()? } else { Vec::new() };
         // Most records are recorded in the order of the timeline.
         let mut wanted = paging.limit.saturating_add(AT_ONE_MOMENT);
@@ -105,7 +109,7 @@ impl Service {
         let Some(few) = rows.get(paging.limit + FEW).map(|row| row.applies_at) else { return Ok(None) };
         if !self.store.has_input_beginning(&key, &revising, Some((last_seq, few))).await? {
             let page = self.page_of(&mut first, &rows, few, paging, now).await?;
-            if page.is_some() {
+            if page.is_some() || first.needs_all {
                 return Ok(page);
             }
         } else if !revising.is_empty() && self.store.has_input_beginning(&key, &revising, None).await? {
@@ -120,7 +124,7 @@ impl Service {
             let few = rows.get(paging.limit + FEW).map_or(loaded, |row| row.applies_at.min(loaded));
             for until in [few, loaded] {
                 let page = self.page_of(&mut first, &rows, until, paging, now).await?;
-                if page.is_some() {
+                if page.is_some() || first.needs_all {
                     return Ok(page);
                 }
             }
@@ -138,10 +142,13 @@ impl Service {
         paging: &Paging,
         now: Time,
     ) -> Result<Option<TimelinePage>, Problem> {
-        let FirstRecords { book, stored, is_current } = first;
+        let FirstRecords { book, stored, is_current, needs_all } = first;
         if !*is_current && stored.processed_through.is_none_or(|through| until > through) {
             // Processed in memory only if the page shows what was not processed yet.
-            let Some(current) = self.settled_row(&book.key, stored, now).await? else { return Ok(None) };
+            let Some(current) = self.settled_row(&book.key, stored, now).await? else {
+                *needs_all = true;
+                return Ok(None);
+            };
             (book.now, *is_current) = (current, true);
         }
         let records = rows.iter().filter(|row| row.applies_at <= until && row.seq < stored.next_seq);
@@ -156,8 +163,10 @@ impl Service {
             return Ok(None);
         }
         let mark = paging.cut(&mut entries, mark_of);
+        // When this payment was placed, everything up to the end of the page was processed and announced.
+        let is_next = |record: &JournalEntry| record.held.is_none() && record.clock >= until && is_payment(record);
         let later = rows.iter().filter(|row| row.applies_at > until && row.seq > last_seq);
-        let next = later.cloned().map(JournalEntry::read).find_map(|record| record.ok().filter(is_payment));
+        let next = later.cloned().map(JournalEntry::read).find_map(|record| record.ok().filter(is_next));
         let next_cause = next.map(|record| cause_text(Cause::Input(record.place.seq)));
         Ok(Some(TimelinePage { book: begins, entries, mark, next_cause }))
     }

@@ -6,6 +6,8 @@ use daybook_store::records::MessageRow;
 
 /// The prefix of every notice's cause.
 pub const NOTICE: &str = "notice:";
+/// The cause of what the release of held events announces.
+pub const RELEASE: &str = "release";
 
 /// Cancels notices that are not due yet, because the account was closed. Other messages are still sent.
 pub fn cancel_notices(messages: &mut [MessageRow], now: Time) {

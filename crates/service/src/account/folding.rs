@@ -1,6 +1,7 @@
 //! Folds forward from the account's state, or from the beginning if the past is needed or changes.
 
 use super::book::{Book, Halt, Rolled, overflow, stopped};
+use super::causes::RELEASE;
 use super::journal::{Record, entries, refers_to};
 use super::message_writer::{About, MessageWriter, Timing};
 use crate::problem::Problem;
@@ -145,7 +146,7 @@ impl Book {
         let mut writer = MessageWriter::new(about, timing, self.now.message_seq);
         let why = match new {
             [one] if self.now.held_events == 0 => format!("input:{}", one.place.seq),
-            _ => "release".to_owned(),
+            _ => RELEASE.to_owned(),
         };
         writer.recalculated(&recalculation, at, &why);
         let (_, sequence, messages) = writer.finish();

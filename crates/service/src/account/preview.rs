@@ -64,7 +64,7 @@ impl Book {
     /// Brings the account to its current state in memory: processed up to its clock, or as stored if it is held or
     /// failed.
     pub fn as_it_stands(&mut self, now: Time) -> Result<(), Halt> {
-        if self.now.held_events > 0 || self.now.failure.is_some() || self.product.mode.holding {
+        if self.stands_as_stored() {
             return Ok(());
         }
         match self.settle(now) {
@@ -72,6 +72,11 @@ impl Book {
             Err(Halt::Problem(_)) | Ok(_) => Ok(()),
             Err(Halt::NeedsAll) => Err(Halt::NeedsAll),
         }
+    }
+
+    /// Whether the account is shown as stored, because it is held or failed.
+    pub fn stands_as_stored(&self) -> bool {
+        self.now.held_events > 0 || self.now.failure.is_some() || self.product.mode.holding
     }
 
     /// The moment that a plain read shows.

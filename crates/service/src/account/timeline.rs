@@ -1,6 +1,7 @@
 //! How the balance came about: every event of an account, with the amounts it posted.
 
 use super::book::{Book, Halt};
+use super::causes::RELEASE;
 use super::journal::{JournalEntry, Record, ZoneChange, entries};
 use super::message_writer::cause_text;
 use super::postings::{EarlyInterest, Posting, Recorder, is_undone, owed_again, surplus_used, where_it_went};
@@ -222,7 +223,7 @@ fn balances_at(happenings: &[TimelineEntry], at: Time) -> Balances {
 fn of_record(record: &JournalEntry, progress: EventProgress) -> TimelineEntry {
     let kind = record.record.kind();
     let cause = match &record.record {
-        Record::Release { .. } => "release".to_owned(),
+        Record::Release { .. } => RELEASE.to_owned(),
         _ => format!("input:{}", record.place.seq),
     };
     TimelineEntry {

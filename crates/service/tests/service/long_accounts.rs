@@ -8,6 +8,7 @@ on_both!(
     the_first_page_is_the_beginning_of_the_whole,
     many_payments_can_be_verified,
     a_record_that_arrived_last_is_on_the_first_page,
+    scheduled_payments_keep_their_webhooks_on_the_first_page,
     a_long_account_can_be_read_and_verified,
 );
 
@@ -27,6 +28,14 @@ async fn first(trial: &Trial, account: &str, limit: usize) -> (Vec<Value>, Value
     let page = view_of(trial.service.list_account_events(&trial.who, account, paging).await);
     let mark = page["paging"].clone();
     (list(page), mark)
+}
+
+/// The same as [`first`], but from the whole timeline: a page before another one.
+async fn first_of_whole(trial: &Trial, account: &str, limit: usize) -> Vec<Value> {
+    let (_, mark) = first(trial, account, limit + 1).await;
+    let limit = limit.to_string();
+    let before = Paging::read(Some(&limit), None, mark["starting_after"].as_str()).expect("a mark");
+    list(view_of(trial.service.list_account_events(&trial.who, account, before).await))
 }
 
 async fn the_first_page_is_the_beginning_of_the_whole(home: Home) {
@@ -100,11 +109,23 @@ async fn a_record_that_arrived_last_is_on_the_first_page(home: Home) {
     trial.release("auto-12").await;
     let (page, _) = first(&trial, "a1", 2).await;
     assert_eq!((&page[0]["event"], &page[1]["seq"]), (&json!("account_created"), &json!(1_202)));
-    // A page before another one is cut from the whole timeline.
-    let (_, mark) = first(&trial, "a1", 3).await;
-    let before = Paging::read(Some("2"), None, mark["starting_after"].as_str()).expect("a mark");
-    let whole = list(view_of(trial.service.list_account_events(&trial.who, "a1", before).await));
-    assert_eq!(page, whole, "with its webhooks");
+    assert_eq!(page, first_of_whole(&trial, "a1", 2).await, "with its webhooks");
+}
+
+/// A scheduled payment is announced when it is recorded, long before the payments of earlier dates are processed.
+async fn scheduled_payments_keep_their_webhooks_on_the_first_page(home: Home) {
+    let trial = Trial::at(home, "2026-04-01T12:00:00-04:00").await;
+    trial.product("auto-12", json!({})).await;
+    trial.account("auto-12", "a1", "2026-03-15T00:00:00-04:00").await;
+    for day in 1..=30 {
+        json_of(trial.pay("a1", &format!("p{day}"), 100, &format!("2026-05-{day:02}T12:00:00-04:00")).await);
+    }
+    trial.clock.set(crate::support::time("2026-06-01T12:00:00-04:00"));
+    trial.settle().await;
+    let (page, _) = first(&trial, "a1", 5).await;
+    assert_eq!(page, first_of_whole(&trial, "a1", 5).await);
+    let webhooks = page.iter().map(|event| event["webhooks"].as_array().map_or(0, Vec::len));
+    assert!(webhooks.sum::<usize>() > 5, "{page:?}");
 }
 
 /// `DAYBOOK_LONG_ACCOUNT` sets the number of payments; the duration of the first page and of `verify` is printed.

@@ -3,8 +3,9 @@
 //! If a new connection arrives when its address is at its cap, or the server is full, the listener closes the
 //! connection that has waited longest for its client: of the same address, or of the address with the most connections.
 //! So slow and idle connections cannot keep callers out. Addresses with a few connections each count as equal: a caller
-//! that opens a second one is not pushed out by a crowd with one connection each. If all connections have requests in progress, the new one gets
-//! one of a few reserve slots, which serve health checks; all other requests are refused with the advice to retry.
+//! that opens a second one is not pushed out by a crowd with one connection each. If all connections have requests in
+//! progress, the new one gets one of a few reserve slots, which serve health checks; all other requests are refused
+//! with the advice to retry.
 
 use super::connection::{Connection, Ending};
 use super::limits::ListenerLimits;

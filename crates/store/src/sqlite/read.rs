@@ -48,7 +48,6 @@ pub(super) fn load(connection: &Connection, wanted: &[AccountToLoad]) -> Result<
     let mut loader = Loader {
         account: connection.prepare_cached(&account).map_err(broken)?,
         all: connection.prepare_cached(&format!("{inputs} ORDER BY seq")).map_err(broken)?,
-        held: connection.prepare_cached(&format!("{inputs} AND seq > ?3 ORDER BY seq")).map_err(broken)?,
         pending: connection
             .prepare_cached(&format!("{inputs} AND (seq > ?3 OR applies_at > ?4) ORDER BY seq"))
             .map_err(broken)?,
@@ -61,7 +60,6 @@ pub(super) fn load(connection: &Connection, wanted: &[AccountToLoad]) -> Result<
 struct Loader<'c> {
     account: CachedStatement<'c>,
     all: CachedStatement<'c>,
-    held: CachedStatement<'c>,
     pending: CachedStatement<'c>,
     named: CachedStatement<'c>,
 }
@@ -76,11 +74,6 @@ impl Loader<'_> {
             Inputs::None => Vec::new(),
             Inputs::All => {
                 self.all.query_map(params![org, account], by_cells(rows::input))?.collect::<rusqlite::Result<_>>()?
-            }
-            // Held inputs are the account's last by number; scheduled ones are found only by reading its whole journal.
-            Inputs::Pending if row.now.scheduled_events == 0 => {
-                let params = params![org, account, row.now.settled_seq];
-                self.held.query_map(params, by_cells(rows::input))?.collect::<rusqlite::Result<_>>()?
             }
             Inputs::Pending => {
                 // Before the first fold, nothing is processed.

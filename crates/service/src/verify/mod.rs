@@ -66,6 +66,9 @@ const STEP: usize = 200;
 /// The number of messages read at once.
 const MESSAGES: usize = 1_000;
 
+/// How often an account that changes while it is read is read.
+const MOST_ATTEMPTS: usize = 20;
+
 /// The result of a verification.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
@@ -178,17 +181,7 @@ impl Service {
         fixes: bool,
         verified: &mut Verified,
     ) -> Result<(), Problem> {
-        let want = AccountToLoad { key: key.clone(), inputs: Inputs::All, names: Vec::new() };
-        let Some(loaded) = self.store.load(&[want]).await?.into_iter().next().flatten() else { return Ok(()) };
-        let stored = Stored {
-            items: self.store.items(key).await?,
-            messages: self.all_messages(key).await?,
-            links: self.store.account_customers(key).await?,
-            words: self.store.words_of(key.org, SearchedKind::Account, &key.account).await?,
-            keys: keys.keys.clone(),
-            missing: self.missing_numbers(&loaded).await?,
-            loaded,
-        };
+        let Some(stored) = self.stored(key, keys).await? else { return Ok(()) };
         verified.accounts += 1;
         verified.items += stored.items.len() as u64;
         verified.messages += stored.messages.len() as u64;
@@ -221,6 +214,35 @@ impl Service {
             self.apply(key, version, plan).await?;
         }
         Ok(())
+    }
+
+    /// The stored data of an account. They are read one after another: if the account has changed meanwhile, because it
+    /// is being processed, they are read again.
+    async fn stored(&self, key: &AccountKey, keys: &StoredKeys) -> Result<Option<Stored>, Problem> {
+        let mut attempts = 0;
+        loop {
+            let Some(loaded) = self.load_stored(key, Inputs::All).await? else { return Ok(None) };
+            let version = loaded.row.version;
+            let stored = Stored {
+                items: self.store.items(key).await?,
+                messages: self.all_messages(key).await?,
+                links: self.store.account_customers(key).await?,
+                words: self.store.words_of(key.org, SearchedKind::Account, &key.account).await?,
+                keys: keys.keys.clone(),
+                missing: self.missing_numbers(&loaded).await?,
+                loaded,
+            };
+            attempts += 1;
+            let now = self.load_stored(key, Inputs::None).await?;
+            if attempts == MOST_ATTEMPTS || now.is_none_or(|now| now.row.version == version) {
+                return Ok(Some(stored));
+            }
+        }
+    }
+
+    async fn load_stored(&self, key: &AccountKey, inputs: Inputs) -> Result<Option<LoadedAccount>, Problem> {
+        let want = AccountToLoad { key: key.clone(), inputs, names: Vec::new() };
+        Ok(self.store.load(&[want]).await?.into_iter().next().flatten())
     }
 
     /// A product, or why it cannot be used.

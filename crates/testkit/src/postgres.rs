@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
-use tokio_postgres::NoTls;
 use tokio_postgres::error::SqlState;
+use tokio_postgres::{NoTls, SimpleQueryMessage};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/private-postgres");
 
@@ -74,14 +74,16 @@ impl Server {
         Server { address, keeper: Some(Mutex::new(keeper)) }
     }
 
-    /// Creates an empty database and returns its address.
+    /// Creates an empty database and returns its address. First drops the databases of processes that have ended, so
+    /// that a run of thousands of tests needs the space of a few.
     pub fn database(&self) -> String {
         static COUNT: AtomicU32 = AtomicU32::new(0);
+        self.drop_databases_of_ended_processes();
         loop {
             let name = format!("test_{}_{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
             let sql = format!("CREATE DATABASE {name}");
             match self.execute(&sql) {
-                Ok(()) => return format!("{}/{name}", self.address),
+                Ok(_) => return format!("{}/{name}", self.address),
                 // Left by another process with the same id: try the next name.
                 Err(error) if error.code() == Some(&SqlState::DUPLICATE_DATABASE) => {}
                 Err(error) => panic!("{sql} at {}: {error:?}", self.address),
@@ -93,6 +95,18 @@ impl Server {
     pub fn drop_database(&self, address: &str) {
         let name = address.rsplit('/').next().expect("an address ends with the name of a database");
         self.execute(&format!("DROP DATABASE {name} WITH (FORCE)")).expect("the database can be removed");
+    }
+
+    fn drop_databases_of_ended_processes(&self) {
+        // Elsewhere, the ids of processes mean nothing.
+        if !self.address.contains("@127.0.0.1:") {
+            return;
+        }
+        let names = self.execute("SELECT datname FROM pg_database").expect("databases are listed");
+        for name in names.iter().filter(|name| is_of_ended_process(name)) {
+            // Another test may drop it at the same moment; one that is still connected is dropped later.
+            let _ = self.execute(&format!("DROP DATABASE IF EXISTS {name}"));
+        }
     }
 
     /// Dumps a database, restores it as a new one, and returns the new address.
@@ -135,18 +149,23 @@ impl Server {
         assert_eq!(keeper.answer(), expected);
     }
 
-    /// Runs a statement on its own thread, so that tests can call it inside or outside a runtime.
-    fn execute(&self, sql: &str) -> Result<(), tokio_postgres::Error> {
+    /// Runs a statement and returns the first column of its rows. It has its own thread, so that tests can call it inside
+    /// or outside a runtime.
+    fn execute(&self, sql: &str) -> Result<Vec<String>, tokio_postgres::Error> {
         let address = format!("{}/postgres", self.address);
         let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let run = || {
             runtime().block_on(async {
                 let (client, connection) = tokio_postgres::connect(&address, NoTls).await?;
                 let connection = tokio::spawn(connection);
-                let done = client.batch_execute(sql).await;
+                let answers = client.simple_query(sql).await;
                 drop(client);
                 connection.await.expect("the connection ends by itself")?;
-                done
+                let first_column = |answer| match answer {
+                    SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+                    _ => None,
+                };
+                Ok(answers?.into_iter().filter_map(first_column).collect())
             })
         };
         std::thread::scope(|scope| scope.spawn(run).join().expect("asking does not panic"))
@@ -167,6 +186,12 @@ impl Drop for Keeper {
         // The script removes the server's files before it ends.
         let _ = self.child.wait();
     }
+}
+
+/// Whether this is the name of a test's database, `test_PROCESS_COUNT`, and the process has ended.
+fn is_of_ended_process(name: &str) -> bool {
+    let process = name.strip_prefix("test_").and_then(|rest| rest.split('_').next()?.parse::<u32>().ok());
+    process.is_some_and(|process| !Path::new("/proc").join(process.to_string()).exists())
 }
 
 /// The output of `pg_dump` for a database.
@@ -205,6 +230,20 @@ mod tests {
     fn an_address_loses_its_database() {
         assert_eq!(without_database("postgres://me@host:1/base?x=y"), "postgres://me@host:1");
         assert_eq!(without_database("postgres://me@host:1"), "postgres://me@host:1");
+    }
+
+    #[test]
+    fn the_databases_of_ended_processes_are_dropped() {
+        let server = Server::shared();
+        let mut child = Command::new("true").spawn().expect("`true` starts");
+        child.wait().expect("`true` ends");
+        let left = format!("test_{}_0", child.id());
+        server.execute(&format!("CREATE DATABASE {left}")).expect("a database can be made");
+        let kept = server.database();
+        server.database();
+        let names = server.execute("SELECT datname FROM pg_database").expect("databases are listed");
+        assert!(!names.contains(&left), "{left} is dropped");
+        assert!(names.iter().any(|name| kept.ends_with(&format!("/{name}"))), "{kept} is kept");
     }
 
     #[test]

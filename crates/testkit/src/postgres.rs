@@ -11,8 +11,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
+use std::time::Duration;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{NoTls, SimpleQueryMessage};
+use tokio_postgres::tls::NoTlsStream;
+use tokio_postgres::{Client, Connection, NoTls, SimpleQueryMessage, Socket};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/private-postgres");
 
@@ -156,7 +158,7 @@ impl Server {
         let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let run = || {
             runtime().block_on(async {
-                let (client, connection) = tokio_postgres::connect(&address, NoTls).await?;
+                let (client, connection) = connect(&address).await?;
                 let connection = tokio::spawn(connection);
                 let answers = client.simple_query(sql).await;
                 drop(client);
@@ -169,6 +171,19 @@ impl Server {
             })
         };
         std::thread::scope(|scope| scope.spawn(run).join().expect("asking does not panic"))
+    }
+}
+
+/// Connects, and waits for a server that is starting or recovering.
+async fn connect(address: &str) -> Result<(Client, Connection<Socket, NoTlsStream>), tokio_postgres::Error> {
+    const ATTEMPTS: u32 = 600;
+    let mut attempt = 1;
+    loop {
+        match tokio_postgres::connect(address, NoTls).await {
+            Err(error) if error.code() == Some(&SqlState::CANNOT_CONNECT_NOW) && attempt < ATTEMPTS => attempt += 1,
+            result => return result,
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }
 

@@ -217,7 +217,7 @@ impl Service {
         let mut asked = change.work()?;
         let worked = self.readers.run(who.org, move || {
             loop {
-                let came = work::work(&mut book, &asked, now, |answer| answer.into_owned())
+                let came = work::rehearse(&mut book, &asked, now, |answer| answer.into_owned())
                     .map_err(|_| Problem::internal("the whole journal was loaded, but the fold requested it again"))?;
                 let (JobResult::ToMore(more), Work::Roll { done, .. }) = (&came, &mut asked) else {
                     return Ok::<(Book, JobResult<_>), Problem>((book, came));
@@ -262,7 +262,7 @@ impl Service {
         let (terms, profile) = (opening.terms.clone(), opening.profile.clone());
         let mut book = Book::open(key, product, terms, profile, opening.content_hash.clone(), now)?;
         let worked = self.readers.run(who.org, move || {
-            let came = work::work(&mut book, &Work::Open(Box::new(opening)), now, |answer| answer.into_owned())
+            let came = work::rehearse(&mut book, &Work::Open(Box::new(opening)), now, |answer| answer.into_owned())
                 .map_err(|_| Problem::internal("a new account requested earlier inputs"))?;
             Ok::<(Book, JobResult<_>), Problem>((book, came))
         });

@@ -14,7 +14,7 @@ use crate::ids::mint_id;
 use crate::paging::{LargePage, Paging};
 use crate::problem::Problem;
 use crate::processor::job::IdempotencyKey;
-use crate::processor::work::{add_customers, unit};
+use crate::processor::work::{add_customers, not_settled, unit};
 use crate::search_index::{of_customer, searched};
 use crate::view;
 use crate::view::render;
@@ -191,7 +191,8 @@ impl Service {
         };
         for inputs in [Inputs::Pending, Inputs::All] {
             let mut book = self.load_book(&key, inputs).await.map_err(missing)?;
-            match add_customers(&mut book, std::slice::from_ref(&customer), now) {
+            let settled = book.settle(now).map_err(|halt| not_settled(&book, halt));
+            match settled.and_then(|_| add_customers(&mut book, std::slice::from_ref(&customer), now)) {
                 Ok(_) => return unit(&mut book, Vec::new(), Vec::new(), now),
                 Err(crate::account::book::Halt::Problem(problem)) => return Err(problem),
                 Err(crate::account::book::Halt::NeedsAll) => {}

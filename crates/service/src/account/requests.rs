@@ -11,7 +11,8 @@ use daybook_engine::timeline::{Input, Placement, Rank, Situation, TimelinePositi
 use std::collections::BTreeSet;
 
 impl Book {
-    /// Places an input in the timeline and folds it, unless it is held or scheduled for later.
+    /// Places an input in the timeline and folds it, unless it is held or scheduled for later. The account must be
+    /// settled.
     pub fn submit(&mut self, asked: RequestedInput, now: Time) -> Result<Applied, Halt> {
         if let Some(before) = self.named(&asked.name) {
             if before.content_hash == asked.content_hash {
@@ -30,7 +31,6 @@ impl Book {
             }
             .into());
         }
-        self.settle(now)?;
         let before = self.before();
         match self.try_submit(asked, now) {
             Ok(()) => Ok(Applied::Now),
@@ -148,12 +148,11 @@ impl Book {
         Ok(())
     }
 
-    /// Changes customers or external fields.
+    /// Changes customers or external fields. The account must be settled.
     pub fn change_profile(&mut self, profile: Profile, now: Time) -> Result<Applied, Halt> {
         if profile == self.profile {
             return Ok(Applied::Already);
         }
-        self.settle(now)?;
         self.writes.customers_changed |= profile.customers != self.profile.customers;
         self.now.profile = profile.write();
         self.profile = profile;
@@ -161,9 +160,8 @@ impl Book {
         Ok(Applied::Now)
     }
 
-    /// Records and announces that the profile changed.
+    /// Records and announces that the profile changed. The account must be settled.
     pub fn note_profile(&mut self, now: Time) -> Result<(), Halt> {
-        self.settle(now)?;
         let clock = self.clock(now);
         let seq = self.now.next_seq;
         self.append(Record::Profile, "profile", clock, now)?;
@@ -177,9 +175,9 @@ impl Book {
         Ok(())
     }
 
-    /// Moves the account clock ahead and processes everything up to and including that moment.
+    /// Moves the account clock ahead and processes everything up to and including that moment. The account must be
+    /// settled.
     pub fn roll(&mut self, to: Time, webhooks: bool, now: Time) -> Result<Rolled, Halt> {
-        self.settle(now)?;
         if webhooks {
             self.writes.publish_until = self.writes.publish_until.max(Some(to));
         }

@@ -53,12 +53,12 @@ impl Meter {
 }
 
 impl Book {
-    /// [`Book::settle`], limited to one slice. Returns whether nothing is left to do.
-    pub fn settle_some(&mut self, now: Time, slice: Slice) -> Result<bool, Halt> {
-        self.slice = Some(slice);
+    /// [`Book::settle`], limited to one slice if there is one. Returns whether nothing is left to do.
+    pub fn settle_some(&mut self, now: Time, slice: Option<Slice>) -> Result<bool, Halt> {
+        self.slice = slice;
         let settled = self.settle(now);
         self.slice = None;
-        settled.map(|_| !self.is_behind(now))
+        settled.map(|_| slice.is_none() || !self.is_behind(now))
     }
 
     /// [`Book::roll`], limited to one slice: the clock may move less far than requested.

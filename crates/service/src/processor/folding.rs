@@ -2,7 +2,7 @@
 
 use super::job::{Job, Work};
 use super::queue::JobGroup;
-use super::work::{JobResult, NeedsAll, answer_to_keep, unit, work};
+use super::work::{JobResult, NeedsAll, answer_to_keep, begin, unit, work};
 use crate::account::book::{Book, Halt};
 use crate::account::slice::Slice;
 use crate::catalog::ProductInfo;
@@ -156,19 +156,18 @@ fn jobs_done(
             came.push(result);
             continue;
         }
-        if came.is_empty() && is_settled_first(book, &job.work) {
-            match book.settle_some(now, slice) {
-                Ok(false) => {
-                    let record = job.record.as_ref().filter(|_| is_opened).cloned();
-                    return Ok(part(book, group, came, record, now));
-                }
-                Err(Halt::NeedsAll) => return Err(NeedsAll),
-                // The job itself reports the problem.
-                Ok(true) | Err(Halt::Problem(_)) => {}
-            }
-        }
+        // A slice is written without the results of earlier jobs, so only the first job waits for one.
+        let begun = begin(book, &job.work, now, came.is_empty().then_some(slice));
         let before = asked_so_far(book);
-        let done = work(book, &job.work, now, |answer| answer.render())?;
+        let done = match begun {
+            Ok(true) => work(book, &job.work, now, |answer| answer.render())?,
+            Ok(false) => {
+                let record = job.record.as_ref().filter(|_| is_opened).cloned();
+                return Ok(part(book, group, came, record, now));
+            }
+            Err(Halt::Problem(problem)) => JobResult::ToProblem(problem),
+            Err(Halt::NeedsAll) => return Err(NeedsAll),
+        };
         let changed = match &job.work {
             // A roll is recorded with its first slice; later slices have no record.
             Work::Roll { .. } => true,
@@ -224,19 +223,6 @@ fn asked_so_far(book: &Book) -> (usize, usize, bool) {
 fn record_of(job: &Job, book: &Book, removed_before: usize, secrets: &Secrets) -> Option<NewAuditRecord> {
     let removed = book.writes.removed_inputs.get(removed_before..).unwrap_or_default();
     job.record.clone().map(|record| with_records(record, removed, secrets))
-}
-
-/// Whether an account is settled before a job, one slice at a time.
-fn is_settled_first(book: &Book, asked: &Work) -> bool {
-    match asked {
-        Work::Open(opening) => {
-            // If another account has the id, or the account begins too far back, the job reports that.
-            book.content_hash == opening.content_hash
-                && (book.loaded_version.is_some() || book.product.mode.holding || opening.too_far_back.is_none())
-        }
-        Work::Settle { .. } | Work::Withdraw(_) => book.now.failure.is_none(),
-        _ => true,
-    }
 }
 
 /// Finishes a slice: it is written, and the jobs wait for the next one.

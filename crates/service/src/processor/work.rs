@@ -2,7 +2,7 @@
 //!
 //! The response to a job is a view of the book. The processor renders it at once; a rehearsal keeps a copy of it.
 
-use super::job::{Job, Show, Work};
+use super::job::{AccountOpening, Job, Show, Work};
 use crate::account::book::{Applied, Book, Halt, RequestedInput, Rolled};
 use crate::account::message_writer::{NOTICE, external_fields};
 use crate::account::notices::notices;
@@ -82,12 +82,48 @@ pub enum JobResult<A = Bytes> {
     ToMore(Rolled),
 }
 
-/// Applies a job. After `NeedsAll` the book's state is undefined, and the account must be loaded again.
-pub fn work<A>(book: &mut Book, work: &Work, now: Time, show: ShowAnswer<A>) -> Result<JobResult<A>, NeedsAll> {
+/// Checks whether a job may begin, and processes the account up to its clock, or one slice of that. Returns whether the
+/// job may begin; if not, more slices are left. After `NeedsAll` the account must be loaded again.
+pub fn begin(book: &mut Book, work: &Work, now: Time, slice: Option<Slice>) -> Result<bool, Halt> {
     // Another node's clock may be ahead of this one's.
     let now = book.time(now);
+    match work {
+        Work::Open(opening) => check_opening(book, opening)?,
+        Work::Roll { to, .. } => check_roll(book, *to, now)?,
+        Work::Withdraw(_) | Work::Settle { .. } if book.now.failure.is_some() => return Ok(true),
+        _ => {}
+    }
+    match (book.settle_some(now, slice), work) {
+        (Err(Halt::Problem(problem)), Work::Settle { .. }) => {
+            // A timer or a release marks the account as failed. A caller gets the reason.
+            book.fail(problem.message, now);
+            Ok(true)
+        }
+        (settled, _) => settled.map_err(|halt| not_settled(book, halt)),
+    }
+}
+
+/// The error for a caller whose account cannot be processed up to its clock.
+pub fn not_settled(book: &Book, halt: Halt) -> Halt {
+    let Halt::Problem(problem) = halt else { return halt };
+    let message = format!("account \"{}\" has events that cannot be processed: {}", book.key.account, problem.message);
+    Problem::new("account_failed", message).into()
+}
+
+/// Begins and applies a job on a book that is then discarded.
+pub fn rehearse<A>(book: &mut Book, asked: &Work, now: Time, show: ShowAnswer<A>) -> Result<JobResult<A>, NeedsAll> {
+    match begin(book, asked, now, None) {
+        Ok(_) => work(book, asked, now, show),
+        Err(Halt::Problem(problem)) => Ok(JobResult::ToProblem(problem)),
+        Err(Halt::NeedsAll) => Err(NeedsAll),
+    }
+}
+
+/// Applies a job that may begin. After `NeedsAll` the book's state is undefined, and the account must be loaded again.
+pub fn work<A>(book: &mut Book, work: &Work, now: Time, show: ShowAnswer<A>) -> Result<JobResult<A>, NeedsAll> {
+    let now = book.time(now);
     let came = match work {
-        Work::Open(opening) => open(book, opening, now, show),
+        Work::Open(opening) => to_account(book, now, &opening.warnings, show),
         Work::Submit(asked, what) => submit(book, asked, *what, now, show),
         Work::PaymentStatus { payment, valid, asked } => payment_status(book, payment, *valid, asked, now, show),
         Work::Withdraw(name) => withdraw(book, name, now, show),
@@ -95,10 +131,7 @@ pub fn work<A>(book: &mut Book, work: &Work, now: Time, show: ShowAnswer<A>) -> 
             add_customers(book, customers, now).and_then(|()| to_account(book, now, &[], show))
         }
         Work::Roll { to, webhooks, done } => roll(book, *to, *webhooks, *done, now, show),
-        Work::Settle { .. } => {
-            settle(book, now)?;
-            Ok(JobResult::To(show(JobResponse::None)))
-        }
+        Work::Settle { .. } => Ok(JobResult::To(show(JobResponse::None))),
     };
     match came {
         Ok(came) => Ok(came),
@@ -111,20 +144,24 @@ pub fn work<A>(book: &mut Book, work: &Work, now: Time, show: ShowAnswer<A>) -> 
 #[derive(Debug)]
 pub struct NeedsAll;
 
-fn open<A>(
-    book: &mut Book,
-    opening: &super::job::AccountOpening,
-    now: Time,
-    show: ShowAnswer<A>,
-) -> Result<JobResult<A>, Halt> {
+fn check_opening(book: &Book, opening: &AccountOpening) -> Result<(), Problem> {
     if book.content_hash != opening.content_hash {
-        return Err(Problem::id_taken("account_id", "account", &book.key.account).into());
+        return Err(Problem::id_taken("account_id", "account", &book.key.account));
     }
     if let (None, false, Some(problem)) = (book.loaded_version, book.product.mode.holding, &opening.too_far_back) {
-        return Err(problem.clone().into());
+        return Err(problem.clone());
     }
-    settled(book, now)?;
-    to_account(book, now, &opening.warnings, show)
+    Ok(())
+}
+
+fn check_roll(book: &Book, to: Time, now: Time) -> Result<(), Problem> {
+    let mode = &book.product.mode;
+    if mode.holding || mode.releasing {
+        let what = if mode.holding { "is in migration mode" } else { "is releasing its held events" };
+        let message = format!("product \"{}\" {what}; its accounts cannot be rolled now", book.product.key.product);
+        return Err(Problem::new("migration_mode", message));
+    }
+    book.check_horizon("effective_at", to, now)
 }
 
 fn submit<A>(
@@ -134,7 +171,6 @@ fn submit<A>(
     now: Time,
     show: ShowAnswer<A>,
 ) -> Result<JobResult<A>, Halt> {
-    settled(book, now)?;
     let applied = book.submit(asked.clone(), now)?;
     match what {
         Show::Item if applied == Applied::Already => Ok(JobResult::ToItem(asked.name.clone())),
@@ -152,7 +188,6 @@ fn payment_status<A>(
     now: Time,
     show: ShowAnswer<A>,
 ) -> Result<JobResult<A>, Halt> {
-    settled(book, now)?;
     match book.submit(asked.clone(), now) {
         Ok(_) if book.writes.items.contains_key(payment) => Ok(JobResult::To(item(book, payment, show)?)),
         Ok(_) => Ok(JobResult::ToItem(payment.clone())),
@@ -164,9 +199,6 @@ fn payment_status<A>(
 }
 
 fn withdraw<A>(book: &mut Book, name: &str, now: Time, show: ShowAnswer<A>) -> Result<JobResult<A>, Halt> {
-    if book.now.failure.is_none() {
-        settled(book, now)?;
-    }
     if book.named(name).is_some_and(|record| record.waiting_item().is_none()) {
         return Err(Problem::not_found("line item", name).into());
     }
@@ -178,9 +210,8 @@ fn withdraw<A>(book: &mut Book, name: &str, now: Time, show: ShowAnswer<A>) -> R
     Ok(JobResult::To(shown))
 }
 
-/// Assigns customers to an account, or changes their roles.
+/// Assigns customers to a settled account, or changes their roles.
 pub fn add_customers(book: &mut Book, customers: &[view::AccountCustomer], now: Time) -> Result<(), Halt> {
-    settled(book, now)?;
     let mut profile = book.profile.clone();
     for customer in customers {
         match profile.customers.iter_mut().find(|known| known.customer_id == customer.customer_id) {
@@ -200,14 +231,6 @@ fn roll<A>(
     now: Time,
     show: ShowAnswer<A>,
 ) -> Result<JobResult<A>, Halt> {
-    let mode = &book.product.mode;
-    if mode.holding || mode.releasing {
-        let what = if mode.holding { "is in migration mode" } else { "is releasing its held events" };
-        let message = format!("product \"{}\" {what}; its accounts cannot be rolled now", book.product.key.product);
-        return Err(Problem::new("migration_mode", message).into());
-    }
-    book.check_horizon("effective_at", to, now)?;
-    settled(book, now)?;
     done.messages += if webhooks { book.waiting_messages } else { 0 };
     done.add(book.roll_some(to, webhooks, now, SLICE)?);
     if book.clock(now) < to {
@@ -223,34 +246,6 @@ fn roll<A>(
         webhooks_sent: messages,
     };
     Ok(JobResult::To(show(JobResponse::Rolled(answer))))
-}
-
-/// Processes an account up to its clock for a timer or a release. If that fails, the account is marked as failed.
-fn settle(book: &mut Book, now: Time) -> Result<(), NeedsAll> {
-    if book.now.failure.is_some() {
-        return Ok(());
-    }
-    match book.settle(now) {
-        Ok(_) => Ok(()),
-        Err(Halt::NeedsAll) => Err(NeedsAll),
-        Err(Halt::Problem(problem)) => {
-            book.fail(problem.message, now);
-            Ok(())
-        }
-    }
-}
-
-/// Processes an account up to its clock before a caller's job. If that fails, the caller gets the reason.
-fn settled(book: &mut Book, now: Time) -> Result<(), Halt> {
-    match book.settle(now) {
-        Ok(_) => Ok(()),
-        Err(Halt::Problem(problem)) => {
-            let message =
-                format!("account \"{}\" has events that cannot be processed: {}", book.key.account, problem.message);
-            Err(Problem::new("account_failed", message).into())
-        }
-        Err(halt) => Err(halt),
-    }
 }
 
 fn to_account<A>(book: &Book, now: Time, warnings: &[String], show: ShowAnswer<A>) -> Result<JobResult<A>, Halt> {

@@ -205,12 +205,14 @@ fn work_through(book: &mut Book, record: &JournalEntry, product: &Arc<ProductInf
         }
         Record::Roll { to } => {
             book.product = with_mode(product, false, None);
+            book.settle(at)?;
             book.roll(*to, false, at).map(drop)
         }
         // Processing starts at the last one.
         Record::Refold(_) | Record::Zone(_) => Ok(()),
         Record::Profile => {
             book.product = with_mode(product, record.held.is_some(), None);
+            book.settle(at)?;
             book.note_profile(at)
         }
         Record::Input(input) => {
@@ -222,6 +224,7 @@ fn work_through(book: &mut Book, record: &JournalEntry, product: &Arc<ProductInf
                 extra: record.extra.clone(),
                 content_hash: record.content_hash.clone(),
             };
+            book.settle(at)?;
             book.submit(asked, at)?;
             let placed = book.journal.last().map(|placed| placed.place);
             if placed != Some(record.place) && !matches!(input, Input::Open) {

@@ -10,6 +10,7 @@
 //! the past needs the whole journal: the book then returns [`Halt::NeedsAll`], and the caller loads the account in
 //! full.
 
+use super::attempt::Replaced;
 use super::journal::{JournalEntry, Names, OPEN, Record, named};
 use super::message_writer::{About, Timing};
 use super::outdated;
@@ -130,15 +131,8 @@ pub struct Book {
     pub(super) names: Option<Names>,
     /// How much to process in one transaction, while the account is settled.
     pub(super) slice: Option<Slice>,
-}
-
-/// A copy of the book's state, to restore if a request fails.
-pub(super) struct Before {
-    state: State,
-    profile: Profile,
-    now: AccountNow,
-    records: usize,
-    writes: Writes,
+    /// What the current request replaced.
+    pub(super) replaced: Option<Box<Replaced>>,
 }
 
 impl Book {
@@ -204,6 +198,7 @@ impl Book {
             writes,
             names: None,
             slice: None,
+            replaced: None,
         })
     }
 
@@ -256,6 +251,7 @@ impl Book {
             writes: Writes::default(),
             names: None,
             slice: None,
+            replaced: None,
         })
     }
 
@@ -311,26 +307,6 @@ impl Book {
         if let Some(names) = &mut self.names {
             names.note(&self.journal);
         }
-    }
-
-    /// Copies the book's state, to restore it if a request fails. Requests only append to the journal, so its length is
-    /// enough. `None` if nothing can be undone.
-    pub(super) fn before(&self) -> Option<Before> {
-        (!self.is_worked_through()).then(|| Before {
-            state: self.state.clone(),
-            profile: self.profile.clone(),
-            now: self.now.clone(),
-            records: self.journal.len(),
-            writes: self.writes.clone(),
-        })
-    }
-
-    /// Restores the copy. Line items are computed again when they are needed.
-    pub(super) fn go_back(&mut self, before: Option<Before>) {
-        let Some(Before { state, profile, now, records, writes }) = before else { return };
-        (self.state, self.profile, self.now, self.writes) = (state, profile, now, writes);
-        self.journal.truncate(records);
-        self.ledger = None;
     }
 
     /// The state to fold onto. It is copied only if the fold may have to be undone.

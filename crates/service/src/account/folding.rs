@@ -60,7 +60,7 @@ impl Book {
             ledger.absorb(&out);
         }
         self.now.message_seq = sequence;
-        self.state = state;
+        self.replace_state(state);
         self.now.processed_through = self.now.processed_through.max(Some(until));
         if recount {
             self.recount();
@@ -100,7 +100,7 @@ impl Book {
         let ahead: HashSet<u64> = ahead.iter().map(|entry| entry.place.seq).collect();
         past.retain(|entry| !ahead.contains(&entry.place.seq));
         let (state, out) = replay(&self.terms, &past, through).map_err(stopped)?;
-        self.state = state;
+        self.replace_state(state);
         self.ledger = Some(Ledger::of(&out));
         Ok(())
     }
@@ -161,7 +161,7 @@ impl Book {
         }
         self.writes.messages.extend(messages);
         self.now.message_seq = sequence;
-        self.state = recalculation.state;
+        self.replace_state(recalculation.state);
         self.ledger = Some(ledger);
         self.now.processed_through = self.now.processed_through.max(Some(until));
         self.recount();

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `journal` | all inputs of an account, in order of arrival |
 //! | `book` | the account itself |
+//! | `attempt` | undoing a request that fails |
 //! | `requests` | requests: submit an input, withdraw one, roll the clock |
 //! | `folding` | folding forward, or from the beginning |
 //! | `release` | releasing held inputs |
@@ -19,6 +20,7 @@
 //! | `preview` | the account as of any moment, past or future |
 //! | `timeline` | how the balance came about |
 
+mod attempt;
 pub mod book;
 pub mod causes;
 mod folding;

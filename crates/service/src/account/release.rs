@@ -15,11 +15,7 @@ impl Book {
         if !self.complete {
             return Err(Halt::NeedsAll);
         }
-        if self.is_worked_through() {
-            return self.try_release(now);
-        }
-        let before = self.clone();
-        self.try_release(now).inspect_err(|_| *self = before)
+        self.attempt(|book| book.try_release(now))
     }
 
     fn try_release(&mut self, now: Time) -> Result<Rolled, Halt> {
@@ -32,9 +28,6 @@ impl Book {
         let settled_seq = self.now.settled_seq;
         let held: BTreeSet<i64> = self.journal.iter().map(JournalEntry::seq).filter(|seq| *seq > settled_seq).collect();
         let last = held.last().copied().unwrap_or(settled_seq);
-        for record in self.journal.iter_mut().filter(|record| record.seq() > settled_seq) {
-            record.scheduled = record.place.at > clock;
-        }
         let rolled = match self.now.processed_through {
             Some(through) if !self.is_under_way() => self.release_onto(through, clock, timing, &held, last)?,
             _ => self.first_fold(clock, timing)?,
@@ -45,6 +38,10 @@ impl Book {
         if self.is_under_way() && self.now.processed_through < Some(clock) {
             // The slice is full; later ones release the rest.
             return Ok(rolled);
+        }
+        // What was held and lies ahead is scheduled from now on.
+        for record in self.journal.iter_mut().filter(|record| record.seq() > settled_seq) {
+            record.scheduled = record.place.at > clock;
         }
         self.now.settled_seq = last;
         self.announce_waiting(&held, clock, timing);
@@ -93,7 +90,7 @@ impl Book {
             ledger.absorb(&out);
         }
         self.now.message_seq = sequence;
-        self.state = state;
+        self.replace_state(state);
         self.now.processed_through = Some(done);
         Ok(Rolled { steps, refused: out.refused.len() as u64, messages: sent })
     }

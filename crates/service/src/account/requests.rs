@@ -31,14 +31,7 @@ impl Book {
             }
             .into());
         }
-        let before = self.before();
-        match self.try_submit(asked, now) {
-            Ok(()) => Ok(Applied::Now),
-            Err(halt) => {
-                self.go_back(before);
-                Err(halt)
-            }
-        }
+        self.attempt(|book| book.try_submit(asked, now)).map(|()| Applied::Now)
     }
 
     fn try_submit(&mut self, asked: RequestedInput, now: Time) -> Result<(), Halt> {
@@ -184,15 +177,11 @@ impl Book {
         if to <= self.clock(now) {
             return Ok(Rolled::default());
         }
-        let before = self.before();
-        let timing = Timing { now, suppress_before: None, at_once: webhooks };
-        let rolled = match self.advance(to, timing) {
-            Ok(rolled) => rolled,
-            Err(halt) => {
-                self.go_back(before);
-                return Err(halt);
-            }
-        };
+        self.attempt(|book| book.try_roll(to, webhooks, now))
+    }
+
+    fn try_roll(&mut self, to: Time, webhooks: bool, now: Time) -> Result<Rolled, Halt> {
+        let rolled = self.advance(to, Timing { now, suppress_before: None, at_once: webhooks })?;
         // If the slice filled up, the clock moves only as far as the account was processed.
         let to = self.now.processed_through.map_or(to, |through| through.min(to));
         self.now.rolled_to = Some(to);

@@ -45,6 +45,22 @@ impl Writes {
             && self.messages.is_empty()
     }
 
+    /// Adds the rows of a later request.
+    pub fn append(&mut self, later: Writes) {
+        self.inputs.extend(later.inputs);
+        self.removed_inputs.extend(later.removed_inputs);
+        later.items.into_values().for_each(|row| self.put_row(row));
+        later.changes.into_values().for_each(|change| self.put_change(change));
+        if let Some(at) = later.cancel_notices_at {
+            self.cancel_notices(at);
+        }
+        self.messages.extend(later.messages);
+        self.refused.extend(later.refused);
+        self.customers_changed |= later.customers_changed;
+        self.publish_until = self.publish_until.max(later.publish_until);
+        self.failed |= later.failed;
+    }
+
     /// Cancels notices that are not due yet, including those of earlier transactions, because the account was closed.
     /// Later messages are not affected, as the account may be reopened.
     pub fn cancel_notices(&mut self, now: Time) {
@@ -71,13 +87,32 @@ impl Writes {
 
     /// Adds a line item that is new or replaced.
     pub fn put_item(&mut self, item: &LineItem, extra: Option<Arc<str>>, recorded_at: Time, now: Time) {
-        let row = ItemRow { created_at: recorded_at, ..item_row(item, extra, now) };
+        self.put_row(ItemRow { created_at: recorded_at, ..item_row(item, extra, now) });
+    }
+
+    fn put_row(&mut self, row: ItemRow) {
         self.changes.remove(&row.item_id);
         match self.items.get_mut(&row.item_id) {
             Some(before) => *before = ItemRow { created_at: before.created_at, ..row },
             None => {
                 self.items.insert(row.item_id.clone(), row);
             }
+        }
+    }
+
+    fn put_change(&mut self, later: ItemChange) {
+        if let Some(row) = self.items.get_mut(&later.item_id) {
+            change_row(row, &later);
+            return;
+        }
+        match self.changes.get_mut(&later.item_id) {
+            Some(change) => {
+                change.balance = later.balance.or(change.balance);
+                change.status = later.status.or(change.status);
+                change.void |= later.void;
+                change.reversed_by = later.reversed_by.or(change.reversed_by.take());
+            }
+            None => drop(self.changes.insert(later.item_id.clone(), later)),
         }
     }
 
@@ -112,6 +147,21 @@ impl Writes {
             ItemChangeKind::ReversedBy(reversal) => entry.reversed_by = Some(reversal.clone()),
         }
     }
+}
+
+/// Changes a line item as the store would.
+pub fn change_row(row: &mut ItemRow, change: &ItemChange) {
+    if change.void {
+        (row.balance, row.principal, row.interest, row.fees) = (0, 0, 0, 0);
+        row.splits.clear();
+    } else {
+        row.balance = change.balance.unwrap_or(row.balance);
+        row.reversed_by = change.reversed_by.clone().or(row.reversed_by.take());
+    }
+    if let Some(status) = change.status {
+        row.status = status.to_owned();
+    }
+    row.updated_at = change.updated_at;
 }
 
 /// A line item as the store keeps it.

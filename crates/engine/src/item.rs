@@ -286,8 +286,18 @@ impl LineItem {
         item
     }
 
+    /// Applies a change.
+    pub fn change(&mut self, change: &ItemChangeKind) {
+        match change {
+            ItemChangeKind::Balance(balance) => self.balance = *balance,
+            ItemChangeKind::Status(ItemStatus::Invalid) => self.invalidate(),
+            ItemChangeKind::Status(status) => self.status = *status,
+            ItemChangeKind::ReversedBy(reversal) => self.reversed_by = Some(reversal.clone()),
+        }
+    }
+
     /// Makes the item invalid: it has no balance and no components, and paid nothing down.
-    pub(crate) fn invalidate(&mut self) {
+    pub fn invalidate(&mut self) {
         self.status = ItemStatus::Invalid;
         (self.balance, self.principal, self.interest, self.fees) = Default::default();
         self.splits.clear();

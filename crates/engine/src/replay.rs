@@ -4,7 +4,7 @@
 //! undone as if it had never been made, the account changes; [`recalculate`] reports the change to each line item.
 
 use crate::fold::{FoldError, FoldObserver, fold_as};
-use crate::item::{ItemChangeKind, ItemId, ItemStatus, LineItem};
+use crate::item::{ItemId, ItemStatus, LineItem};
 use crate::outcome::{Balances, Event, EventKind, FoldOutcome};
 use crate::state::State;
 use crate::status::Status;
@@ -91,12 +91,7 @@ impl Ledger {
         }
         for change in &outcome.changes {
             if let Some(item) = self.items.get_mut(&change.id) {
-                match &change.change {
-                    ItemChangeKind::Balance(balance) => item.balance = *balance,
-                    ItemChangeKind::Status(ItemStatus::Invalid) => item.invalidate(),
-                    ItemChangeKind::Status(status) => item.status = *status,
-                    ItemChangeKind::ReversedBy(reversal) => item.reversed_by = Some(reversal.clone()),
-                }
+                item.change(&change.change);
             }
         }
     }

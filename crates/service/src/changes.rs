@@ -21,7 +21,7 @@ use bytes::Bytes;
 use daybook_engine::item::{ItemId, ItemKind, Name};
 use daybook_engine::time::Time;
 use daybook_engine::timeline::Input;
-use daybook_store::records::{AccountKey, ItemRow};
+use daybook_store::records::AccountKey;
 use daybook_store::{AccountToLoad, Inputs};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -274,8 +274,9 @@ impl Service {
                 return Err(Problem::internal("opening an account returned no account"));
             }
         };
-        let is_late_fee = |item: &&ItemRow| item.kind == ItemKind::LateFee.name();
-        let late_fees: Vec<i64> = book.writes.items.values().filter(is_late_fee).map(|item| item.amount).collect();
+        let items = book.writes.items.values().map(|written| &written.item);
+        let late_fees: Vec<i64> =
+            items.filter(|item| item.kind == ItemKind::LateFee).map(|item| item.amount.0).collect();
         let mut webhooks = BTreeMap::new();
         for message in book.writes.messages.iter().filter(|message| message.due_at.is_none()) {
             *webhooks.entry(message.event.clone()).or_default() += 1;

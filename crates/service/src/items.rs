@@ -1,8 +1,7 @@
-//! Converts line items between the store's rows and the engine's type.
+//! Line items that are shown: read from the store's rows, or waiting in the journal.
 
 use crate::account::journal::JournalEntry;
 use crate::account::message_writer::external_fields;
-use crate::account::writes::item_row;
 use crate::form::fields::ExternalField;
 use crate::problem::Problem;
 use crate::view::{ItemFacts, ProcessingState, ProductFacts};
@@ -44,7 +43,7 @@ pub fn status_names() -> impl Iterator<Item = &'static str> {
 }
 
 /// The engine's line item of a row.
-pub fn item_of_row(row: &ItemRow) -> Result<LineItem, Problem> {
+fn item_of_row(row: &ItemRow) -> Result<LineItem, Problem> {
     let damaged = |what: &str| Problem::internal(format!("line item {} cannot be read: {what}", row.item_id));
     let splits: Vec<Split> = match row.splits.as_slice() {
         [] => Vec::new(),
@@ -71,48 +70,63 @@ pub fn item_of_row(row: &ItemRow) -> Result<LineItem, Problem> {
     })
 }
 
-/// A line item that was read: processed, held or scheduled.
+/// A line item that is shown: processed, held or scheduled.
 #[derive(Clone, Debug)]
-pub struct Stored {
-    /// Its row.
-    pub row: ItemRow,
+pub struct ShownItem {
+    /// The line item.
+    pub item: LineItem,
+    /// When it was created.
+    pub created_at: Time,
+    /// When it last changed.
+    pub updated_at: Time,
     /// Its processing state.
     pub state: ProcessingState,
     /// Its external fields.
     pub external_fields: Vec<ExternalField>,
 }
 
-impl Stored {
-    /// A processed line item.
-    pub fn processed(row: ItemRow) -> Stored {
-        Stored { external_fields: external_fields(row.extra.as_deref()), state: ProcessingState::Processed, row }
+impl ShownItem {
+    /// A processed line item, as it is stored.
+    pub fn stored(row: &ItemRow) -> Result<ShownItem, Problem> {
+        Ok(ShownItem {
+            item: item_of_row(row)?,
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+            state: ProcessingState::Processed,
+            external_fields: external_fields(row.extra.as_deref()),
+        })
     }
 
     /// A held or scheduled line item; `None` if the record makes no line item.
-    pub fn waiting(record: &JournalEntry, held: bool) -> Option<Stored> {
-        let item = record.waiting_item()?;
-        let row = item_row(&item, record.extra.clone(), record.recorded_at);
+    pub fn waiting(record: &JournalEntry, held: bool) -> Option<ShownItem> {
         let state = if held { ProcessingState::Held } else { ProcessingState::Scheduled };
-        Some(Stored { external_fields: external_fields(row.extra.as_deref()), state, row })
+        let shown = ShownItem::as_of(record.waiting_item()?, record.extra.as_deref(), record.recorded_at);
+        Some(ShownItem { state, ..shown })
     }
 
-    /// A line item as of a moment.
-    pub fn as_of(item: &LineItem, extra: Option<Arc<str>>, recorded_at: Time) -> Stored {
-        Stored::processed(item_row(item, extra, recorded_at))
+    /// A processed line item as of a moment.
+    pub fn as_of(item: LineItem, extra: Option<&str>, recorded_at: Time) -> ShownItem {
+        ShownItem {
+            item,
+            created_at: recorded_at,
+            updated_at: recorded_at,
+            state: ProcessingState::Processed,
+            external_fields: external_fields(extra),
+        }
     }
 
     /// Reads a line item by its id.
-    pub async fn read(store: &dyn Store, key: &AccountKey, item_id: &str) -> Result<Option<Stored>, Problem> {
+    pub async fn read(store: &dyn Store, key: &AccountKey, item_id: &str) -> Result<Option<ShownItem>, Problem> {
         let item_id: Arc<str> = Arc::from(item_id);
         if let Some(row) = store.items_by_id(key, std::slice::from_ref(&item_id)).await?.into_iter().next() {
-            return Ok(Some(Stored::processed(row)));
+            return Ok(Some(ShownItem::stored(&row)?));
         }
         let want = AccountToLoad { key: key.clone(), inputs: Inputs::None, names: vec![item_id.clone()] };
         let Some(loaded) = store.load(&[want]).await?.into_iter().next().flatten() else { return Ok(None) };
         let settled = loaded.row.now.settled_seq;
         let input = loaded.inputs.into_iter().find(|input| input.name == item_id);
         let Some(record) = input.map(JournalEntry::read).transpose()? else { return Ok(None) };
-        Ok(Stored::waiting(&record, record.seq() > settled))
+        Ok(ShownItem::waiting(&record, record.seq() > settled))
     }
 
     /// The facts that a view needs.
@@ -120,8 +134,8 @@ impl Stored {
         ItemFacts {
             account_id: &key.account,
             product,
-            created_at: self.row.created_at,
-            updated_at: self.row.updated_at,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
             processing_state: self.state,
             external_fields: &self.external_fields,
         }

@@ -7,7 +7,7 @@ use crate::account::journal::{JournalEntry, Names, named};
 use crate::accounts::{account_key, problem};
 use crate::changes::ChangeRequest;
 use crate::form;
-use crate::items::{Stored, item_of_row, kind_names, status_names};
+use crate::items::{ShownItem, kind_names, status_names};
 use crate::paging::Paging;
 use crate::problem::Problem;
 use crate::processor::job::IdempotencyKey;
@@ -49,12 +49,12 @@ impl ItemQuery {
         Ok(())
     }
 
-    fn takes(&self, item: &Stored) -> bool {
-        let row = &item.row;
-        self.line_item_type.as_ref().is_none_or(|wanted| *wanted == row.kind)
-            && self.line_item_status.as_ref().is_none_or(|wanted| *wanted == row.status)
-            && self.effective_at_after.is_none_or(|after| row.effective_at > after)
-            && self.effective_at_before.is_none_or(|before| row.effective_at < before)
+    fn takes(&self, shown: &ShownItem) -> bool {
+        let item = &shown.item;
+        self.line_item_type.as_ref().is_none_or(|wanted| wanted == item.kind.name())
+            && self.line_item_status.as_ref().is_none_or(|wanted| wanted == item.status.name())
+            && self.effective_at_after.is_none_or(|after| item.effective_at > after)
+            && self.effective_at_before.is_none_or(|before| item.effective_at < before)
     }
 }
 
@@ -186,7 +186,7 @@ impl Service {
             }
             None => self.stored_items(who, account).await?,
         };
-        self.readers.run(who.org, move || item_page(&book, standing_items(&book, rows), &paging, &query)).await
+        self.readers.run(who.org, move || item_page(&book, standing_items(&book, &rows)?, &paging, &query)).await
     }
 
     /// A line item.
@@ -204,17 +204,17 @@ impl Service {
             let now = self.clock.now();
             let show = move |book: Book| {
                 let items = items_as_of(&book, at, now)?;
-                let found = items.iter().find(|stored| *stored.row.item_id == *item);
-                show_item(&book, found.ok_or(missing)?)
+                let found = items.iter().find(|shown| shown.item.id.to_string() == item);
+                Ok::<_, Problem>(show_item(&book, found.ok_or(missing)?))
             };
             return self.with_whole_book(who, account, show).await;
         }
         let book = self.load_book(&account_key(who, account), daybook_store::Inputs::Pending).await?;
         let row = self.store.items_by_id(&book.key, &[Arc::from(&*item)]).await?.into_iter().next();
         let waits = |record: &&JournalEntry| *record.name == *item;
-        let waiting = || Stored::waiting(book.waiting().find(waits)?, book.is_held(book.waiting().find(waits)?));
-        let found = row.map(Stored::processed).or_else(waiting);
-        show_item(&book, &found.ok_or(missing)?)
+        let waiting = || book.waiting().find(waits).and_then(|record| ShownItem::waiting(record, book.is_held(record)));
+        let found = row.as_ref().map(ShownItem::stored).transpose()?.or_else(waiting);
+        Ok(show_item(&book, &found.ok_or(missing)?))
     }
 
     /// An account as stored, with its processed line items.
@@ -226,19 +226,18 @@ impl Service {
 }
 
 /// All line items of an account: processed, held and scheduled.
-fn standing_items(book: &Book, rows: Vec<ItemRow>) -> Vec<Stored> {
-    let known: HashSet<Arc<str>> = rows.iter().map(|row| row.item_id.clone()).collect();
-    let mut items: Vec<Stored> = rows.into_iter().map(Stored::processed).collect();
-    for record in book.waiting() {
-        // An input that was folded between the two reads is already among the rows.
-        let waiting = Stored::waiting(record, book.is_held(record));
-        items.extend(waiting.filter(|waiting| !known.contains(&waiting.row.item_id)));
+fn standing_items(book: &Book, rows: &[ItemRow]) -> Result<Vec<ShownItem>, Problem> {
+    let known: HashSet<&str> = rows.iter().map(|row| &*row.item_id).collect();
+    let mut items = rows.iter().map(ShownItem::stored).collect::<Result<Vec<_>, _>>()?;
+    // An input that was folded between the two reads is already among the rows.
+    for record in book.waiting().filter(|record| !known.contains(&*record.name)) {
+        items.extend(ShownItem::waiting(record, book.is_held(record)));
     }
-    items
+    Ok(items)
 }
 
 /// All line items of an account as of a moment.
-fn items_as_of(book: &Book, at: Time, now: Time) -> Result<Vec<Stored>, Problem> {
+fn items_as_of(book: &Book, at: Time, now: Time) -> Result<Vec<ShownItem>, Problem> {
     let then = book.as_of(at, now).map_err(problem)?;
     let names = Names::of(&book.journal);
     let recorded = |id: &ItemId| match id {
@@ -250,7 +249,7 @@ fn items_as_of(book: &Book, at: Time, now: Time) -> Result<Vec<Stored>, Problem>
     let mut items = Vec::new();
     for item in then.ledger.items().filter(|item| item.status != ItemStatus::Invalid || recorded(&item.id).is_some()) {
         let (extra, recorded_at) = recorded(&item.id).unwrap_or((None, item.applied_at));
-        items.push(Stored::as_of(item, extra, recorded_at));
+        items.push(ShownItem::as_of(item.clone(), extra.as_deref(), recorded_at));
     }
     Ok(items)
 }
@@ -258,18 +257,16 @@ fn items_as_of(book: &Book, at: Time, now: Time) -> Result<Vec<Stored>, Problem>
 /// A page of these line items, ordered by time.
 fn item_page(
     book: &Book,
-    mut items: Vec<Stored>,
+    mut items: Vec<ShownItem>,
     paging: &Paging,
     query: &ItemQuery,
 ) -> Result<view::Page<view::LineItem<'static>>, Problem> {
     items.retain(|item| query.takes(item));
-    items.sort_by_cached_key(|item| (item.row.effective_at, item.row.applied_at, item.row.item_id.clone()));
-    let (page, paging) = paging.of_list(items, |item| item.row.item_id.to_string())?;
-    let results = page.iter().map(|item| show_item(book, item)).collect::<Result<Vec<_>, _>>()?;
-    Ok(view::Page { results, paging })
+    items.sort_by_cached_key(|shown| (shown.item.effective_at, shown.item.applied_at, shown.item.id.to_string()));
+    let (page, paging) = paging.of_list(items, |shown| shown.item.id.to_string())?;
+    Ok(view::Page { results: page.iter().map(|shown| show_item(book, shown)).collect(), paging })
 }
 
-fn show_item(book: &Book, stored: &Stored) -> Result<view::LineItem<'static>, Problem> {
-    let item = item_of_row(&stored.row)?;
-    Ok(view::LineItem::new(&item, &stored.facts(&book.key, &book.product.facts)).into_owned())
+fn show_item(book: &Book, shown: &ShownItem) -> view::LineItem<'static> {
+    view::LineItem::new(&shown.item, &shown.facts(&book.key, &book.product.facts)).into_owned()
 }

@@ -7,8 +7,8 @@ use super::message_writer::{About, MessageWriter, Timing};
 use crate::problem::Problem;
 use daybook_engine::fold::{FoldError, fold_watched};
 use daybook_engine::item::{ItemId, ItemStatus};
-use daybook_engine::outcome::{EventKind, FoldOutcome};
-use daybook_engine::replay::{Ledger, recalculate, replay};
+use daybook_engine::outcome::{Event, EventKind, FoldOutcome};
+use daybook_engine::replay::{Difference, Ledger, recalculate, replay};
 use daybook_engine::time::Time;
 use daybook_engine::timeline::{Entry, Input};
 use std::collections::HashSet;
@@ -49,16 +49,14 @@ impl Book {
             refused: out.refused.len() as u64,
             messages: messages.iter().filter(|message| message.due_at.is_none()).count() as u64,
         };
-        self.writes.absorb(&out, timing.now, &self.journal, self.names.as_ref());
-        self.note_cancelled(&out, until, timing.now);
-        self.writes.refused.extend(out.refused.iter().copied());
+        if let Some(ledger) = &mut self.ledger {
+            ledger.absorb(&out);
+        }
+        self.write_outcome(out, until, timing.now);
         if was_closed {
             self.writes.cancel_notices(timing.now);
         }
         self.writes.messages.extend(messages);
-        if let Some(ledger) = &mut self.ledger {
-            ledger.absorb(&out);
-        }
         self.now.message_seq = sequence;
         self.replace_state(state);
         self.now.processed_through = self.now.processed_through.max(Some(until));
@@ -132,8 +130,7 @@ impl Book {
         for item in recalculation.differences.iter_mut().map(|difference| &mut difference.after) {
             if item.status == ItemStatus::Invalid {
                 // An item that no longer holds has no amounts, as when a payment becomes invalid.
-                (item.balance, item.principal, item.interest, item.fees) = Default::default();
-                item.splits.clear();
+                item.invalidate();
             }
         }
         if let Some((seq, refusal)) =
@@ -151,10 +148,10 @@ impl Book {
         writer.recalculated(&recalculation, at, &why);
         let (_, sequence, messages) = writer.finish();
         let sent = messages.iter().filter(|message| message.due_at.is_none()).count() as u64;
-        for difference in &recalculation.differences {
-            let extra = self.extra_of(&difference.after.id);
-            let recorded_at = self.about().recorded_at(&difference.after.id, timing.now);
-            self.writes.put_item(&difference.after, extra, recorded_at, timing.now);
+        for Difference { after: item, .. } in recalculation.differences {
+            let extra = self.extra_of(&item.id);
+            let recorded_at = self.about().recorded_at(&item.id, timing.now);
+            self.writes.put_item(item, extra, recorded_at, timing.now);
         }
         if recalculation.state.status.is_closed() {
             self.writes.cancel_notices(timing.now);
@@ -223,9 +220,16 @@ impl Book {
         entries(self.journal.iter().filter(|record| !self.is_held(record) && record.place.at > through))
     }
 
+    /// Collects what a fold made and refused. `through` is the moment up to which it went.
+    pub(super) fn write_outcome(&mut self, out: FoldOutcome, through: Time, now: Time) {
+        self.writes.absorb(out.items, out.changes, now, &self.journal, self.names.as_ref());
+        self.note_cancelled(&out.events, through, now);
+        self.writes.refused.extend(out.refused);
+    }
+
     /// A payment that is reversed before its effective time is invalid at once; this writes its line item.
-    pub(super) fn note_cancelled(&mut self, out: &FoldOutcome, through: Time, now: Time) {
-        for event in &out.events {
+    fn note_cancelled(&mut self, events: &[Event], through: Time, now: Time) {
+        for event in events {
             let EventKind::ItemUpdated(id @ ItemId::Input(name)) = &event.what else { continue };
             let is_ahead = self.named(name).is_some_and(|record| record.place.at > through);
             if !is_ahead {
@@ -235,7 +239,7 @@ impl Book {
             if let Some(item) = item {
                 let extra = self.extra_of(id);
                 let recorded_at = self.about().recorded_at(id, now);
-                self.writes.put_item(&item, extra, recorded_at, now);
+                self.writes.put_item(item, extra, recorded_at, now);
             }
         }
     }

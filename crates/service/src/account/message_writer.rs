@@ -12,7 +12,7 @@ use crate::form::fields::ExternalField;
 use crate::view;
 use daybook_engine::fold::{FoldObserver, ObservedStep};
 use daybook_engine::installment::reading::{Reading, read};
-use daybook_engine::item::{ItemChangeKind, ItemId, ItemStatus, LineItem};
+use daybook_engine::item::{ItemId, ItemStatus, LineItem};
 use daybook_engine::outcome::{EventKind, FoldOutcome};
 use daybook_engine::replay::{Ledger, Recalculation};
 use daybook_engine::state::State;
@@ -289,15 +289,10 @@ impl<'a> MessageWriter<'a> {
         let Some(item) = known.get(id) else { return self.about.decided_early(id) };
         let mut item = item.clone();
         for change in out.changes.iter().filter(|change| change.id == *id) {
-            match &change.change {
-                ItemChangeKind::Balance(balance) => item.balance = *balance,
-                ItemChangeKind::Status(status) => item.status = *status,
-                ItemChangeKind::ReversedBy(reversal) => item.reversed_by = Some(reversal.clone()),
-            }
+            item.change(&change.change);
         }
         if item.status == ItemStatus::Invalid {
-            (item.balance, item.principal, item.interest, item.fees) = Default::default();
-            item.splits.clear();
+            item.invalidate();
         }
         Some(item)
     }

@@ -7,16 +7,15 @@
 
 use super::book::{Book, Halt, mark_scheduled, stopped};
 use super::journal::{Mark, Record, ZoneChange};
-use super::writes::Writes;
+use super::writes::{ItemChanges, Writes, WrittenItem};
 use crate::catalog::ProductInfo;
 use crate::problem::Problem;
-use daybook_engine::item::ItemStatus;
+use daybook_engine::item::{ItemChangeKind, ItemStatus};
 use daybook_engine::replay::{Ledger, replay};
 use daybook_engine::state::State;
 use daybook_engine::terms::{RULES_VERSION, Terms};
 use daybook_engine::time::Time;
 use daybook_store::LoadedAccount;
-use daybook_store::batch::ItemChange;
 use daybook_store::records::ItemRow;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -62,10 +61,9 @@ impl Book {
         if let Some(through) = mark.processed_through {
             let entries = self.settled_entries(through);
             let (state, out) = replay(&self.terms, &entries, through).map_err(stopped).map_err(problem)?;
-            self.state = state;
-            self.writes.absorb(&out, now, &self.journal, self.names.as_ref());
-            self.note_cancelled(&out, through, now);
+            self.replace_state(state);
             self.ledger = Some(Ledger::of(&out));
+            self.write_outcome(out, through, now);
             keep_changed_items(&mut self.writes, stored, now);
         }
         Ok((mark.processed_through.unwrap_or(now), mark))
@@ -121,18 +119,14 @@ fn keep_changed_items(writes: &mut Writes, stored: &[ItemRow], now: Time) {
     let stored: HashMap<&str, &ItemRow> = stored.iter().map(|row| (&*row.item_id, row)).collect();
     for (id, row) in stored.iter().filter(|(id, _)| !writes.items.contains_key(**id)) {
         if row.status != ItemStatus::Invalid.name() {
-            let change = ItemChange {
-                item_id: Arc::from(*id),
-                balance: None,
-                status: Some(ItemStatus::Invalid.name()),
-                void: true,
-                reversed_by: None,
-                updated_at: now,
-            };
-            writes.changes.insert(Arc::from(*id), change);
+            let changes = vec![ItemChangeKind::Status(ItemStatus::Invalid)];
+            writes.changes.insert(Arc::from(*id), ItemChanges { updated_at: now, changes });
         }
     }
-    writes.items.retain(|id, row| stored.get(&**id).is_none_or(|stored| !is_same(stored, row)));
+    let is_changed = |id: &Arc<str>, made: &WrittenItem| {
+        stored.get(&**id).is_none_or(|stored| !is_same(stored, &made.clone().into_row(id.clone())))
+    };
+    writes.items.retain(|id, made| is_changed(id, made));
 }
 
 /// Whether two rows are the same line item, apart from when they were written.

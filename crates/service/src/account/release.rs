@@ -82,17 +82,16 @@ impl Book {
         let (steps, sequence, messages) = writer.finish();
         let sent = messages.iter().filter(|message| message.due_at.is_none()).count() as u64;
         let done = state.processed_through.unwrap_or(clock);
-        self.writes.absorb(&out, timing.now, &self.journal, self.names.as_ref());
-        self.note_cancelled(&out, done, timing.now);
-        self.writes.refused.extend(out.refused.iter().copied());
-        self.writes.messages.extend(messages);
         if let Some(ledger) = &mut self.ledger {
             ledger.absorb(&out);
         }
+        let refused = out.refused.len() as u64;
+        self.write_outcome(out, done, timing.now);
+        self.writes.messages.extend(messages);
         self.now.message_seq = sequence;
         self.replace_state(state);
         self.now.processed_through = Some(done);
-        Ok(Rolled { steps, refused: out.refused.len() as u64, messages: sent })
+        Ok(Rolled { steps, refused, messages: sent })
     }
 
     /// Repeats the part of a first fold up to a moment, for an account whose first fold is not finished.

@@ -1,26 +1,26 @@
-//! The rows that a book collects to be written.
+//! What a book collects to be written. Line items stay as the engine made them until the rows are written.
 
 use super::journal::{JournalEntry, Names, named};
 use super::message_writer::cancel_notices;
-use daybook_engine::item::{ItemChangeKind, ItemId, ItemStatus, LineItem};
-use daybook_engine::outcome::{FoldOutcome, Refusal};
+use daybook_engine::item::{self, ItemChangeKind, ItemId, ItemStatus, LineItem};
+use daybook_engine::outcome::Refusal;
 use daybook_engine::time::Time;
 use daybook_store::batch::ItemChange;
 use daybook_store::records::{InputRow, ItemRow, MessageRow};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The rows to write for an account.
+/// What is to be written for an account.
 #[derive(Clone, Debug, Default)]
 pub struct Writes {
     /// New records of the journal.
     pub inputs: Vec<InputRow>,
     /// Records that are withdrawn.
     pub removed_inputs: Vec<i64>,
-    /// Line items that are new or replaced.
-    pub items: BTreeMap<Arc<str>, ItemRow>,
-    /// Changes to existing line items.
-    pub changes: BTreeMap<Arc<str>, ItemChange>,
+    /// Line items that are new or replaced, by id.
+    pub items: BTreeMap<Arc<str>, WrittenItem>,
+    /// Changes to line items of earlier transactions, by id.
+    pub changes: BTreeMap<Arc<str>, ItemChanges>,
     /// The messages, in order.
     pub messages: Vec<MessageRow>,
     /// Inputs that could not be applied.
@@ -35,6 +35,28 @@ pub struct Writes {
     pub failed: bool,
 }
 
+/// A line item to write.
+#[derive(Clone, Debug)]
+pub struct WrittenItem {
+    /// The line item.
+    pub item: LineItem,
+    /// External fields, as JSON.
+    pub extra: Option<Arc<str>>,
+    /// When it was created.
+    pub created_at: Time,
+    /// When it last changed.
+    pub updated_at: Time,
+}
+
+/// Changes to a line item of an earlier transaction, in order.
+#[derive(Clone, Debug)]
+pub struct ItemChanges {
+    /// When they were made.
+    pub updated_at: Time,
+    /// What changed.
+    pub changes: Vec<ItemChangeKind>,
+}
+
 impl Writes {
     /// Whether only the state is to be written.
     pub fn is_empty(&self) -> bool {
@@ -45,12 +67,14 @@ impl Writes {
             && self.messages.is_empty()
     }
 
-    /// Adds the rows of a later request.
+    /// Adds what a later request collected.
     pub fn append(&mut self, later: Writes) {
         self.inputs.extend(later.inputs);
         self.removed_inputs.extend(later.removed_inputs);
-        later.items.into_values().for_each(|row| self.put_row(row));
-        later.changes.into_values().for_each(|change| self.put_change(change));
+        later.items.into_iter().for_each(|(id, item)| self.put(id, item));
+        for (id, later) in later.changes {
+            later.changes.into_iter().for_each(|change| self.change_item(&id, change, later.updated_at));
+        }
         if let Some(at) = later.cancel_notices_at {
             self.cancel_notices(at);
         }
@@ -69,10 +93,17 @@ impl Writes {
     }
 
     /// Adds the line items and changes that a fold made.
-    pub fn absorb(&mut self, out: &FoldOutcome, now: Time, journal: &[JournalEntry], names: Option<&Names>) {
+    pub fn absorb(
+        &mut self,
+        items: Vec<LineItem>,
+        changes: Vec<item::ItemChange>,
+        now: Time,
+        journal: &[JournalEntry],
+        names: Option<&Names>,
+    ) {
         // If all loaded inputs were accepted just now and have no external fields, no lookup is needed.
         let any_held_or_extra = journal.iter().any(|record| record.extra.is_some() || record.recorded_at != now);
-        for item in &out.items {
+        for item in items {
             let record = match &item.id {
                 ItemId::Input(name) if any_held_or_extra => named(names, journal, name),
                 _ => None,
@@ -80,111 +111,92 @@ impl Writes {
             let extra = record.and_then(|record| record.extra.clone());
             self.put_item(item, extra, record.map_or(now, |record| record.recorded_at), now);
         }
-        for change in &out.changes {
-            self.change_item(&change.id, &change.change, now);
+        for change in changes {
+            self.change_item(&Arc::from(change.id.to_string()), change.change, now);
         }
     }
 
     /// Adds a line item that is new or replaced.
-    pub fn put_item(&mut self, item: &LineItem, extra: Option<Arc<str>>, recorded_at: Time, now: Time) {
-        self.put_row(ItemRow { created_at: recorded_at, ..item_row(item, extra, now) });
+    pub fn put_item(&mut self, item: LineItem, extra: Option<Arc<str>>, created_at: Time, updated_at: Time) {
+        self.put(Arc::from(item.id.to_string()), WrittenItem { item, extra, created_at, updated_at });
     }
 
-    fn put_row(&mut self, row: ItemRow) {
-        self.changes.remove(&row.item_id);
-        match self.items.get_mut(&row.item_id) {
-            Some(before) => *before = ItemRow { created_at: before.created_at, ..row },
+    fn put(&mut self, id: Arc<str>, mut item: WrittenItem) {
+        self.changes.remove(&id);
+        if let Some(before) = self.items.get(&id) {
+            item.created_at = before.created_at;
+        }
+        self.items.insert(id, item);
+    }
+
+    fn change_item(&mut self, id: &Arc<str>, change: ItemChangeKind, now: Time) {
+        match self.items.get_mut(id) {
+            Some(written) => written.item.change(&change),
             None => {
-                self.items.insert(row.item_id.clone(), row);
+                let changes = || ItemChanges { updated_at: now, changes: Vec::with_capacity(1) };
+                self.changes.entry(id.clone()).or_insert_with(changes).changes.push(change);
             }
         }
     }
 
-    fn put_change(&mut self, later: ItemChange) {
-        if let Some(row) = self.items.get_mut(&later.item_id) {
-            change_row(row, &later);
-            return;
-        }
-        match self.changes.get_mut(&later.item_id) {
-            Some(change) => {
-                change.balance = later.balance.or(change.balance);
-                change.status = later.status.or(change.status);
-                change.void |= later.void;
-                change.reversed_by = later.reversed_by.or(change.reversed_by.take());
-            }
-            None => drop(self.changes.insert(later.item_id.clone(), later)),
+    /// The rows of the line items, and of the changes to earlier ones.
+    pub fn take_items(&mut self) -> (Vec<ItemRow>, Vec<ItemChange>) {
+        let (items, changes) = (std::mem::take(&mut self.items), std::mem::take(&mut self.changes));
+        let items = items.into_iter().map(|(id, item)| item.into_row(id));
+        let changes = changes.into_iter().map(|(id, changes)| changes.into_row(id));
+        (items.collect(), changes.collect())
+    }
+}
+
+impl WrittenItem {
+    /// The line item as the store keeps it.
+    pub fn into_row(self, item_id: Arc<str>) -> ItemRow {
+        let WrittenItem { item, extra, created_at, updated_at } = self;
+        ItemRow {
+            item_id,
+            kind: item.kind.name().to_owned(),
+            status: item.status.name().to_owned(),
+            effective_at: item.effective_at,
+            applied_at: item.applied_at,
+            created_at,
+            updated_at,
+            amount: item.amount.0,
+            balance: item.balance.0,
+            principal: item.principal.0,
+            interest: item.interest.0,
+            fees: item.fees.0,
+            splits: if item.splits.is_empty() {
+                Vec::new()
+            } else {
+                postcard::to_allocvec(&item.splits).unwrap_or_default()
+            },
+            extra,
+            reversed_by: item.reversed_by,
         }
     }
+}
 
-    fn change_item(&mut self, id: &ItemId, change: &ItemChangeKind, now: Time) {
-        let item_id: Arc<str> = Arc::from(id.to_string());
-        if let Some(row) = self.items.get_mut(&item_id) {
-            match change {
-                ItemChangeKind::Balance(balance) => row.balance = balance.0,
-                ItemChangeKind::Status(status) => row.status = status.name().to_owned(),
-                ItemChangeKind::ReversedBy(reversal) => row.reversed_by = Some(reversal.clone()),
-            }
-            if *change == ItemChangeKind::Status(ItemStatus::Invalid) {
-                (row.balance, row.principal, row.interest, row.fees) = (0, 0, 0, 0);
-                row.splits.clear();
-            }
-            return;
-        }
-        let entry = self.changes.entry(item_id.clone()).or_insert(ItemChange {
+impl ItemChanges {
+    /// The changes as the store makes them. The last change of each kind counts.
+    pub fn into_row(self, item_id: Arc<str>) -> ItemChange {
+        let mut row = ItemChange {
             item_id,
             balance: None,
             status: None,
             void: false,
             reversed_by: None,
-            updated_at: now,
-        });
-        match change {
-            ItemChangeKind::Balance(balance) => entry.balance = Some(balance.0),
-            ItemChangeKind::Status(status) => {
-                entry.status = Some(status.name());
-                entry.void |= *status == ItemStatus::Invalid;
+            updated_at: self.updated_at,
+        };
+        for change in self.changes {
+            match change {
+                ItemChangeKind::Balance(balance) => row.balance = Some(balance.0),
+                ItemChangeKind::Status(status) => {
+                    row.status = Some(status.name());
+                    row.void |= status == ItemStatus::Invalid;
+                }
+                ItemChangeKind::ReversedBy(reversal) => row.reversed_by = Some(reversal),
             }
-            ItemChangeKind::ReversedBy(reversal) => entry.reversed_by = Some(reversal.clone()),
         }
-    }
-}
-
-/// Changes a line item as the store would.
-pub fn change_row(row: &mut ItemRow, change: &ItemChange) {
-    if change.void {
-        (row.balance, row.principal, row.interest, row.fees) = (0, 0, 0, 0);
-        row.splits.clear();
-    } else {
-        row.balance = change.balance.unwrap_or(row.balance);
-        row.reversed_by = change.reversed_by.clone().or(row.reversed_by.take());
-    }
-    if let Some(status) = change.status {
-        row.status = status.to_owned();
-    }
-    row.updated_at = change.updated_at;
-}
-
-/// A line item as the store keeps it.
-pub fn item_row(item: &LineItem, extra: Option<Arc<str>>, now: Time) -> ItemRow {
-    ItemRow {
-        item_id: Arc::from(item.id.to_string()),
-        kind: item.kind.name().to_owned(),
-        status: item.status.name().to_owned(),
-        effective_at: item.effective_at,
-        applied_at: item.applied_at,
-        created_at: now,
-        updated_at: now,
-        amount: item.amount.0,
-        balance: item.balance.0,
-        principal: item.principal.0,
-        interest: item.interest.0,
-        fees: item.fees.0,
-        splits: if item.splits.is_empty() {
-            Vec::new()
-        } else {
-            postcard::to_allocvec(&item.splits).unwrap_or_default()
-        },
-        extra,
-        reversed_by: item.reversed_by.clone(),
+        row
     }
 }

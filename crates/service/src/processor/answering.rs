@@ -7,7 +7,7 @@ use super::queue::JobGroup;
 use super::work::{JobResult, answer_to_keep};
 use crate::catalog::ProductInfo;
 use crate::idempotency::reused;
-use crate::items::{Stored, item_of_row};
+use crate::items::ShownItem;
 use crate::problem::Problem;
 use crate::view::{self, render};
 use bytes::Bytes;
@@ -109,10 +109,9 @@ async fn stored_item(
 ) -> Result<Bytes, Problem> {
     let missing = || Problem::not_found("line item", name);
     let product = product.ok_or_else(missing)?;
-    let stored = Stored::read(shared.store.as_ref(), key, name).await?.ok_or_else(missing)?;
-    if status.is_some_and(|status| stored.row.status != status) {
+    let stored = ShownItem::read(shared.store.as_ref(), key, name).await?.ok_or_else(missing)?;
+    if status.is_some_and(|status| stored.item.status.name() != status) {
         return Err(missing());
     }
-    let item = item_of_row(&stored.row)?;
-    Ok(render(&view::LineItem::new(&item, &stored.facts(key, &product.facts))))
+    Ok(render(&view::LineItem::new(&stored.item, &stored.facts(key, &product.facts))))
 }

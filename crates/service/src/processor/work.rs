@@ -9,7 +9,6 @@ use crate::account::notices::notices;
 use crate::account::slice::Slice;
 use crate::form::fields::metro2_warning;
 use crate::idempotency;
-use crate::items::item_of_row;
 use crate::problem::Problem;
 use crate::search_index::of_account;
 use crate::view;
@@ -271,11 +270,10 @@ fn item<A>(book: &Book, name: &str, show: ShowAnswer<A>) -> Result<A, Halt> {
     let about = book.about();
     let show = |item: view::LineItem<'_>| show(JobResponse::LineItem(Box::new(item)));
     let record = book.named(name);
-    if let Some(row) = book.writes.items.get(name) {
-        let item = item_of_row(row)?;
-        let state = view::ProcessingState::Processed;
-        let extra = external_fields(row.extra.as_deref());
-        return Ok(show(about.item(&item, (row.created_at, row.updated_at), state, &extra)));
+    if let Some(written) = book.writes.items.get(name) {
+        let times = (written.created_at, written.updated_at);
+        let extra = external_fields(written.extra.as_deref());
+        return Ok(show(about.item(&written.item, times, view::ProcessingState::Processed, &extra)));
     }
     let Some(record) = record else { return Err(Problem::not_found("line item", name).into()) };
     let state = if book.is_held(record) {
@@ -312,7 +310,8 @@ pub fn unit(
         return Ok(None);
     }
     book.close(now)?;
-    let writes = std::mem::take(&mut book.writes);
+    let mut writes = std::mem::take(&mut book.writes);
+    let (items, item_changes) = writes.take_items();
     let customers = writes.customers_changed.then(|| {
         let of = |customer: &view::AccountCustomer| {
             (Arc::from(customer.customer_id.as_str()), customer.customer_account_role.name().to_owned())
@@ -345,8 +344,8 @@ pub fn unit(
             claim,
             inputs: writes.inputs,
             removed_inputs: writes.removed_inputs,
-            items: writes.items.into_values().collect(),
-            item_changes: writes.changes.into_values().collect(),
+            items,
+            item_changes,
             customers,
             publish_until: writes.publish_until,
             cancel: writes.cancel_notices_at.map(|at| Cancel { cause_prefix: NOTICE, at }),

@@ -263,15 +263,14 @@ fn fold_again(
 /// The rows to write for an account that was folded again.
 pub(crate) fn written(mut book: Book, version: i64, listed: Option<RefoldRow>) -> Result<Unit, Problem> {
     let terms = Some(book.terms_bytes()?);
-    let writes = std::mem::take(&mut book.writes);
+    let mut writes = std::mem::take(&mut book.writes);
+    let (items, item_changes) = writes.take_items();
     let mut unit = unit(book.key.clone(), version, book.now.clone(), RefoldWrite { terms, listed });
     // If newer rules close the account, its notices are cancelled from then on, as they would have been.
     let closed_at = book.state.status.is_closed().then(|| book.state.loan().closed_at);
-    for write in &mut unit.accounts {
+    if let [write] = unit.accounts.as_mut_slice() {
         write.cancel = closed_at.map(|at| Cancel { cause_prefix: NOTICE, at });
-        write.inputs = writes.inputs.clone();
-        write.items = writes.items.values().cloned().collect();
-        write.item_changes = writes.changes.values().cloned().collect();
+        (write.inputs, write.items, write.item_changes) = (writes.inputs, items, item_changes);
     }
     Ok(unit)
 }

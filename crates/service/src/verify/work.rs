@@ -4,13 +4,13 @@
 use crate::account::book::{Book, Halt, RequestedInput};
 use crate::account::journal::{JournalEntry, Record};
 use crate::account::message_writer::NOTICE;
-use crate::account::writes::change_row;
 use crate::catalog::ProductInfo;
 use crate::problem::Problem;
 use daybook_engine::snapshot;
 use daybook_engine::state::State;
 use daybook_engine::time::Time;
 use daybook_engine::timeline::Input;
+use daybook_store::batch::ItemChange;
 use daybook_store::records::{ItemRow, MessageRow};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -51,14 +51,15 @@ impl Worked {
 
     /// Collects the book's writes, as the store would. The cost of each record is only what it writes.
     fn gather(&mut self) {
-        let writes = std::mem::take(&mut self.book.writes);
-        for (id, row) in writes.items {
-            let created_at = self.items.get(&id).map_or(row.created_at, |before| before.created_at);
-            self.items.insert(id, ItemRow { created_at, ..row });
+        let mut writes = std::mem::take(&mut self.book.writes);
+        let (items, changes) = writes.take_items();
+        for row in items {
+            let created_at = self.items.get(&row.item_id).map_or(row.created_at, |before| before.created_at);
+            self.items.insert(row.item_id.clone(), ItemRow { created_at, ..row });
         }
-        for (id, change) in writes.changes {
-            if let Some(row) = self.items.get_mut(&id) {
-                change_row(row, &change);
+        for change in changes {
+            if let Some(row) = self.items.get_mut(&change.item_id) {
+                change_item(row, &change);
             }
         }
         if let Some(at) = writes.cancel_notices_at {
@@ -84,6 +85,20 @@ impl Worked {
             is_due_later && message.cancelled_at.is_none()
         });
     }
+}
+
+fn change_item(row: &mut ItemRow, change: &ItemChange) {
+    if change.void {
+        (row.balance, row.principal, row.interest, row.fees) = (0, 0, 0, 0);
+        row.splits.clear();
+    } else {
+        row.balance = change.balance.unwrap_or(row.balance);
+        row.reversed_by = change.reversed_by.clone().or(row.reversed_by.take());
+    }
+    if let Some(status) = change.status {
+        row.status = status.to_owned();
+    }
+    row.updated_at = change.updated_at;
 }
 
 /// The last change of the rules or of the time-zone data in an account's journal, and its index.

@@ -129,10 +129,9 @@ impl ChangeRequest {
                 asked(name, form.effective_at.as_ref(), form.input(), form.external_fields.as_deref(), form)?
             }
             ChangeRequest::PaymentStatus(item, form) => {
-                let (payment, valid) = (Name::from(item.as_str()), form.makes_valid());
-                let input = Input::PaymentStatus { payment: payment.clone(), valid };
+                let input = Input::PaymentStatus { payment: Name::from(item.as_str()), valid: form.makes_valid() };
                 let asked = asked(Arc::from(mint_id("change")), form.effective_at.as_ref(), input, None, form)?;
-                return Ok(Work::PaymentStatus { payment, valid, asked: Box::new(asked) });
+                return Ok(Work::Submit(Box::new(asked), Show::Item));
             }
             ChangeRequest::Reversal(item, form) => {
                 let name = chosen(form.line_item_id.as_ref(), || format!("dbk_reversal:{item}"));
@@ -199,7 +198,9 @@ impl Service {
         let work = change.work()?;
         let act = act.map(|act| match &work {
             // If the caller chose no id, the item has a generated one by now.
-            Work::Submit(asked, Show::Item) => act.with("line_item_id", &*asked.name),
+            Work::Submit(asked, Show::Item) if !matches!(asked.input, Input::PaymentStatus { .. }) => {
+                act.with("line_item_id", &*asked.name)
+            }
             _ => act,
         });
         let record = act.and_then(|act| self.recorded(who, act));

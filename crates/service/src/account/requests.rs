@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 impl Book {
     /// Places an input in the timeline and folds it, unless it is held or scheduled for later. The account must be
     /// settled.
-    pub fn submit(&mut self, asked: RequestedInput, now: Time) -> Result<Applied, Halt> {
+    pub fn submit(&mut self, asked: &RequestedInput, now: Time) -> Result<Applied, Halt> {
         if let Some(before) = self.named(&asked.name) {
             if before.content_hash == asked.content_hash {
                 return Ok(Applied::Already);
@@ -34,7 +34,7 @@ impl Book {
         self.attempt(|book| book.try_submit(asked, now)).map(|()| Applied::Now)
     }
 
-    fn try_submit(&mut self, asked: RequestedInput, now: Time) -> Result<(), Halt> {
+    fn try_submit(&mut self, asked: &RequestedInput, now: Time) -> Result<(), Halt> {
         let clock = self.clock(now);
         let held = self.product.mode.holding;
         let effective_at = asked.effective_at.unwrap_or(clock);
@@ -49,15 +49,15 @@ impl Book {
         let placement = place(&situation, effective_at, seq);
         let record = JournalEntry {
             place: placement.place(),
-            name: asked.name,
+            name: asked.name.clone(),
             effective_at,
             scheduled: !held && matches!(placement, Placement::Scheduled(_)),
             recorded_at: now,
             clock,
-            record: Record::Input(asked.input),
+            record: Record::Input(asked.input.clone()),
             held: held.then(|| self.now.processed_through.unwrap_or(Time::BEGINNING)),
-            extra: asked.extra,
-            content_hash: asked.content_hash,
+            extra: asked.extra.clone(),
+            content_hash: asked.content_hash.clone(),
         };
         let entry = record.entry();
         self.writes.inputs.push(record.write()?);

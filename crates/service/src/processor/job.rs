@@ -98,15 +98,6 @@ pub enum Work {
     Open(Box<AccountOpening>),
     /// Submit an input.
     Submit(Box<RequestedInput>, Show),
-    /// Decide a payment's status.
-    PaymentStatus {
-        /// The payment.
-        payment: Name,
-        /// Whether it becomes valid.
-        valid: bool,
-        /// The input.
-        asked: Box<RequestedInput>,
-    },
     /// Withdraw a held input.
     Withdraw(Name),
     /// Assign customers.
@@ -151,7 +142,7 @@ pub struct AccountOpening {
 /// What the response shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Show {
-    /// The line item that the input made.
+    /// The line item that the input made, or the payment whose status it decides.
     Item,
     /// The account.
     Account,
@@ -167,7 +158,6 @@ impl Work {
                 names.push(asked.name.clone());
                 names.extend(refers_to(&asked.input).cloned());
             }
-            Work::PaymentStatus { payment, .. } => names.push(payment.clone()),
             Work::Withdraw(name) => names.push(name.clone()),
             Work::Open(_) | Work::AddCustomers(_) | Work::Roll { .. } | Work::Settle { .. } => {}
         }
@@ -177,8 +167,9 @@ impl Work {
     pub fn needs_all(&self) -> bool {
         use daybook_engine::timeline::Input;
         match self {
-            Work::Submit(asked, _) => matches!(asked.input, Input::Reversal { .. } | Input::Waiver { .. }),
-            Work::PaymentStatus { .. } => true,
+            Work::Submit(asked, _) => {
+                matches!(asked.input, Input::Reversal { .. } | Input::Waiver { .. } | Input::PaymentStatus { .. })
+            }
             Work::Settle { whole, .. } => *whole,
             _ => false,
         }

@@ -14,8 +14,9 @@ use crate::search_index::of_account;
 use crate::view;
 use crate::view::render;
 use bytes::Bytes;
-use daybook_engine::item::Name;
+use daybook_engine::item::{ItemStatus, Name};
 use daybook_engine::time::Time;
+use daybook_engine::timeline::Input;
 use daybook_store::audit::NewAuditRecord;
 use daybook_store::batch::{AccountClaim, AccountWrite, Cancel, NewKeptResponse, Unit};
 use daybook_store::records::AccountRow;
@@ -124,7 +125,6 @@ pub fn work<A>(book: &mut Book, work: &Work, now: Time, show: ShowAnswer<A>) -> 
     let came = match work {
         Work::Open(opening) => to_account(book, now, &opening.warnings, show),
         Work::Submit(asked, what) => submit(book, asked, *what, now, show),
-        Work::PaymentStatus { payment, valid, asked } => payment_status(book, payment, *valid, asked, now, show),
         Work::Withdraw(name) => withdraw(book, name, now, show),
         Work::AddCustomers(customers) => {
             add_customers(book, customers, now).and_then(|()| to_account(book, now, &[], show))
@@ -170,30 +170,24 @@ fn submit<A>(
     now: Time,
     show: ShowAnswer<A>,
 ) -> Result<JobResult<A>, Halt> {
-    let applied = book.submit(asked.clone(), now)?;
+    let applied = match (book.submit(asked, now), &asked.input) {
+        // A decision that was made before is repeated if it was the same one.
+        (Err(Halt::Problem(problem)), Input::PaymentStatus { payment, valid }) if problem.code == "status_is_final" => {
+            let status = if *valid { ItemStatus::Valid } else { ItemStatus::Invalid };
+            return Ok(JobResult::ToItemIf(payment.clone(), status.name(), problem));
+        }
+        (applied, _) => applied?,
+    };
+    // A decision about a payment makes no line item; it shows the payment, which may not be loaded.
+    let (shown, is_in_store) = match &asked.input {
+        Input::PaymentStatus { payment, .. } => (payment, !book.writes.items.contains_key(payment)),
+        _ => (&asked.name, applied == Applied::Already),
+    };
     match what {
-        Show::Item if applied == Applied::Already => Ok(JobResult::ToItem(asked.name.clone())),
-        Show::Item => Ok(JobResult::To(item(book, &asked.name, show)?)),
+        Show::Item if is_in_store => Ok(JobResult::ToItem(shown.clone())),
+        Show::Item => Ok(JobResult::To(item(book, shown, show)?)),
         Show::Account => to_account(book, now, &[], show),
         Show::Notices => Ok(JobResult::To(show(JobResponse::Notices(notices(book))))),
-    }
-}
-
-fn payment_status<A>(
-    book: &mut Book,
-    payment: &Name,
-    valid: bool,
-    asked: &RequestedInput,
-    now: Time,
-    show: ShowAnswer<A>,
-) -> Result<JobResult<A>, Halt> {
-    match book.submit(asked.clone(), now) {
-        Ok(_) if book.writes.items.contains_key(payment) => Ok(JobResult::To(item(book, payment, show)?)),
-        Ok(_) => Ok(JobResult::ToItem(payment.clone())),
-        Err(Halt::Problem(problem)) if problem.code == "status_is_final" => {
-            Ok(JobResult::ToItemIf(payment.clone(), if valid { "VALID" } else { "INVALID" }, problem))
-        }
-        Err(halt) => Err(halt),
     }
 }
 

@@ -226,7 +226,7 @@ fn work_through(book: &mut Book, record: &JournalEntry, product: &Arc<ProductInf
                 content_hash: record.content_hash.clone(),
             };
             book.settle(at)?;
-            book.submit(asked, at)?;
+            book.submit(&asked, at)?;
             let placed = book.journal.last().map(|placed| placed.place);
             if placed != Some(record.place) && !matches!(input, Input::Open) {
                 let was = record.place.at;

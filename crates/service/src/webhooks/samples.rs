@@ -205,7 +205,7 @@ impl Loan {
 
     fn submit(&mut self, name: Name, input: Input, effective_at: Option<Time>) -> Result<(), Problem> {
         let asked = RequestedInput { name, effective_at, input, extra: None, content_hash: Vec::new() };
-        self.book.submit(asked, self.now).map(drop).map_err(halted)
+        self.book.submit(&asked, self.now).map(drop).map_err(halted)
     }
 }
 

@@ -130,8 +130,7 @@ impl ChangeRequest {
             }
             ChangeRequest::PaymentStatus(item, form) => {
                 let input = Input::PaymentStatus { payment: Name::from(item.as_str()), valid: form.makes_valid() };
-                let asked = asked(Arc::from(mint_id("change")), form.effective_at.as_ref(), input, None, form)?;
-                return Ok(Work::Submit(Box::new(asked), Show::Item));
+                asked(Arc::from(mint_id("change")), form.effective_at.as_ref(), input, None, form)?
             }
             ChangeRequest::Reversal(item, form) => {
                 let name = chosen(form.line_item_id.as_ref(), || format!("dbk_reversal:{item}"));

@@ -164,7 +164,7 @@ impl Service {
         }
         let mark = paging.cut(&mut entries, mark_of);
         // When this payment was placed, everything up to the end of the page was processed and announced.
-        let is_next = |record: &JournalEntry| record.held.is_none() && record.clock >= until && is_payment(record);
+        let is_next = |record: &JournalEntry| record.held.is_none() && record.row.clock >= until && is_payment(record);
         let later = rows.iter().filter(|row| row.applies_at > until && row.seq > last_seq);
         let next = later.cloned().map(JournalEntry::read).find_map(|record| record.ok().filter(is_next));
         let next_cause = next.map(|record| cause_text(Cause::Input(record.place.seq)));

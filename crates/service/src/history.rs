@@ -111,7 +111,7 @@ impl Service {
             .collect();
         for record in &book.journal {
             let Record::Input(input) = &record.record else { continue };
-            let what = || format!("{} \"{}\" of {}", record.record.kind(), record.name, record.effective_at);
+            let what = || format!("{} \"{}\" of {}", record.record.kind(), record.row.name, record.row.effective_at);
             if let Some(reason) = failed.get(&record.seq()) {
                 let reason = reason.as_deref().unwrap_or("no reason was recorded");
                 history.left_out.push(format!("{} could not be applied: {reason}", what()));
@@ -230,14 +230,14 @@ fn renamed(book: &Book) -> HashMap<String, String> {
     let is_renamed = |record: &&JournalEntry| {
         let makes_item =
             matches!(record.record, Record::Input(Input::Fee { .. } | Input::Credit { .. } | Input::Debit { .. }));
-        makes_item && is_own(&record.name)
+        makes_item && is_own(&record.row.name)
     };
     let name = |record: &JournalEntry| {
         let mut name = format!("{}-{}", record.record.kind(), record.seq());
         while book.named(&name).is_some() {
             name.push('x');
         }
-        (record.name.to_string(), name)
+        (record.row.name.to_string(), name)
     };
     book.journal.iter().filter(is_renamed).map(name).collect()
 }
@@ -251,13 +251,13 @@ fn past_call(
 ) -> Result<Option<PastCall>, Problem> {
     let Some((target, body)) = target_and_body(record, input, history)? else { return Ok(None) };
     let local = |time: Time| Local::new(time, &book.terms.zone).to_string();
-    let is_late = record.held.is_none() && record.clock > record.effective_at;
+    let is_late = record.held.is_none() && record.row.clock > record.row.effective_at;
     Ok(Some(PastCall {
         kind: record.record.kind(),
         target,
         body,
-        effective_at: local(record.effective_at),
-        came_in_at: is_late.then(|| local(record.clock)),
+        effective_at: local(record.row.effective_at),
+        came_in_at: is_late.then(|| local(record.row.clock)),
     }))
 }
 
@@ -267,7 +267,7 @@ fn target_and_body(
     input: &Input,
     history: &History,
 ) -> Result<Option<(Option<String>, Value)>, Problem> {
-    let line_item_id = Id::read(&history.renamed(&record.name)).ok();
+    let line_item_id = Id::read(&history.renamed(&record.row.name)).ok();
     let (target, body) = match input {
         Input::Open => return Ok(None),
         Input::Payment { amount, status, allocation } => {

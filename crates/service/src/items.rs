@@ -100,7 +100,7 @@ impl ShownItem {
     /// A held or scheduled line item; `None` if the record makes no line item.
     pub fn waiting(record: &JournalEntry, held: bool) -> Option<ShownItem> {
         let state = if held { ProcessingState::Held } else { ProcessingState::Scheduled };
-        let shown = ShownItem::as_of(record.waiting_item()?, record.extra.as_deref(), record.recorded_at);
+        let shown = ShownItem::as_of(record.waiting_item()?, record.row.extra.as_deref(), record.row.recorded_at);
         Some(ShownItem { state, ..shown })
     }
 

@@ -211,7 +211,7 @@ impl Service {
         }
         let book = self.load_book(&account_key(who, account), daybook_store::Inputs::Pending).await?;
         let row = self.store.items_by_id(&book.key, &[Arc::from(&*item)]).await?.into_iter().next();
-        let waits = |record: &&JournalEntry| *record.name == *item;
+        let waits = |record: &&JournalEntry| *record.row.name == *item;
         let waiting = || book.waiting().find(waits).and_then(|record| ShownItem::waiting(record, book.is_held(record)));
         let found = row.as_ref().map(ShownItem::stored).transpose()?.or_else(waiting);
         Ok(show_item(&book, &found.ok_or(missing)?))
@@ -230,7 +230,7 @@ fn standing_items(book: &Book, rows: &[ItemRow]) -> Result<Vec<ShownItem>, Probl
     let known: HashSet<&str> = rows.iter().map(|row| &*row.item_id).collect();
     let mut items = rows.iter().map(ShownItem::stored).collect::<Result<Vec<_>, _>>()?;
     // An input that was folded between the two reads is already among the rows.
-    for record in book.waiting().filter(|record| !known.contains(&*record.name)) {
+    for record in book.waiting().filter(|record| !known.contains(&*record.row.name)) {
         items.extend(ShownItem::waiting(record, book.is_held(record)));
     }
     Ok(items)
@@ -242,7 +242,7 @@ fn items_as_of(book: &Book, at: Time, now: Time) -> Result<Vec<ShownItem>, Probl
     let names = Names::of(&book.journal);
     let recorded = |id: &ItemId| match id {
         ItemId::Input(name) => {
-            named(Some(&names), &book.journal, name).map(|record| (record.extra.clone(), record.recorded_at))
+            named(Some(&names), &book.journal, name).map(|record| (record.row.extra.clone(), record.row.recorded_at))
         }
         _ => None,
     };

@@ -11,7 +11,7 @@
 //! full.
 
 use super::attempt::Replaced;
-use super::journal::{JournalEntry, Names, OPEN, Record, named};
+use super::journal::{JournalEntry, Names, OPEN, Record, named, row_at};
 use super::message_writer::{About, Timing};
 use super::outdated;
 use super::owner_of;
@@ -31,7 +31,7 @@ use daybook_engine::terms::Terms;
 use daybook_engine::time::Time;
 use daybook_engine::timeline::{Input, Rank, TimelinePosition};
 use daybook_store::LoadedAccount;
-use daybook_store::records::{AccountKey, AccountNow, AccountRow};
+use daybook_store::records::{AccountKey, AccountNow, AccountRow, InputRow};
 use std::fmt::Display;
 use std::sync::Arc;
 
@@ -146,21 +146,13 @@ impl Book {
         time: Time,
     ) -> Result<Book, Problem> {
         let at = terms.opening.effective_at;
-        let opening = JournalEntry {
-            place: TimelinePosition { at, rank: Rank::Input, seq: 1 },
-            name: Name::from(OPEN),
-            effective_at: at,
-            scheduled: false,
-            recorded_at: time,
-            clock: time,
-            record: Record::Input(Input::Open),
-            held: Some(Time::BEGINNING),
-            extra: None,
-            content_hash: Vec::new(),
+        let row = row_at(TimelinePosition { at, rank: Rank::Input, seq: 1 }, Name::from(OPEN), time, time);
+        let opening = JournalEntry::new(row, Record::Input(Input::Open), Some(Time::BEGINNING))?;
+        let writes = Writes {
+            inputs: vec![opening.seq()],
+            customers_changed: !profile.customers.is_empty(),
+            ..Writes::default()
         };
-        let mut writes = Writes::default();
-        writes.inputs.push(opening.write()?);
-        writes.customers_changed = !profile.customers.is_empty();
         let now = AccountNow {
             updated_at: time,
             state: Vec::new(),
@@ -303,10 +295,16 @@ impl Book {
 
     /// Adds a record.
     pub(super) fn push(&mut self, record: JournalEntry) {
-        self.journal.push(record);
         if let Some(names) = &mut self.names {
-            names.note(&self.journal);
+            names.note(&record, self.journal.len());
         }
+        self.journal.push(record);
+    }
+
+    /// Moves the rows of these new records out of the journal. The book must not be used afterwards.
+    pub fn take_rows(&mut self, new: &[i64]) -> Vec<InputRow> {
+        let rows = std::mem::take(&mut self.journal).into_iter().map(|record| record.row);
+        rows.filter(|row| new.binary_search(&row.seq).is_ok()).collect()
     }
 
     /// The state to fold onto. It is copied only if the fold may have to be undone.
@@ -433,7 +431,7 @@ impl Book {
     pub(super) fn refused(&self, seq: u64, refusal: Refusal) -> Problem {
         let rule = refusal.rule();
         let named = self.journal.iter().find(|record| record.place.seq == seq);
-        let what = named.map_or(String::new(), |record| format!("{} \"{}\": ", record.record.kind(), record.name));
+        let what = named.map_or(String::new(), |record| format!("{} \"{}\": ", record.record.kind(), record.row.name));
         match refusal {
             Refusal::BeforeAccount => {
                 Problem::invalid("effective_at", format!("{what}must not be before the account's effective_at"))

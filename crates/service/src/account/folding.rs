@@ -211,7 +211,7 @@ impl Book {
 
     fn extra_of(&self, id: &ItemId) -> Option<Arc<str>> {
         let ItemId::Input(name) = id else { return None };
-        self.named(name).and_then(|record| record.extra.clone())
+        self.named(name).and_then(|record| record.row.extra.clone())
     }
 
     /// Inputs that are not processed yet, in timeline order.

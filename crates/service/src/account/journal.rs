@@ -99,81 +99,70 @@ impl Record {
     }
 }
 
-/// A record and its place in the timeline.
+/// A record: its row as the store keeps it, and its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalEntry {
-    /// The record's sequence number and its place in the timeline.
+    /// Its row.
+    pub row: InputRow,
+    /// Its place in the timeline.
     pub place: TimelinePosition,
-    /// Its name, unique within the account.
-    pub name: Name,
-    /// When it happened, according to the caller.
-    pub effective_at: Time,
-    /// Whether it was scheduled for later.
+    /// Whether it was scheduled for later. The row of a held input does not show that.
     pub scheduled: bool,
-    /// When it was accepted.
-    pub recorded_at: Time,
-    /// The account clock when it was accepted.
-    pub clock: Time,
     /// Its content.
     pub record: Record,
     /// The time the account was processed through when the record was accepted, if its product held events then.
     pub held: Option<Time>,
-    /// External fields, as JSON.
-    pub extra: Option<Arc<str>>,
-    /// A hash of the request's content.
-    pub content_hash: Vec<u8>,
+}
+
+/// The row of a record at a place, without its content. Such a record is effective at its place.
+pub fn row_at(place: TimelinePosition, name: Name, recorded_at: Time, clock: Time) -> InputRow {
+    InputRow {
+        seq: place.seq as i64,
+        name,
+        effective_at: place.at,
+        applies_at: place.at,
+        rank: match place.rank {
+            Rank::Input => 0,
+            Rank::Moment => 1,
+            Rank::Late => 2,
+        },
+        scheduled: false,
+        recorded_at,
+        clock,
+        payload: Vec::new(),
+        extra: None,
+        content_hash: Vec::new(),
+    }
 }
 
 impl JournalEntry {
-    /// Its sequence number, in the store's type.
-    pub fn seq(&self) -> i64 {
-        self.place.seq as i64
+    /// A new record: writes its content into its row.
+    pub fn new(mut row: InputRow, record: Record, held: Option<Time>) -> Result<JournalEntry, Problem> {
+        row.payload = postcard::to_allocvec(&(&record, held))
+            .map_err(|error| Problem::internal(format!("input {} cannot be serialized: {error}", row.seq)))?;
+        Ok(JournalEntry::of(row, record, held))
     }
 
     /// Reads a row.
     pub fn read(row: InputRow) -> Result<JournalEntry, Problem> {
         let (record, held) = postcard::from_bytes(&row.payload)
             .map_err(|error| Problem::internal(format!("input {} cannot be read: {error}", row.seq)))?;
+        Ok(JournalEntry::of(row, record, held))
+    }
+
+    fn of(row: InputRow, record: Record, held: Option<Time>) -> JournalEntry {
         let rank = match row.rank {
             0 => Rank::Input,
             1 => Rank::Moment,
             _ => Rank::Late,
         };
-        Ok(JournalEntry {
-            place: TimelinePosition { at: row.applies_at, rank, seq: row.seq as u64 },
-            name: row.name,
-            effective_at: row.effective_at,
-            scheduled: row.scheduled,
-            recorded_at: row.recorded_at,
-            clock: row.clock,
-            record,
-            held,
-            extra: row.extra,
-            content_hash: row.content_hash,
-        })
+        let place = TimelinePosition { at: row.applies_at, rank, seq: row.seq as u64 };
+        JournalEntry { place, scheduled: row.scheduled, row, record, held }
     }
 
-    /// Writes a row.
-    pub fn write(&self) -> Result<InputRow, Problem> {
-        let payload = postcard::to_allocvec(&(&self.record, self.held))
-            .map_err(|error| Problem::internal(format!("input {} cannot be serialized: {error}", self.place.seq)))?;
-        Ok(InputRow {
-            seq: self.seq(),
-            name: self.name.clone(),
-            effective_at: self.effective_at,
-            applies_at: self.place.at,
-            rank: match self.place.rank {
-                Rank::Input => 0,
-                Rank::Moment => 1,
-                Rank::Late => 2,
-            },
-            scheduled: self.scheduled,
-            recorded_at: self.recorded_at,
-            clock: self.clock,
-            payload,
-            extra: self.extra.clone(),
-            content_hash: self.content_hash.clone(),
-        })
+    /// Its sequence number.
+    pub fn seq(&self) -> i64 {
+        self.row.seq
     }
 
     /// The line item of a held or scheduled record, if it makes one.
@@ -186,9 +175,9 @@ impl JournalEntry {
         let Record::Input(input) = &self.record else { return None };
         Some(Entry {
             place: self.place,
-            effective_at: self.effective_at,
+            effective_at: self.row.effective_at,
             scheduled: self.scheduled,
-            name: self.name.clone(),
+            name: self.row.name.clone(),
             input: input.clone(),
         })
     }
@@ -215,14 +204,12 @@ pub struct Names(HashMap<Name, usize>);
 impl Names {
     /// Indexes these records.
     pub fn of(journal: &[JournalEntry]) -> Names {
-        Names(journal.iter().enumerate().map(|(index, record)| (record.name.clone(), index)).collect())
+        Names(journal.iter().enumerate().map(|(index, record)| (record.row.name.clone(), index)).collect())
     }
 
-    /// Adds the last record of the journal.
-    pub fn note(&mut self, journal: &[JournalEntry]) {
-        if let Some(last) = journal.last() {
-            self.0.insert(last.name.clone(), journal.len() - 1);
-        }
+    /// Adds a record that the journal gets at this index.
+    pub fn note(&mut self, record: &JournalEntry, index: usize) {
+        self.0.insert(record.row.name.clone(), index);
     }
 }
 
@@ -230,7 +217,7 @@ impl Names {
 pub fn named<'a>(names: Option<&Names>, journal: &'a [JournalEntry], name: &str) -> Option<&'a JournalEntry> {
     match names {
         Some(names) => names.0.get(name).and_then(|index| journal.get(*index)),
-        None => journal.iter().find(|record| &*record.name == name),
+        None => journal.iter().find(|record| &*record.row.name == name),
     }
 }
 

@@ -420,7 +420,7 @@ impl<'a> About<'a> {
     /// The external fields of an input.
     pub fn extra(&self, id: &ItemId) -> Vec<ExternalField> {
         let ItemId::Input(name) = id else { return Vec::new() };
-        external_fields(self.named(name).and_then(|record| record.extra.as_deref()))
+        external_fields(self.named(name).and_then(|record| record.row.extra.as_deref()))
     }
 
     /// When an item was created and updated, for an item that changes now.
@@ -431,7 +431,7 @@ impl<'a> About<'a> {
     /// When an item's input was accepted; `now` for an item that the engine made.
     pub fn recorded_at(&self, id: &ItemId, now: Time) -> Time {
         let ItemId::Input(name) = id else { return now };
-        self.named(name).map_or(now, |record| record.recorded_at)
+        self.named(name).map_or(now, |record| record.row.recorded_at)
     }
 
     /// A payment whose status was decided before its own effective time.

@@ -102,7 +102,7 @@ impl Book {
             |record: &&super::journal::JournalEntry| record.seq() > mark.settled_seq && record.record.mark().is_none();
         book.now.held_events = book.journal.iter().filter(is_held).count() as i64;
         mark_scheduled(&mut book.journal, &book.now);
-        book.refold(&[], record.recorded_at)?;
+        book.refold(&[], record.row.recorded_at)?;
         Ok(book)
     }
 }

@@ -1,13 +1,14 @@
 //! Requests to an account: submit an input, withdraw one, change the profile, roll the clock.
 
 use super::book::{Applied, Book, Halt, RequestedInput, Rolled};
-use super::journal::{JournalEntry, OPEN, Record};
+use super::journal::{JournalEntry, OPEN, Record, row_at};
 use super::message_writer::Timing;
 use super::profile::Profile;
 use crate::problem::Problem;
 use daybook_engine::item::{ItemId, ItemStatus, Name};
 use daybook_engine::time::Time;
-use daybook_engine::timeline::{Input, Placement, Rank, Situation, TimelinePosition, place};
+use daybook_engine::timeline::{Entry, Input, Placement, Rank, Situation, TimelinePosition, place};
+use daybook_store::records::InputRow;
 use std::collections::BTreeSet;
 
 impl Book {
@@ -15,7 +16,7 @@ impl Book {
     /// settled.
     pub fn submit(&mut self, asked: &RequestedInput, now: Time) -> Result<Applied, Halt> {
         if let Some(before) = self.named(&asked.name) {
-            if before.content_hash == asked.content_hash {
+            if before.row.content_hash == asked.content_hash {
                 return Ok(Applied::Already);
             }
             return Err(match &asked.input {
@@ -47,23 +48,14 @@ impl Book {
         let situation =
             Situation { held, clock, last_folded: self.state.last_folded, backdating: self.terms.backdating };
         let placement = place(&situation, effective_at, seq);
-        let record = JournalEntry {
-            place: placement.place(),
-            name: asked.name.clone(),
+        let row = InputRow {
             effective_at,
             scheduled: !held && matches!(placement, Placement::Scheduled(_)),
-            recorded_at: now,
-            clock,
-            record: Record::Input(asked.input.clone()),
-            held: held.then(|| self.now.processed_through.unwrap_or(Time::BEGINNING)),
             extra: asked.extra.clone(),
             content_hash: asked.content_hash.clone(),
+            ..row_at(placement.place(), asked.name.clone(), now, clock)
         };
-        let entry = record.entry();
-        self.writes.inputs.push(record.write()?);
-        self.push(record);
-        self.now.next_seq += 1;
-        self.now.updated_at = now;
+        let entry = self.record(row, Record::Input(asked.input.clone()))?;
         if held {
             self.now.held_events += 1;
             let due = effective_at.min(now);
@@ -113,12 +105,12 @@ impl Book {
 
     /// Withdraws an input that is still held.
     pub fn withdraw(&mut self, name: &str, now: Time) -> Result<(), Halt> {
-        let Some(index) = self.journal.iter().position(|record| &*record.name == name) else {
+        let Some(index) = self.journal.iter().position(|record| &*record.row.name == name) else {
             return Err(Problem::not_found("line item", name).into());
         };
         let record = &self.journal[index];
         let may = self.product.mode.holding || self.now.failure.is_some();
-        if !self.is_held(record) || !may || *record.name == *OPEN {
+        if !self.is_held(record) || !may || *record.row.name == *OPEN {
             let message =
                 format!("line item \"{name}\" is not held; only line items held by migration mode can be withdrawn");
             return Err(Problem::new("not_held", message).into());
@@ -134,7 +126,7 @@ impl Book {
         let mut taken: Vec<i64> = self.journal.iter().filter(goes_along).map(JournalEntry::seq).collect();
         taken.push(record.seq());
         self.journal.retain(|record| !taken.contains(&record.seq()));
-        self.writes.inputs.retain(|row| !taken.contains(&row.seq));
+        self.writes.inputs.retain(|seq| !taken.contains(seq));
         self.now.held_events -= taken.len() as i64;
         self.writes.removed_inputs.extend(taken);
         self.now.updated_at = now;
@@ -194,23 +186,20 @@ impl Book {
     /// Appends a record that the service itself makes.
     pub(super) fn append(&mut self, record: Record, what: &str, at: Time, now: Time) -> Result<(), Problem> {
         let seq = self.now.next_seq;
-        let record = JournalEntry {
-            place: TimelinePosition { at, rank: Rank::Late, seq: seq as u64 },
-            name: Name::from(format!("dbk_{what}_{seq}")),
-            effective_at: at,
-            scheduled: false,
-            recorded_at: now,
-            clock: at,
-            record,
-            held: self.product.mode.holding.then(|| self.now.processed_through.unwrap_or(Time::BEGINNING)),
-            extra: None,
-            content_hash: Vec::new(),
-        };
-        self.writes.inputs.push(record.write()?);
+        let place = TimelinePosition { at, rank: Rank::Late, seq: seq as u64 };
+        self.record(row_at(place, Name::from(format!("dbk_{what}_{seq}")), now, at), record).map(drop)
+    }
+
+    /// Adds a new record to the journal. Returns it as the fold sees it.
+    fn record(&mut self, row: InputRow, record: Record) -> Result<Option<Entry>, Problem> {
+        let held = self.product.mode.holding.then(|| self.now.processed_through.unwrap_or(Time::BEGINNING));
+        let record = JournalEntry::new(row, record, held)?;
+        self.now.next_seq = record.seq() + 1;
+        self.now.updated_at = record.row.recorded_at;
+        self.writes.inputs.push(record.seq());
+        let entry = record.entry();
         self.push(record);
-        self.now.next_seq += 1;
-        self.now.updated_at = now;
-        Ok(())
+        Ok(entry)
     }
 
     /// A payment's status can be decided only once. Without this check, the fold would find a second decision only at
@@ -221,7 +210,7 @@ impl Book {
             // If events are not held, the fold knows decided statuses; held inputs are not folded yet.
             Record::Input(Input::PaymentStatus { payment: other, .. }) => held && other == payment,
             Record::Input(Input::Payment { status, .. }) => {
-                record.name == *payment && matches!(status, ItemStatus::Valid | ItemStatus::Invalid)
+                record.row.name == *payment && matches!(status, ItemStatus::Valid | ItemStatus::Invalid)
             }
             _ => false,
         };

@@ -97,7 +97,8 @@ impl Book {
         if revisions.is_empty() {
             return Vec::new();
         }
-        let places: HashMap<&str, Time> = self.journal.iter().map(|record| (&*record.name, record.place.at)).collect();
+        let places: HashMap<&str, Time> =
+            self.journal.iter().map(|record| (&*record.row.name, record.place.at)).collect();
         let span = |(payment, until): &(Name, Time)| places.get(&**payment).map(|from| (*from, *until));
         joined(revisions.iter().filter_map(span).collect())
     }

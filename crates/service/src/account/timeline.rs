@@ -229,10 +229,10 @@ fn of_record(record: &JournalEntry, progress: EventProgress) -> TimelineEntry {
     TimelineEntry {
         kind,
         seq: Some(record.seq()),
-        name: Some(record.name.to_string()),
-        effective_at: record.effective_at,
+        name: Some(record.row.name.to_string()),
+        effective_at: record.row.effective_at,
         applies_at: record.place.at,
-        recorded_at: Some(record.recorded_at),
+        recorded_at: Some(record.row.recorded_at),
         progress,
         reason: None,
         before: Balances::default(),

@@ -6,15 +6,15 @@ use daybook_engine::item::{self, ItemChangeKind, ItemId, ItemStatus, LineItem};
 use daybook_engine::outcome::Refusal;
 use daybook_engine::time::Time;
 use daybook_store::batch::ItemChange;
-use daybook_store::records::{InputRow, ItemRow, MessageRow};
+use daybook_store::records::{ItemRow, MessageRow};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What is to be written for an account.
 #[derive(Clone, Debug, Default)]
 pub struct Writes {
-    /// New records of the journal.
-    pub inputs: Vec<InputRow>,
+    /// New records of the journal, by number, in order.
+    pub inputs: Vec<i64>,
     /// Records that are withdrawn.
     pub removed_inputs: Vec<i64>,
     /// Line items that are new or replaced, by id.
@@ -102,14 +102,15 @@ impl Writes {
         names: Option<&Names>,
     ) {
         // If all loaded inputs were accepted just now and have no external fields, no lookup is needed.
-        let any_held_or_extra = journal.iter().any(|record| record.extra.is_some() || record.recorded_at != now);
+        let any_held_or_extra =
+            journal.iter().any(|record| record.row.extra.is_some() || record.row.recorded_at != now);
         for item in items {
             let record = match &item.id {
                 ItemId::Input(name) if any_held_or_extra => named(names, journal, name),
                 _ => None,
             };
-            let extra = record.and_then(|record| record.extra.clone());
-            self.put_item(item, extra, record.map_or(now, |record| record.recorded_at), now);
+            let extra = record.and_then(|record| record.row.extra.clone());
+            self.put_item(item, extra, record.map_or(now, |record| record.row.recorded_at), now);
         }
         for change in changes {
             self.change_item(&Arc::from(change.id.to_string()), change.change, now);

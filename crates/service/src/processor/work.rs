@@ -280,8 +280,8 @@ fn item<A>(book: &Book, name: &str, show: ShowAnswer<A>) -> Result<A, Halt> {
     };
     match record.waiting_item() {
         Some(item) => {
-            let extra = external_fields(record.extra.as_deref());
-            Ok(show(about.item(&item, (record.recorded_at, record.recorded_at), state, &extra)))
+            let extra = external_fields(record.row.extra.as_deref());
+            Ok(show(about.item(&item, (record.row.recorded_at, record.row.recorded_at), state, &extra)))
         }
         None => Err(Problem::internal("a line item was requested for an input that creates none").into()),
     }
@@ -336,7 +336,7 @@ pub fn unit(
         answers,
         accounts: vec![AccountWrite {
             claim,
-            inputs: writes.inputs,
+            inputs: book.take_rows(&writes.inputs),
             removed_inputs: writes.removed_inputs,
             items,
             item_changes,

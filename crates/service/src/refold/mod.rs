@@ -270,7 +270,7 @@ pub(crate) fn written(mut book: Book, version: i64, listed: Option<RefoldRow>) -
     let closed_at = book.state.status.is_closed().then(|| book.state.loan().closed_at);
     if let [write] = unit.accounts.as_mut_slice() {
         write.cancel = closed_at.map(|at| Cancel { cause_prefix: NOTICE, at });
-        (write.inputs, write.items, write.item_changes) = (writes.inputs, items, item_changes);
+        (write.inputs, write.items, write.item_changes) = (book.take_rows(&writes.inputs), items, item_changes);
     }
     Ok(unit)
 }

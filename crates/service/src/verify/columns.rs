@@ -97,7 +97,7 @@ pub(super) fn compare_times(
 ) {
     let effective_at = worked.terms.opening.effective_at;
     let opened = worked.journal.first().filter(|record| matches!(record.record, Record::Input(_)));
-    let created_at = opened.map_or(row.created_at, |record| record.recorded_at);
+    let created_at = opened.map_or(row.created_at, |record| record.row.recorded_at);
     for (name, kept, given) in
         [("effective_at", row.effective_at, effective_at), ("created_at", row.created_at, created_at)]
     {

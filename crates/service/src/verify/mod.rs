@@ -356,7 +356,7 @@ fn compare(stored: Stored, product: &Arc<ProductInfo>, now: Time, differ: &mut d
         }
     };
     let refold = refold_of(&book);
-    let refolded_at = refold.map(|(_, record)| record.recorded_at);
+    let refolded_at = refold.map(|(_, record)| record.row.recorded_at);
     let kept = items.iter().filter(|row| !is_left_over(row, refolded_at)).collect();
     let records = book.journal.len();
     let (keys, missing) = (keys.as_slice(), &missing);

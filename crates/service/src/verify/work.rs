@@ -130,7 +130,7 @@ pub(super) fn again(
     if by_state.as_ref().is_ok_and(|worked| is_given(state, worked)) {
         return by_state;
     }
-    let clock = stored.journal.iter().map(|record| record.clock).max();
+    let clock = stored.journal.iter().map(|record| record.row.clock).max();
     let latest = now.max(stored.now.rolled_to.unwrap_or(now)).max(clock.unwrap_or(now));
     if column.is_some_and(|column| column > latest) {
         return Err(Problem::internal(
@@ -157,7 +157,7 @@ fn again_until(stored: &Book, product: &Arc<ProductInfo>, through: Option<Time>)
             let product = with_mode(product, true, None);
             let terms = (*stored.terms).clone();
             let (profile, hash) = (stored.profile.clone(), stored.content_hash.clone());
-            (Book::open(stored.key.clone(), product, terms, profile, hash, opening.recorded_at)?, 1)
+            (Book::open(stored.key.clone(), product, terms, profile, hash, opening.row.recorded_at)?, 1)
         }
     };
     // Messages of a release may be suppressed only for a loaded account, never for a new one.
@@ -187,7 +187,7 @@ fn again_until(stored: &Book, product: &Arc<ProductInfo>, through: Option<Time>)
 }
 
 fn work_through(book: &mut Book, record: &JournalEntry, product: &Arc<ProductInfo>) -> Result<(), Halt> {
-    let at = record.recorded_at;
+    let at = record.row.recorded_at;
     book.placed_by = None;
     if let Some(through) = record.held.filter(|through| book.now.processed_through.is_some_and(|done| done < *through))
     {
@@ -198,7 +198,7 @@ fn work_through(book: &mut Book, record: &JournalEntry, product: &Arc<ProductInf
     // The journal has gaps where held inputs were withdrawn.
     book.now.next_seq = record.seq();
     // A roll is recorded at the moment it leads to.
-    book.placed_by = (!matches!(record.record, Record::Roll { .. })).then_some(record.clock);
+    book.placed_by = (!matches!(record.record, Record::Roll { .. })).then_some(record.row.clock);
     match &record.record {
         Record::Release { suppress_before } => {
             book.product = with_mode(product, false, *suppress_before);
@@ -219,11 +219,11 @@ fn work_through(book: &mut Book, record: &JournalEntry, product: &Arc<ProductInf
         Record::Input(input) => {
             book.product = with_mode(product, record.held.is_some(), None);
             let asked = RequestedInput {
-                name: record.name.clone(),
-                effective_at: Some(record.effective_at),
+                name: record.row.name.clone(),
+                effective_at: Some(record.row.effective_at),
                 input: input.clone(),
-                extra: record.extra.clone(),
-                content_hash: record.content_hash.clone(),
+                extra: record.row.extra.clone(),
+                content_hash: record.row.content_hash.clone(),
             };
             book.settle(at)?;
             book.submit(&asked, at)?;

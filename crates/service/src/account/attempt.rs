@@ -75,3 +75,6 @@ impl Book {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,10 +9,10 @@
 //! pages ─► templates/*.html ─► response
 //! ```
 //!
-//! Pages are rendered on the server and work without JavaScript; `assets/app.js` adds conveniences. Pages show data
-//! from the service's responses, the same JSON that the API returns; [`display`] reads the parts that are shown. Every
-//! change is an [`action::Action`], which is an API call, so the console can show it as a `curl` command. The state
-//! that a user chooses (filters, the time machine's date) is in the URL.
+//! Pages are rendered on the server and work without JavaScript; `assets/app.js` adds conveniences. Pages show the
+//! views that the service returns, which the API renders as JSON; [`display`] formats their fields. Every change is an
+//! [`action::Action`], which is an API call, so the console can show it as a `curl` command. The state that a user
+//! chooses (filters, the time machine's date) is in the URL.
 //!
 //! | file | contents |
 //! |---|---|

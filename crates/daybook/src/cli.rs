@@ -159,9 +159,9 @@ Examples:
   daybook listen --forward-to http://localhost:3000/webhooks
 
 Subscribes itself to the server, and removes its subscription when it ends. The server must run on this machine and
-allow webhooks to it, as `daybook serve --dev` does. By default, it sends once a minute; --webhook-batch-interval
-changes that. Each line shows the message's time, the event, the account, whether the signatures are valid, the number
-of the attempt, and the status of the response.")]
+allow webhooks to it, as `daybook serve --dev` does. By default, the server sends once a minute; its setting
+--webhook-batch-interval changes that. Each line shows the message's time, the event, the account, whether the
+signatures are valid, the number of the attempt, and the status of the response.")]
     Listen(Box<ListenArgs>),
     /// Show webhook URLs and messages, and resend messages
     Webhooks(WebhooksCommand),

@@ -4,13 +4,29 @@
 //! A use case checks the caller's right, validates the form, calls the processor and renders the result. [`form`]s are
 //! request bodies; [`view`]s are responses and the content of webhooks ([`webhooks`]). [`account`] is one account in
 //! memory and is pure. [`processor`] loads accounts, works on them and writes them, for API requests and timers alike.
-//! The other modules are use cases, one file for each type of object.
 //!
 //! ```text
 //! api, console ─► use case ─► processor ─► account (pure) ─► engine
 //!                    │            │
 //!                    └── reads ───┴────► store
 //! ```
+//!
+//! | modules | what they do |
+//! |---|---|
+//! | `accounts`, `customers`, `products`, `line_items`, `notifications` | use cases: what lenders service |
+//! | `keys`, `organizations`, `people` | use cases: who may use an installation |
+//! | `changes`, `migration`, `rolling`, `previewing` | changes as data, migration mode, rolling in time, previews |
+//! | `events`, `history`, `find`, `search_index`, `portfolio`, `paging` | timelines, search, totals, pages of lists |
+//! | `policy`, `items`, `catalog` | forms to terms of the engine; line items to rows; cached products |
+//! | `access`, `audit`, `withdrawals`, `secrets`, `ids` | rights, the audit trail, encryption, ids |
+//! | `problem`, `idempotency` | errors with their codes; responses kept for repeated calls |
+//! | `webhooks`, `announcing` | subscriptions and messages; messages that are not about an account |
+//! | `verify`, `refold` | comparing accounts with their journals; folding them again by newer rules |
+//! | `clockwatch`, `muting`, `superseded` | when a node must not work: clock, muting, newer tables |
+//! | `readiness`, `zones` | whether the database accepts a write; newer time-zone data |
+//! | `budget`, `call_slots`, `readers` | sharing memory, slots and readers fairly between organizations |
+//! | `single_flight`, `group_commit` | slow counts in the background; small writes in one transaction |
+//! | `metrics`, `monitoring` | metrics for operators |
 
 pub mod access;
 pub mod account;

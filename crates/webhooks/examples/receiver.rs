@@ -1,11 +1,11 @@
-//! A receiver of Daybook's webhooks, with `base64`, `hmac`, `sha2` and `serde_json` beside the standard library.
+//! A receiver of Daybook's webhooks. It uses the standard library, `base64`, `hmac`, `sha2` and `serde_json`.
 //!
 //! ```text
 //! DAYBOOK_HMAC_KEY=... PORT=8000 cargo run -p daybook-webhooks --example receiver
 //! ```
 //!
-//! `DAYBOOK_HMAC_KEY` is what `GET /organization/hmac_key` says; two keys with a blank between while you change them.
-//! `PORT` is 0 for any free port. Prints one line for each message. A real receiver would leave HTTP to its framework.
+//! `DAYBOOK_HMAC_KEY` is the key that `GET /organization/hmac_key` returns; during a rotation, both keys, separated by a
+//! space. `PORT` 0 picks a free port. Prints one line for each message. In production, let a framework handle HTTP.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -21,10 +21,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 const MOST_BYTES: usize = 8 * 1024 * 1024;
 const TOLERANCE_S: u64 = 5 * 60;
 
-/// What the receiver knows.
+/// The keys, and the ids of the messages that were received.
 struct Receiver {
     keys: Vec<String>,
-    /// Yours would be a table with a unique column.
+    /// In production, use a table with a unique column.
     seen: Mutex<HashSet<String>>,
 }
 
@@ -34,7 +34,7 @@ struct Request {
     body: Vec<u8>,
 }
 
-/// Whether a signature in Base64 is the one of these parts, found in the same time wherever the difference is.
+/// Whether a Base64 signature is the one of these parts. Compares in constant time.
 fn is_signature(key: &[u8], parts: &[&[u8]], signature: &str) -> bool {
     let (Ok(mut mac), Ok(signature)) = (Hmac::<Sha256>::new_from_slice(key), STANDARD.decode(signature)) else {
         return false;
@@ -43,7 +43,7 @@ fn is_signature(key: &[u8], parts: &[&[u8]], signature: &str) -> bool {
     mac.verify_slice(&signature).is_ok()
 }
 
-/// The bytes of `data` and the signature, as they stand in the body.
+/// The bytes of `data` and the signature, exactly as in the body.
 fn cut(body: &str) -> Option<(&str, &str)> {
     let (_, rest) = body.split_once(",\"data\":")?;
     let (data, tail) = rest.rsplit_once(",\"hmac_signature\":\"")?;
@@ -53,7 +53,7 @@ fn cut(body: &str) -> Option<(&str, &str)> {
 impl Receiver {
     fn body_is_ours(&self, body: &[u8]) -> bool {
         let Some((data, given)) = std::str::from_utf8(body).ok().and_then(cut) else { return false };
-        // The key is the text as it stands.
+        // The key is the text itself.
         self.keys.iter().any(|key| is_signature(key.as_bytes(), &[data.as_bytes()], given))
     }
 
@@ -65,13 +65,13 @@ impl Receiver {
         }
         let head = format!("{id}.{sent_at}.");
         let parts = [head.as_bytes(), &request.body];
-        // The key is what the text decodes to.
+        // The key is the bytes that the text decodes to.
         let keys: Vec<Vec<u8>> = self.keys.iter().filter_map(|key| STANDARD.decode(key).ok()).collect();
         let mut given = given.split(' ').filter_map(|one| one.strip_prefix("v1,"));
         given.any(|signature| keys.iter().any(|key| is_signature(key, &parts, signature)))
     }
 
-    /// Gives what to answer and what to print.
+    /// Returns the status to respond with, and the line to print.
     fn take(&self, request: &Request) -> (u16, String) {
         if !self.header_is_ours(request, now_s()) || !self.body_is_ours(&request.body) {
             // Not 401: that would pause the subscription.
@@ -82,7 +82,7 @@ impl Receiver {
         };
         let (event, event_id) = (&message["event"], &message["data"]["event_id"]);
         let (event, event_id) = (event.as_str().unwrap_or_default(), event_id.as_str().unwrap_or_default());
-        // Keep the message here, and work on it after the answer.
+        // Store the message here, and process it after the response.
         let is_new = self.seen.lock().is_ok_and(|mut seen| seen.insert(event_id.to_owned()));
         (200, format!("{} {event} {event_id}", if is_new { "verified" } else { "duplicate" }))
     }
@@ -100,7 +100,7 @@ impl Receiver {
     }
 }
 
-/// Reads a request; nothing at the end of the connection.
+/// Reads a request; `None` at the end of the connection.
 fn read_request(reader: &mut impl BufRead) -> Result<Option<Request>> {
     let mut lines = Vec::new();
     loop {
@@ -141,7 +141,7 @@ pub fn main() -> Result<()> {
     for stream in listener.incoming().flatten() {
         let receiver = receiver.clone();
         thread::spawn(move || {
-            // How a connection ends is the other side's business.
+            // An error ends only this connection.
             let _ = receiver.serve(&stream);
         });
     }

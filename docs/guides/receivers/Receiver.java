@@ -1,9 +1,9 @@
-// A receiver of Daybook's webhooks, with nothing but what Java 17 has.
+// A receiver of Daybook's webhooks that uses only the classes of Java 17.
 //
 //     DAYBOOK_HMAC_KEY=... PORT=8000 java Receiver.java
 //
-// DAYBOOK_HMAC_KEY is what GET /organization/hmac_key says; two keys with a blank between while you change them.
-// PORT is 0 for any free port. Prints one line for each message.
+// DAYBOOK_HMAC_KEY is the key that GET /organization/hmac_key returns; during a rotation, both keys, separated by a
+// space. PORT 0 picks a free port. Prints one line for each message.
 
 import com.sun.net.httpserver.Headers;
 import com.sun.net.httpserver.HttpExchange;
@@ -25,7 +25,7 @@ public class Receiver {
     static final String[] KEYS = System.getenv("DAYBOOK_HMAC_KEY").trim().split("\\s+");
     static final int MOST_BYTES = 8 * 1024 * 1024;
     static final long TOLERANCE_S = 5 * 60;
-    // Yours would be a table with a unique column.
+    // In production, use a table with a unique column.
     static final Set<String> SEEN = ConcurrentHashMap.newKeySet();
 
     static byte[] signature(byte[] key, byte[]... parts) throws GeneralSecurityException {
@@ -45,14 +45,14 @@ public class Receiver {
     }
 
     static boolean bodyIsOurs(String body) throws GeneralSecurityException {
-        // The bytes of `data`, as they stand in the body.
+        // The bytes of `data`, exactly as in the body.
         String before = ",\"data\":", after = ",\"hmac_signature\":\"";
         int from = body.indexOf(before) + before.length(), to = body.lastIndexOf(after);
         String data = between(body, from, to);
         String given = between(body, to + after.length(), body.length() - 2);
         if (data == null || given == null) return false;
         for (String key : KEYS) {
-            // The key is the text as it stands. isEqual takes the same time wherever the difference is.
+            // The key is the text itself. isEqual compares in constant time.
             if (MessageDigest.isEqual(signature(bytes(key), latin1(data)), bytes(given))) return true;
         }
         return false;
@@ -64,7 +64,7 @@ public class Receiver {
         if (id == null || signatures == null || sentAt == null || !sentAt.matches("\\d{1,12}")) return false;
         if (Math.abs(System.currentTimeMillis() / 1000 - Long.parseLong(sentAt)) > TOLERANCE_S) return false;
         for (String key : KEYS) {
-            // The key is what the text decodes to.
+            // The key is the bytes that the text decodes to.
             byte[] ours = signature(Base64.getDecoder().decode(key), bytes(id + "." + sentAt + "."), body);
             for (String theirs : signatures.split(" ")) {
                 if (theirs.startsWith("v1,") && MessageDigest.isEqual(ours, bytes(theirs.substring(3)))) return true;
@@ -95,7 +95,7 @@ public class Receiver {
             String line = "refused";
             if (isOurs) {
                 String eventId = field(text, "event_id");
-                // Keep the message here, and work on it after the answer.
+                // Store the message here, and process it after the response.
                 line = (SEEN.add(eventId) ? "verified " : "duplicate ") + field(text, "event") + " " + eventId;
             }
             System.out.println(line);

@@ -1,9 +1,9 @@
-// A receiver of Daybook's webhooks, with nothing but what Node has.
+// A receiver of Daybook's webhooks that uses only Node's own modules.
 //
 //     DAYBOOK_HMAC_KEY=... PORT=8000 node receiver.mjs
 //
-// DAYBOOK_HMAC_KEY is what GET /organization/hmac_key says; two keys with a blank between while you change them.
-// PORT is 0 for any free port. Prints one line for each message.
+// DAYBOOK_HMAC_KEY is the key that GET /organization/hmac_key returns; during a rotation, both keys, separated by a
+// space. PORT 0 picks a free port. Prints one line for each message.
 
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { createServer } from "node:http";
@@ -12,7 +12,7 @@ const KEYS = (process.env.DAYBOOK_HMAC_KEY ?? "").split(/\s+/).filter(Boolean);
 if (KEYS.length === 0) throw new Error("DAYBOOK_HMAC_KEY is not set");
 const MOST_BYTES = 8 * 1024 * 1024;
 const TOLERANCE_S = 5 * 60;
-// Yours would be a table with a unique column.
+// In production, use a table with a unique column.
 const seen = new Set();
 
 const signature = (key, ...parts) => {
@@ -26,7 +26,7 @@ const areEqual = (one, other) => {
   return a.length === b.length && timingSafeEqual(a, b);
 };
 
-/** The bytes of `data` and the signature, as they stand in the body. */
+/** The bytes of `data` and the signature, exactly as in the body. */
 function cut(body) {
   const [before, after] = [',"data":', ',"hmac_signature":"'];
   const from = body.indexOf(before) + before.length;
@@ -36,7 +36,7 @@ function cut(body) {
 
 function bodyIsOurs(body) {
   const { data, given } = cut(body);
-  // The key is the text as it stands.
+  // The key is the text itself.
   return KEYS.some((key) => areEqual(signature(key, data), given));
 }
 
@@ -44,7 +44,7 @@ function headerIsOurs(headers, body) {
   const sentAt = headers["webhook-timestamp"] ?? "";
   if (!/^\d+$/.test(sentAt) || Math.abs(Date.now() / 1000 - Number(sentAt)) > TOLERANCE_S) return false;
   const given = (headers["webhook-signature"] ?? "").split(" ").filter((one) => one.startsWith("v1,"));
-  // The key is what the text decodes to.
+  // The key is the bytes that the text decodes to.
   const expected = KEYS.map((key) =>
     signature(Buffer.from(key, "base64"), `${headers["webhook-id"]}.${sentAt}.`, body));
   return expected.some((ours) => given.some((theirs) => areEqual(`v1,${ours}`, theirs)));
@@ -55,7 +55,7 @@ function take(headers, body) {
   if (!headerIsOurs(headers, body) || !bodyIsOurs(body)) return [400, "refused"];
   const { event, data } = JSON.parse(body);
   const word = seen.has(data.event_id) ? "duplicate" : "verified";
-  // Keep the message here, and work on it after the answer.
+  // Store the message here, and process it after the response.
   seen.add(data.event_id);
   return [200, `${word} ${event} ${data.event_id}`];
 }

@@ -1,9 +1,9 @@
-"""A receiver of Daybook's webhooks, with nothing but Python's standard library.
+"""A receiver of Daybook's webhooks that uses only Python's standard library.
 
     DAYBOOK_HMAC_KEY=... PORT=8000 python3 receiver.py
 
-DAYBOOK_HMAC_KEY is what GET /organization/hmac_key says; two keys with a blank between while you change them.
-PORT is 0 for any free port. Prints one line for each message.
+DAYBOOK_HMAC_KEY is the key that GET /organization/hmac_key returns; during a rotation, both keys, separated by a
+space. PORT 0 picks a free port. Prints one line for each message.
 """
 
 import base64
@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 KEYS = os.environ["DAYBOOK_HMAC_KEY"].split()
 MOST_BYTES = 8 * 1024 * 1024
 TOLERANCE_S = 5 * 60
-# Yours would be a table with a unique column.
+# In production, use a table with a unique column.
 SEEN = set()
 
 
@@ -26,7 +26,7 @@ def signature(key, signed):
 
 
 def cut(body):
-    """The bytes of `data` and the signature, as they stand in the body."""
+    """The bytes of `data` and the signature, exactly as in the body."""
     head, comma, rest = body.partition(b',"data":')
     data, comma_too, tail = rest.rpartition(b',"hmac_signature":"')
     if not (comma and comma_too and head.startswith(b'{"event":"') and tail.endswith(b'"}')):
@@ -36,7 +36,7 @@ def cut(body):
 
 def body_is_ours(body):
     data, given = cut(body)
-    # The key is the text as it stands.
+    # The key is the text itself.
     return any(hmac.compare_digest(signature(key.encode(), data), given) for key in KEYS)
 
 
@@ -46,7 +46,7 @@ def header_is_ours(headers, body):
         return False
     signed = f"{headers.get('webhook-id', '')}.{sent_at}.".encode() + body
     given = [one[3:].encode() for one in headers.get("webhook-signature", "").split() if one.startswith("v1,")]
-    # The key is what the text decodes to.
+    # The key is the bytes that the text decodes to.
     expected = [signature(base64.b64decode(key), signed) for key in KEYS]
     return any(hmac.compare_digest(ours, theirs) for ours in expected for theirs in given)
 
@@ -70,12 +70,12 @@ class Receiver(BaseHTTPRequestHandler):
         message = json.loads(body)
         event_id = message["data"]["event_id"]
         word = "duplicate" if event_id in SEEN else "verified"
-        # Keep the message here, and work on it after the answer.
+        # Store the message here, and process it after the response.
         SEEN.add(event_id)
         self.answer(200, f"{word} {message['event']} {event_id}")
 
     def answer(self, status, line):
-        # In one piece, as other threads print too.
+        # In one write, because other threads print too.
         print(line + "\n", end="", flush=True)
         self.send_response(status)
         self.send_header("content-length", "0")

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 /// `daybook test`
 #[derive(Args, Debug)]
 pub struct TestArgs {
-    /// Files, or folders whose .toml files are run [default: the folder scenarios, else the built-in cases]
+    /// Files, or folders whose .toml files are run [default: the folder scenarios, or the built-in
+    /// cases if there is no such folder]
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// Only cases whose file name or title contains this text

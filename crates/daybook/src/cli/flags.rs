@@ -53,10 +53,10 @@ pub struct ServeFlags {
     /// A network of proxies whose headers about their clients are trusted, such as 10.0.0.0/24; repeatable
     #[arg(long, value_name = "CIDR")]
     pub trust_proxy: Vec<String>,
-    /// Allow loopback webhook URLs, and print friendlier logs
+    /// For development: allow webhook URLs on this machine, and print logs that are easier to read
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub dev: Option<String>,
-    /// Load the scenarios into an empty database
+    /// Fill an empty database with example loans
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub demo: Option<String>,
     /// The environment of the first organization: TEST or LIVE [default: TEST]

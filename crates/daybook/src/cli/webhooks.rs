@@ -49,7 +49,7 @@ Examples:
   daybook webhooks replay --account loan-1
   daybook webhooks replay --delivered --since 2026-11-16T08:00:00Z --webhook WEBHOOK_UUID
 
-With --delivered, sends again the messages that the URLs accepted at or after --since, for a receiver that lost them.")]
+With --delivered, resends the messages that the URLs accepted at or after --since, for a receiver that lost them.")]
     Replay(Box<WebhooksReplayArgs>),
 }
 

@@ -22,7 +22,7 @@ const task: Task = JSON.parse(process.argv[2] ?? "{}");
 
 const api = createClient<paths>({ baseUrl: task.url });
 
-/** The data of an answer; a refusal is thrown, with its code. */
+/** The data of a response. Throws an error with its code if the call failed. */
 function good<T>(answer: { data?: T; error?: { error: { code: string; message: string } } }): T {
     if (answer.data === undefined) {
         throw new Error(`${answer.error?.error.code}: ${answer.error?.error.message}`);

@@ -199,7 +199,7 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
     /// flight. If the filter is not the one that was read, messages that the new filter excludes are not retried.
     async fn record(&self, deliveries: Deliveries) -> Result<Recorded>;
 
-    // --- Letting go ----------------------------------------------------------------------------------------------
+    // --- Retention -----------------------------------------------------------------------------------------------
 
     /// Removes dead letters that have been dead since `before` or longer, at most about `limit`; returns how many. For
     /// messages that a paused subscription missed, moves the cursor past them.

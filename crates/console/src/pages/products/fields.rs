@@ -36,8 +36,8 @@ const LATE_FEES: &[(&str, &str)] = &[
     ("PERCENT_OF_PAYMENT", "A percentage of the whole instalment"),
 ];
 const PYRAMIDING: &[(&str, &str)] = &[
-    ("", "Payments that went to fees or late instalments: one missed payment, one fee (RECEIPTS)"),
-    ("FEES_ONLY", "Only payments that went to fees"),
+    ("", "Parts that went to fees or late instalments: one missed payment leads to one fee (RECEIPTS)"),
+    ("FEES_ONLY", "Only parts that went to fees"),
 ];
 const METHODS: &[(&str, &str)] = &[
     ("", "Equal instalments (LEVEL)"),
@@ -205,9 +205,10 @@ const FEES: &[Field] = &[
     ),
     Field::new(
         life!("fee_policies.late_fee_pyramiding"),
-        "Payments that prevent a late fee",
+        "Payments to older debt",
         FieldKind::Choice(PYRAMIDING),
-        "No late fee is charged if the payments received for an instalment cover it, even if they went to older debt.",
+        "No late fee is charged if the payments received for an instalment cover it. These parts count, although they \
+         went to older debt.",
     ),
 ];
 

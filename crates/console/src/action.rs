@@ -4,6 +4,7 @@
 //! action calls the same service function as the API's handler.
 
 use crate::page::PageError;
+use async_recursion::async_recursion as boxed;
 use axum::http::Method;
 use bytes::Bytes;
 use daybook_service::Service;
@@ -173,6 +174,7 @@ impl Action {
 
     /// Performs the action and returns the response of the API. `once` is a token unique to the form: submitting the
     /// form twice performs the action once.
+    #[boxed]
     pub async fn perform(self, service: &Service, who: &Caller, once: Option<&str>) -> Result<Bytes, PageError> {
         let once = once.filter(|once| !once.is_empty());
         let idempotency_key = once.map(|once| self.idempotency_key(once));

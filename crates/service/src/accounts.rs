@@ -6,6 +6,7 @@ use crate::account::book::{Book, Halt};
 use crate::account::outdated;
 use crate::account::profile::Profile;
 use crate::audit::Act;
+use crate::boxed;
 use crate::catalog::ProductInfo;
 use crate::changes::ChangeRequest;
 use crate::find::AccountFilter;
@@ -51,6 +52,7 @@ pub struct AccountQuery {
 
 impl Service {
     /// Creates an account.
+    #[boxed]
     pub async fn create_account(
         &self,
         who: &Caller,
@@ -127,6 +129,7 @@ impl Service {
     }
 
     /// An account in its current state or as of a moment.
+    #[boxed]
     pub async fn get_account(
         &self,
         who: &Caller,
@@ -142,6 +145,7 @@ impl Service {
     }
 
     /// A page of accounts.
+    #[boxed]
     pub async fn list_accounts(
         &self,
         who: &Caller,
@@ -222,6 +226,7 @@ impl Service {
     }
 
     /// Sets the status of an account.
+    #[boxed]
     pub async fn set_account_status(
         &self,
         who: &Caller,
@@ -233,6 +238,7 @@ impl Service {
     }
 
     /// The amortization schedule of an account.
+    #[boxed]
     pub async fn get_amortization_schedule(
         &self,
         who: &Caller,
@@ -257,6 +263,7 @@ impl Service {
     }
 
     /// The history of an account's status.
+    #[boxed]
     pub async fn list_account_status_changes(
         &self,
         who: &Caller,
@@ -302,10 +309,12 @@ impl Service {
     }
 
     /// Loads accounts; those written under earlier rules are folded again.
+    #[boxed]
     pub(crate) async fn load_current(&self, wanted: &[AccountToLoad]) -> Result<Vec<Option<LoadedAccount>>, Problem> {
         refold::load(self.store.as_ref(), &self.catalog, wanted, self.clock.now()).await
     }
 
+    #[boxed]
     pub(crate) async fn load_book(&self, key: &AccountKey, inputs: Inputs) -> Result<Book, Problem> {
         let loaded = self.load_account(key, inputs).await?;
         self.book(loaded, inputs == Inputs::All).await
@@ -320,6 +329,7 @@ impl Service {
         Ok(book)
     }
 
+    #[boxed]
     async fn load_account(&self, key: &AccountKey, inputs: Inputs) -> Result<LoadedAccount, Problem> {
         let want = AccountToLoad { key: key.clone(), inputs, names: Vec::new() };
         let loaded = self.load_current(&[want]).await?.into_iter().next().flatten();

@@ -15,6 +15,7 @@
 
 use crate::Service;
 use crate::access::{Caller, Right};
+use crate::boxed;
 use crate::paging::{Paging, no_mark, onward, write_mark};
 use crate::problem::{Detail, Problem};
 use crate::secrets::{Secrets, hash, hex};
@@ -180,6 +181,7 @@ impl Service {
     }
 
     /// Records a bulk request. Returns the caller to use for its lines.
+    #[boxed]
     pub async fn record_bulk(&self, who: &Caller, lines: usize, body: &[u8]) -> Result<Caller, Problem> {
         who.may(Right::Write)?;
         let act = Act::on("bulk", "bulk", "").with("lines", lines).with("sha256", hex(&hash(body)));
@@ -189,6 +191,7 @@ impl Service {
     /// A page of the records of the caller's organization, newest first. A search without an index examines a limited
     /// number of records for each page. If few match, the page may be short or empty and still state that there are
     /// more.
+    #[boxed]
     pub async fn list_audit_records(
         &self,
         who: &Caller,
@@ -216,6 +219,7 @@ impl Service {
     }
 
     /// The hash of a record in the caller's organization, in hexadecimal.
+    #[boxed]
     pub async fn audit_hash(&self, who: &Caller, number: i64) -> Result<Option<String>, Problem> {
         who.may(Right::Administer)?;
         let rows = self.store.audit_chain(who.org, number.saturating_sub(1), 1).await?;
@@ -223,6 +227,7 @@ impl Service {
     }
 
     /// The heads of all chains, by organization.
+    #[boxed]
     pub async fn audit_heads(&self) -> Result<Vec<AuditHead>, Problem> {
         Ok(self.store.audit_heads().await?)
     }

@@ -5,6 +5,7 @@
 //! under; the store refuses it if that version is outdated, and the product is then read again. A change of the key
 //! raises that version too: a product whose version is new is combined with the current organization.
 
+use crate::boxed;
 use crate::form::NewProduct;
 use crate::lock::lock;
 use crate::problem::Problem;
@@ -73,6 +74,7 @@ impl Catalog {
     }
 
     /// An organization as the store has it now.
+    #[boxed]
     pub async fn fresh_organization(&self, org: OrgId) -> Result<Arc<OrganizationInfo>, Problem> {
         let row = self.store.organizations().await?.into_iter().find(|row| row.org == org);
         let row = row.ok_or_else(|| Problem::internal(format!("there is no organization {org}")))?;
@@ -119,6 +121,7 @@ impl Catalog {
     }
 
     /// A product as the store has it now.
+    #[boxed]
     pub async fn fresh_product(&self, key: &ProductKey) -> Result<Option<Arc<ProductInfo>>, Problem> {
         let Some(row) = self.store.product(key).await? else { return Ok(None) };
         Ok(Some(self.keep(row).await?))

@@ -9,6 +9,7 @@ use crate::access::{Caller, Right};
 use crate::account::book::{Book, RequestedInput, Rolled};
 use crate::accounts::{account_key, content_hash, problem};
 use crate::audit::Act;
+use crate::boxed;
 use crate::form;
 use crate::form::fields::{ExternalField, Id, Moment};
 use crate::ids::mint_id;
@@ -185,6 +186,7 @@ impl Service {
     }
 
     /// Applies a change to an account.
+    #[boxed]
     pub(crate) async fn change(
         &self,
         who: &Caller,
@@ -207,6 +209,7 @@ impl Service {
     }
 
     /// Computes the result of a change on a book that is then discarded. Nothing is written or announced.
+    #[boxed]
     pub async fn rehearse(&self, who: &Caller, account: &str, change: ChangeRequest) -> Result<Rehearsal, Problem> {
         who.may(change.right())?;
         if matches!(change, ChangeRequest::Roll(_)) {
@@ -243,6 +246,7 @@ impl Service {
 impl Service {
     /// Computes the result of creating an account on a book that is then discarded. Nothing is written or announced,
     /// and no id is used up.
+    #[boxed]
     pub async fn rehearse_opening(&self, who: &Caller, form: form::NewAccount) -> Result<OpeningRehearsal, Problem> {
         who.may(Right::Write)?;
         let (key, opening) = self.opening(who, &form).await?;

@@ -8,6 +8,7 @@ use crate::access::{Caller, Right};
 use crate::accounts::account_key;
 use crate::announcing::News;
 use crate::audit::Act;
+use crate::boxed;
 use crate::form::fields::{CustomerRole, CustomerType, Ssn};
 use crate::form::{AssignAccount, CustomerUpdate, NewCustomer};
 use crate::ids::mint_id;
@@ -41,6 +42,7 @@ pub struct CustomerQuery {
 
 impl Service {
     /// Creates a customer.
+    #[boxed]
     pub async fn create_customer(
         &self,
         who: &Caller,
@@ -91,6 +93,7 @@ impl Service {
     }
 
     /// Updates a customer.
+    #[boxed]
     pub async fn update_customer(
         &self,
         who: &Caller,
@@ -130,6 +133,7 @@ impl Service {
 
     /// Writes a customer and the accounts it is assigned to. Returns `None` if a row was stale and the caller must
     /// retry.
+    #[boxed]
     async fn write_customer(
         &self,
         who: &Caller,
@@ -202,6 +206,7 @@ impl Service {
     }
 
     /// A customer.
+    #[boxed]
     pub async fn get_customer(&self, who: &Caller, customer: &str) -> Result<view::Customer, Problem> {
         who.may(Right::Read)?;
         let row = self.customer_row(who, customer).await?;
@@ -209,6 +214,7 @@ impl Service {
     }
 
     /// The names of customers, in the order of `ids`; `None` for one that does not exist.
+    #[boxed]
     pub async fn customer_names(&self, who: &Caller, ids: &[String]) -> Result<Vec<Option<String>>, Problem> {
         who.may(Right::Read)?;
         let mut names = Vec::with_capacity(ids.len());
@@ -220,6 +226,7 @@ impl Service {
     }
 
     /// A page of customers.
+    #[boxed]
     pub async fn list_customers(
         &self,
         who: &Caller,

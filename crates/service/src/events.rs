@@ -12,6 +12,7 @@ use crate::account::causes::{NOTICE, RELEASE, cause_text};
 use crate::account::journal::{JournalEntry, Record, revising};
 use crate::account::timeline::{EventProgress, TimelineEntry};
 use crate::accounts::{account_key, problem};
+use crate::boxed;
 use crate::paging::Paging;
 use crate::problem::Problem;
 use crate::view;
@@ -51,6 +52,7 @@ struct FirstRecords {
 
 impl Service {
     /// Lists the events of an account, which explain its balance.
+    #[boxed]
     pub async fn list_account_events(
         &self,
         who: &Caller,

@@ -9,6 +9,7 @@ use crate::Service;
 use crate::access::{Caller, Right};
 use crate::account::profile::Profile;
 use crate::accounts::account_key;
+use crate::boxed;
 use crate::customers::{name_of, read_body};
 use crate::form::NewCustomer;
 use crate::paging::Paging;
@@ -102,6 +103,7 @@ pub(crate) fn days_past_due(zone: &Zone, due: Option<Time>, at: Time) -> i32 {
 impl Service {
     /// Accounts, customers and products whose id starts with the text or that contain every word of it. Accounts of
     /// matching customers are included.
+    #[boxed]
     pub async fn find(&self, who: &Caller, text: &str, limit: usize) -> Result<Vec<SearchResult>, Problem> {
         who.may(Right::Read)?;
         let (text, limit) = (searched(text), limit.min(MOST_FOUND));

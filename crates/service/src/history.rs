@@ -10,6 +10,7 @@ use crate::account::book::Book;
 use crate::account::journal::{JournalEntry, Record};
 use crate::account::timeline::EventProgress;
 use crate::accounts::problem;
+use crate::boxed;
 use crate::form::fields::*;
 use crate::form::{
     AccountSummary, ChangeLineItem, CycleType, FeeWaiver, ManualFee, NotificationConfig, Offset, PaymentRecord,
@@ -84,6 +85,7 @@ impl History {
 
 impl Service {
     /// The requests that would recreate an account.
+    #[boxed]
     pub async fn account_history(&self, who: &Caller, account: &str) -> Result<History, Problem> {
         who.may(Right::Read)?;
         let now = self.clock.now();

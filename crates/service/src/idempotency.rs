@@ -5,6 +5,7 @@
 
 use crate::Service;
 use crate::access::Caller;
+use crate::boxed;
 use crate::problem::Problem;
 use crate::processor::job::IdempotencyKey;
 use bytes::Bytes;
@@ -53,6 +54,7 @@ impl Service {
     }
 
     /// Keeps the response to a request that changed nothing, in case it is repeated.
+    #[boxed]
     pub(crate) async fn keep_answer(
         &self,
         who: &Caller,
@@ -68,6 +70,7 @@ impl Service {
 
     /// Writes a unit outside the processor, with the response kept for a repeated request. Returns false if the unit
     /// was stale.
+    #[boxed]
     pub(crate) async fn write_alone(
         &self,
         who: &Caller,

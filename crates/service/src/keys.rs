@@ -2,6 +2,7 @@
 
 use crate::Service;
 use crate::access::{Caller, Right, Role};
+use crate::boxed;
 use crate::form::NewKey;
 use crate::ids::{id_of, secret_of};
 use crate::problem::Problem;
@@ -13,6 +14,7 @@ const SHORTEST_LENT: usize = 32;
 
 impl Service {
     /// The keys of the caller's organization.
+    #[boxed]
     pub async fn list_keys(&self, who: &Caller) -> Result<view::Results<view::Key>, Problem> {
         who.may(Right::Administer)?;
         let keys = self.store.keys(who.org).await?;
@@ -20,6 +22,7 @@ impl Service {
     }
 
     /// Creates a key. Its secret is returned once, here.
+    #[boxed]
     pub async fn create_key(&self, who: &Caller, form: NewKey) -> Result<view::NewKey, Problem> {
         who.may(Right::Administer)?;
         let role = Role::parse(form.role.name()).ok_or_else(|| Problem::internal("a role has no name"))?;
@@ -29,6 +32,7 @@ impl Service {
 
     /// Creates a key for a form with a one-time word (`once`): if the form is sent twice, it creates one key and
     /// returns the same response. The id and the secret are derived from the word, so the secret is not stored.
+    #[boxed]
     pub async fn create_key_once(&self, who: &Caller, once: &str, form: NewKey) -> Result<view::NewKey, Problem> {
         who.may(Right::Administer)?;
         let role = Role::parse(form.role.name()).ok_or_else(|| Problem::internal("a role has no name"))?;
@@ -58,6 +62,7 @@ impl Service {
 
     /// Lends a key to a command on the caller's machine, or extends the loan. The command chooses the id and the
     /// secret; they work for a limited time and are kept in memory only.
+    #[boxed]
     pub async fn lend_key(&self, who: &Caller, client_id: &str, secret: &str) -> Result<(), Problem> {
         who.may(Right::Administer)?;
         if secret.len() < SHORTEST_LENT {
@@ -86,6 +91,7 @@ impl Service {
     }
 
     /// Revokes a key.
+    #[boxed]
     pub async fn revoke_key(&self, who: &Caller, client_id: &str) -> Result<view::Key, Problem> {
         who.may(Right::Administer)?;
         self.access.revoke_key(who, client_id).await?;

@@ -102,6 +102,10 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use webhooks::Gate;
 
+/// Compiles the body of a public async method once, here. Without it, every crate that awaits the method compiles the body
+/// again, with all the methods that it awaits.
+pub(crate) use async_recursion::async_recursion as boxed;
+
 /// The setting that identifies the secrets key a database was created with.
 pub const FINGERPRINT: &str = "secrets_key_fingerprint";
 
@@ -146,11 +150,13 @@ pub struct Service {
 
 impl Service {
     /// Opens the database at an address and starts the service over it.
+    #[boxed]
     pub async fn open(address: &str, clock: Arc<dyn Clock>, secrets_key: &[u8; 32]) -> Result<Service, Problem> {
         Service::start(daybook_store::open(address).await?, clock, secrets_key).await
     }
 
     /// Starts the service over a store. Timers do not run yet: see [`Service::run_timers`] and [`Service::settle_due`].
+    #[boxed]
     pub async fn start(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
@@ -224,12 +230,14 @@ impl Service {
 
     /// Processes everything that is due now, including releases. For manual clocks; with a system clock, timers do
     /// this.
+    #[boxed]
     pub async fn settle_due(&self) -> Result<(), Problem> {
         while self.timekeeper.tick().await? > 0 {}
         Ok(())
     }
 
     /// Stops timers and sending, and waits until work in progress is done.
+    #[boxed]
     pub async fn stop(&self) {
         self.stop.send_replace(true);
         let running = std::mem::take(&mut *lock(&self.running));
@@ -243,16 +251,19 @@ impl Service {
     }
 
     /// The caller of a bearer token.
+    #[boxed]
     pub async fn authenticate(&self, bearer: &str) -> Result<Caller, Problem> {
         self.access.authenticate(bearer).await
     }
 
     /// Issues an access token for a client id and secret.
+    #[boxed]
     pub async fn issue_token(&self, form: &form::TokenRequest) -> Result<view::Token, Problem> {
         self.access.issue_token(form).await
     }
 
     /// Returns an error unless the tables match this build, the time can be trusted, and the database accepts a write.
+    #[boxed]
     pub async fn ping(&self) -> Result<(), Problem> {
         self.check_tables()?;
         self.check_clock()?;
@@ -260,6 +271,7 @@ impl Service {
     }
 
     /// A description of the database, for people.
+    #[boxed]
     pub async fn describe_store(&self) -> Result<String, Problem> {
         Ok(self.store.describe().await?)
     }

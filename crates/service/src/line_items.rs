@@ -5,6 +5,7 @@ use crate::access::{Caller, Right};
 use crate::account::book::Book;
 use crate::account::journal::{JournalEntry, Names, named};
 use crate::accounts::{account_key, problem};
+use crate::boxed;
 use crate::changes::ChangeRequest;
 use crate::form;
 use crate::items::{ShownItem, kind_names, status_names};
@@ -60,6 +61,7 @@ impl ItemQuery {
 
 impl Service {
     /// Records a payment.
+    #[boxed]
     pub async fn record_payment(
         &self,
         who: &Caller,
@@ -71,6 +73,7 @@ impl Service {
     }
 
     /// Decides the status of a pending or authorized payment.
+    #[boxed]
     pub async fn change_line_item(
         &self,
         who: &Caller,
@@ -83,6 +86,7 @@ impl Service {
     }
 
     /// Reverses a payment that bounced.
+    #[boxed]
     pub async fn reverse_payment(
         &self,
         who: &Caller,
@@ -95,6 +99,7 @@ impl Service {
     }
 
     /// Charges a fee.
+    #[boxed]
     pub async fn charge_manual_fee(
         &self,
         who: &Caller,
@@ -106,6 +111,7 @@ impl Service {
     }
 
     /// Waives the unpaid part of a fee.
+    #[boxed]
     pub async fn waive_fee(
         &self,
         who: &Caller,
@@ -118,6 +124,7 @@ impl Service {
     }
 
     /// Raises the balance.
+    #[boxed]
     pub async fn credit_offset(
         &self,
         who: &Caller,
@@ -129,6 +136,7 @@ impl Service {
     }
 
     /// Lowers the balance.
+    #[boxed]
     pub async fn debit_offset(
         &self,
         who: &Caller,
@@ -140,6 +148,7 @@ impl Service {
     }
 
     /// Withdraws an input that is still held.
+    #[boxed]
     pub async fn withdraw_line_item(
         &self,
         who: &Caller,
@@ -165,6 +174,7 @@ impl Service {
     }
 
     /// A page of an account's line items.
+    #[boxed]
     pub async fn list_line_items(
         &self,
         who: &Caller,
@@ -190,6 +200,7 @@ impl Service {
     }
 
     /// A line item.
+    #[boxed]
     pub async fn get_line_item(
         &self,
         who: &Caller,

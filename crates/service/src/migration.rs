@@ -8,6 +8,7 @@
 use crate::Service;
 use crate::access::{Caller, Right};
 use crate::audit::Act;
+use crate::boxed;
 use crate::form::SetMigrationMode;
 use crate::problem::Problem;
 use crate::processor::job::IdempotencyKey;
@@ -58,6 +59,7 @@ pub struct Glance {
 
 impl Service {
     /// Turns migration mode on or off.
+    #[boxed]
     pub async fn set_migration_mode(
         &self,
         who: &Caller,
@@ -127,6 +129,7 @@ impl Service {
 
     /// The same caller, restricted to changes that are held. A program that loads history must stop if migration mode
     /// is turned off.
+    #[boxed]
     pub async fn only_while_held(&self, who: &Caller, product: &str) -> Result<Caller, Problem> {
         who.may(Right::Write)?;
         let key = ProductKey { org: who.org, product: Arc::from(product) };
@@ -136,6 +139,7 @@ impl Service {
     }
 
     /// The progress of a release.
+    #[boxed]
     pub async fn get_migration_mode(&self, who: &Caller, product: &str) -> Result<view::MigrationProgress, Problem> {
         who.may(Right::Read)?;
         let row = self.product_row(who, product).await?;
@@ -144,6 +148,7 @@ impl Service {
     }
 
     /// The progress of a release for a page, which does not wait long; `None` if the count takes longer.
+    #[boxed]
     pub async fn glance_at_migration_mode(&self, who: &Caller, product: &str) -> Result<Option<Glance>, Problem> {
         who.may(Right::Read)?;
         let row = self.product_row(who, product).await?;

@@ -11,6 +11,7 @@
 //! `daybook_database_up` is 0.
 
 use crate::Service;
+use crate::boxed;
 use crate::call_slots::{CallCounts, CallKind};
 use crate::problem::Problem;
 use daybook_clock::Stopwatch;
@@ -79,6 +80,7 @@ impl DatabaseReadings {
 
 impl Service {
     /// All metrics of the service.
+    #[boxed]
     pub async fn metrics(&self) -> Families {
         let read = self.read_of_database(self.clock.now()).await;
         let figures = Registry::default();
@@ -98,6 +100,7 @@ impl Service {
     }
 
     /// All metrics in the Prometheus text format.
+    #[boxed]
     pub async fn metrics_text(&self) -> String {
         daybook_metrics::text(&self.metrics().await)
     }

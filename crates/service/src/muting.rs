@@ -15,6 +15,7 @@
 
 use crate::Service;
 use crate::audit::Act;
+use crate::boxed;
 use crate::lock::lock;
 use crate::organizations::operator;
 use crate::problem::Problem;
@@ -105,11 +106,13 @@ impl Service {
     }
 
     /// Whether the database is muted, read from it now.
+    #[boxed]
     pub async fn look_whether_muted(&self) -> Result<Option<Muted>, Problem> {
         look(&*self.store).await
     }
 
     /// Mutes the database; servers follow within a second. Returns the mark.
+    #[boxed]
     pub async fn mute(&self, why: &str) -> Result<Muted, Problem> {
         if self.look_whether_muted().await?.is_none() {
             let act = Act::on("mute", "database", "").with("why", why);
@@ -122,6 +125,7 @@ impl Service {
 
     /// Unmutes the database: servers send and process the waiting work within a second. Returns that work; `None` if
     /// the database was not muted.
+    #[boxed]
     pub async fn unmute(&self) -> Result<Option<WaitingWork>, Problem> {
         let waiting = self.waiting().await?;
         let record = self.recorded(&operator(NO_ORGANIZATION, ""), Act::on("unmute", "database", ""));
@@ -139,6 +143,7 @@ impl Service {
     }
 
     /// The work that starts as soon as the database is unmuted.
+    #[boxed]
     pub async fn waiting(&self) -> Result<WaitingWork, Problem> {
         let mut waiting =
             WaitingWork { accounts: self.store.count_due(self.clock.now()).await?, ..WaitingWork::default() };
@@ -153,6 +158,7 @@ impl Service {
 
     /// Reads the mark before the database is served, and warns if it is muted; `is_wanted` mutes it. Must be called
     /// before timers run and messages are sent.
+    #[boxed]
     pub async fn begin_muting(&self, is_wanted: bool) -> Result<(), Problem> {
         let muted = begin(&*self.store, self.clock.now(), is_wanted).await?;
         self.follow(muted);
@@ -166,6 +172,7 @@ impl Service {
     }
 
     /// Reads the mark and follows it.
+    #[boxed]
     pub async fn follow_mark(&self) -> Result<(), Problem> {
         let muted = look(&*self.store).await?;
         self.follow(muted);

@@ -3,6 +3,7 @@
 use crate::Service;
 use crate::access::{Caller, Right};
 use crate::account::notices::notices;
+use crate::boxed;
 use crate::changes::ChangeRequest;
 use crate::form::NotificationConfig;
 use crate::problem::Problem;
@@ -12,6 +13,7 @@ use bytes::Bytes;
 
 impl Service {
     /// Configures a notice.
+    #[boxed]
     pub async fn set_notification_config(
         &self,
         who: &Caller,
@@ -23,6 +25,7 @@ impl Service {
     }
 
     /// The configured notices.
+    #[boxed]
     pub async fn get_notification_config(
         &self,
         who: &Caller,

@@ -3,6 +3,7 @@
 use crate::Service;
 use crate::access::{Caller, Role};
 use crate::audit::Act;
+use crate::boxed;
 use crate::ids::{mint_mark, random_bytes};
 use crate::problem::Problem;
 use daybook_store::audit::NO_ORGANIZATION;
@@ -36,6 +37,7 @@ pub struct FirstKey {
 
 impl Service {
     /// At the first start, creates an organization and its first key. Later starts change nothing.
+    #[boxed]
     pub async fn bootstrap(&self, bootstrap: &Bootstrap) -> Result<Option<FirstKey>, Problem> {
         if !self.store.organizations().await?.is_empty() {
             return Ok(None);
@@ -76,6 +78,7 @@ impl Service {
     }
 
     /// Creates an organization.
+    #[boxed]
     pub async fn create_organization(&self, name: &str, environment: &str) -> Result<OrgId, Problem> {
         if !["TEST", "LIVE"].contains(&environment) {
             return Err(Problem::invalid("environment", "must be TEST or LIVE"));
@@ -102,17 +105,20 @@ impl Service {
     }
 
     /// Creates an organization and its first key.
+    #[boxed]
     pub async fn create_organization_with_key(&self, name: &str, environment: &str) -> Result<FirstKey, Problem> {
         let org = self.create_organization(name, environment).await?;
         self.first_key(&operator(org, environment), None, None).await
     }
 
     /// All organizations.
+    #[boxed]
     pub async fn organizations(&self) -> Result<Vec<Organization>, Problem> {
         Ok(self.store.organizations().await?)
     }
 
     /// The operator as a caller for an organization: the named one, or the only one.
+    #[boxed]
     pub async fn operator(&self, name: Option<&str>) -> Result<Caller, Problem> {
         let organizations = self.store.organizations().await?;
         let found = match name {

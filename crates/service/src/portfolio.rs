@@ -8,6 +8,7 @@
 
 use crate::Service;
 use crate::access::{Caller, Right};
+use crate::boxed;
 use crate::find::days_past_due;
 use crate::policy::DEFAULT_ZONE;
 use crate::problem::Problem;
@@ -215,6 +216,7 @@ impl Service {
     }
 
     /// The portfolio; `None` while many accounts are being counted for the first time.
+    #[boxed]
     pub async fn portfolio(&self, who: &Caller) -> Result<Option<Portfolio>, Problem> {
         who.may(Right::Read)?;
         let now = self.clock.now();
@@ -288,6 +290,7 @@ impl Service {
     }
 
     /// Delivery attempts of the last 24 hours: one entry per hour, including hours without attempts.
+    #[boxed]
     pub async fn deliveries_by_hour(&self, who: &Caller) -> Result<Vec<DeliveryFigure>, Problem> {
         who.may(Right::Read)?;
         let now = self.clock.now();
@@ -323,6 +326,7 @@ impl Service {
     }
 
     /// Counts organizations one after the other, before the first requests.
+    #[boxed]
     pub async fn count_portfolios_ahead(&self) -> Result<(), Problem> {
         let organizations = self.store.organizations().await?;
         let service = self.clone();

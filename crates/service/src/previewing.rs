@@ -5,6 +5,7 @@
 
 use crate::Service;
 use crate::access::{Caller, Right};
+use crate::boxed;
 use crate::form::{NewAccount, NewProduct};
 use crate::policy;
 use crate::problem::Problem;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 
 impl Service {
     /// The schedule of an account under a product that does not exist yet. The account's `product_id` is ignored.
+    #[boxed]
     pub async fn preview_product(
         &self,
         who: &Caller,
@@ -33,6 +35,7 @@ impl Service {
     }
 
     /// The schedule of an account that does not exist yet.
+    #[boxed]
     pub async fn preview_account(&self, who: &Caller, account: NewAccount) -> Result<view::Schedule, Problem> {
         who.may(Right::Read)?;
         let key = ProductKey { org: who.org, product: Arc::from(account.product_id.as_str()) };

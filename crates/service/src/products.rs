@@ -4,6 +4,7 @@ use crate::Service;
 use crate::access::{Caller, Right};
 use crate::accounts::content_hash;
 use crate::audit::Act;
+use crate::boxed;
 use crate::catalog::ProductInfo;
 use crate::form::NewProduct;
 use crate::ids::mint_id;
@@ -21,6 +22,7 @@ use std::sync::Arc;
 
 impl Service {
     /// Creates a product.
+    #[boxed]
     pub async fn create_product(
         &self,
         who: &Caller,
@@ -86,6 +88,7 @@ impl Service {
     }
 
     /// A product.
+    #[boxed]
     pub async fn get_product(&self, who: &Caller, product: &str) -> Result<view::Product, Problem> {
         who.may(Right::Read)?;
         let row = self.product_row(who, product).await?;
@@ -94,6 +97,7 @@ impl Service {
     }
 
     /// A page of products.
+    #[boxed]
     pub async fn list_products(&self, who: &Caller, paging: Paging) -> Result<view::Page<view::Product>, Problem> {
         who.may(Right::Read)?;
         let mut rows = self.store.products(who.org, &paging.of_store()).await?;

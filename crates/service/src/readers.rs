@@ -9,6 +9,7 @@
 //! ([`daybook_store::sharing`]).
 
 use crate::Service;
+use crate::boxed;
 use crate::call_slots::{CallCounts, CallKind, CallSlot, within_a_slot};
 use crate::lock::lock;
 use crate::problem::Problem;
@@ -68,6 +69,7 @@ impl Service {
     /// Begins the current call's reads for an organization. Waits for a slot, which the call has until it ends; from now
     /// on, its reads use the organization's share of the database's readers. A call outside [`Service::reading`], such
     /// as a payment, does not wait.
+    #[boxed]
     pub async fn begin_read(&self, org: OrgId, kind: CallKind) -> Result<(), Problem> {
         self.call_slots.begin(org, kind).await?;
         self.store.sharing().join(org);
@@ -75,6 +77,7 @@ impl Service {
     }
 
     /// Waits until a bulk call may begin for an organization. It may run until the slot is dropped.
+    #[boxed]
     pub async fn begin_bulk(&self, org: OrgId) -> Result<CallSlot, Problem> {
         self.call_slots.take(org, CallKind::Bulk).await
     }
@@ -95,11 +98,13 @@ impl Service {
     }
 
     /// Takes all slots for calls of a kind that an organization may have. For tests.
+    #[boxed]
     pub async fn take_call_slots(&self, org: OrgId, kind: CallKind) -> Result<Vec<CallSlot>, Problem> {
         self.call_slots.take_all(org, kind).await
     }
 
     /// Takes all turns of an organization to read. Its calls that read wait until they are dropped. For tests.
+    #[boxed]
     pub async fn hold_reads(&self, org: OrgId) -> Result<Vec<ReadPermit>, Problem> {
         let sharing = self.store.sharing();
         let mut turns = Vec::new();

@@ -5,6 +5,7 @@ use crate::access::{Caller, Right};
 use crate::account::book::Rolled;
 use crate::accounts::account_key;
 use crate::audit::Act;
+use crate::boxed;
 use crate::form::Roll;
 use crate::problem::Problem;
 use crate::processor::job::{IdempotencyKey, Work};
@@ -12,6 +13,7 @@ use bytes::Bytes;
 
 impl Service {
     /// Rolls an account's clock to a moment.
+    #[boxed]
     pub async fn roll_account(
         &self,
         who: &Caller,

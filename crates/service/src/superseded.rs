@@ -7,6 +7,7 @@
 //! sent, all changes are refused with 503, and `/readyz` reports the reason. Reads continue, for requests in progress.
 
 use crate::Service;
+use crate::boxed;
 use crate::lock::lock;
 use crate::problem::Problem;
 use std::sync::OnceLock;
@@ -42,6 +43,7 @@ impl Service {
     }
 
     /// Checks the version of the tables. A newer one than this build knows supersedes this node.
+    #[boxed]
     pub async fn look_at_tables(&self) -> Result<(), Problem> {
         self.look_at_zones().await?;
         let standing = self.store.tables().await?;

@@ -20,6 +20,7 @@
 
 use crate::Service;
 use crate::account::book::Book;
+use crate::boxed;
 use crate::lock::lock;
 use crate::problem::Problem;
 use crate::refold::{AccountToRefold, Folding, Refolded, refold_keys, unit, written};
@@ -109,6 +110,7 @@ pub struct AdoptedZoneData {
 
 impl Service {
     /// Returns an error if the database uses other time-zone data and was not updated.
+    #[boxed]
     pub async fn check_zones(&self) -> Result<(), Problem> {
         let differing = self.zone_differences().await?;
         if differing.is_empty() {
@@ -123,6 +125,7 @@ impl Service {
     }
 
     /// The zones of products whose data in this build differ from those the database uses.
+    #[boxed]
     pub async fn zone_differences(&self) -> Result<Vec<ZoneDifference>, Problem> {
         let mut differing = Vec::new();
         for today in self.zones_of_products().await?.into_values() {
@@ -202,6 +205,7 @@ impl Service {
 
     /// Makes the database use the time-zone data of this build: where they differ, the future moments of accounts are
     /// placed again. Returns what moved. Must be called before timers run.
+    #[boxed]
     pub async fn adopt_zone_data(&self) -> Result<AdoptedZoneData, Problem> {
         let mut adopted = AdoptedZoneData::default();
         for today in self.zones_of_products().await?.into_values() {

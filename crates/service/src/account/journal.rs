@@ -12,7 +12,6 @@ use daybook_engine::timeline::{Entry, Input, Rank, TimelinePosition};
 use daybook_store::records::InputRow;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use std::sync::Arc;
 
 /// The name of the record that opens an account.
 pub const OPEN: &str = "dbk_open";

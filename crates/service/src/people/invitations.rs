@@ -4,6 +4,7 @@ use super::{Invitation, Link, NewPerson, Session, check, email_key, role};
 use crate::Service;
 use crate::access::{Caller, PERSON_PREFIX, Right, Role};
 use crate::audit::Act;
+use crate::boxed;
 use crate::ids::{mint_id, mint_token, token_of};
 use crate::organizations::operator;
 use crate::problem::{Detail, Problem};
@@ -27,6 +28,7 @@ pub const MOST_LINKS: usize = 100;
 
 impl Service {
     /// The token of a link for the first person, if the first organization has neither people nor a pending link.
+    #[boxed]
     pub async fn first_link(&self) -> Result<Option<String>, Problem> {
         let Some(org) = self.org_without_people().await? else { return Ok(None) };
         if !self.store.invitations(org, self.clock.now()).await?.is_empty() {
@@ -39,6 +41,7 @@ impl Service {
     }
 
     /// Creates the first person, if the first organization has none. Returns whether it did.
+    #[boxed]
     pub async fn first_person(&self, email: &str, password: &str) -> Result<bool, Problem> {
         let Some(org) = self.org_without_people().await? else { return Ok(false) };
         let name = email.split('@').next().unwrap_or(email).to_owned();
@@ -57,6 +60,7 @@ impl Service {
 
     /// Creates a link with which one person can join the caller's organization. Its token is returned here and not
     /// stored.
+    #[boxed]
     pub async fn invite(&self, who: &Caller, role: Role) -> Result<String, Problem> {
         self.may_invite(who).await?;
         let token = mint_token();
@@ -67,6 +71,7 @@ impl Service {
 
     /// Creates a link for a form with a one-time word (`once`): if the form is sent twice, it creates one link and
     /// returns it again. The token is derived from the word, so it is not stored.
+    #[boxed]
     pub async fn invite_once(&self, who: &Caller, once: &str, role: Role) -> Result<String, Problem> {
         who.may(Right::Administer)?;
         let words = self.words_of(who, once, &[role.name()]);
@@ -116,6 +121,7 @@ impl Service {
     }
 
     /// The pending links of the caller's organization.
+    #[boxed]
     pub async fn list_links(&self, who: &Caller) -> Result<Vec<Link>, Problem> {
         who.may(Right::Administer)?;
         let people = self.store.people(who.org).await?;
@@ -135,6 +141,7 @@ impl Service {
     }
 
     /// Withdraws a link, which then no longer works.
+    #[boxed]
     pub async fn withdraw_link(&self, who: &Caller, link_id: &str) -> Result<(), Problem> {
         who.may(Right::Administer)?;
         let unknown = || Problem::new("not_found", "this invite was already used or withdrawn, or has expired");
@@ -148,6 +155,7 @@ impl Service {
     }
 
     /// The organization and role that a link gives access to.
+    #[boxed]
     pub async fn invitation(&self, token: &str) -> Result<Invitation, Problem> {
         let row = self.open_link(token).await?;
         let organization = self.catalog.organization(row.org).await?.row.name.clone();
@@ -167,6 +175,7 @@ impl Service {
     }
 
     /// Creates a person from a link, which cannot be used again, and signs them in. `from` is their address, if known.
+    #[boxed]
     pub async fn accept(&self, token: &str, new: NewPerson, from: Option<IpAddr>) -> Result<Session, Problem> {
         let link = self.open_link(token).await?;
         check(&new)?;

@@ -4,6 +4,7 @@ use super::{Person, client_id, passwords};
 use crate::Service;
 use crate::access::{Caller, Right, Role};
 use crate::audit::Act;
+use crate::boxed;
 use crate::ids::{mint_token, token_of};
 use crate::problem::Problem;
 use crate::secrets::hash;
@@ -12,22 +13,26 @@ use std::net::IpAddr;
 
 impl Service {
     /// The people of the caller's organization.
+    #[boxed]
     pub async fn list_people(&self, who: &Caller) -> Result<Vec<Person>, Problem> {
         who.may(Right::Administer)?;
         self.store.people(who.org).await?.into_iter().map(Person::of).collect()
     }
 
     /// Changes a person's role. It applies from their next request.
+    #[boxed]
     pub async fn set_role(&self, who: &Caller, person_id: &str, role: Role) -> Result<Person, Problem> {
         self.change_person(who, person_id, &PersonChange::Role(role.name().to_owned())).await
     }
 
     /// Deactivates a person and ends their sessions.
+    #[boxed]
     pub async fn disable_person(&self, who: &Caller, person_id: &str) -> Result<Person, Problem> {
         self.change_person(who, person_id, &PersonChange::Disabled(self.clock.now())).await
     }
 
     /// Reactivates a person.
+    #[boxed]
     pub async fn enable_person(&self, who: &Caller, person_id: &str) -> Result<Person, Problem> {
         self.change_person(who, person_id, &PersonChange::Enabled).await
     }
@@ -54,6 +59,7 @@ impl Service {
     }
 
     /// Ends all sessions of a person: their own, or anyone's if the caller is an administrator. Returns how many.
+    #[boxed]
     pub async fn end_sessions(&self, who: &Caller, person_id: &str) -> Result<u64, Problem> {
         if who.client_id != client_id(person_id) {
             who.may(Right::Administer)?;
@@ -67,6 +73,7 @@ impl Service {
 
     /// Replaces the password of a person who forgot theirs, and ends their sessions. The new password is returned here
     /// and not stored.
+    #[boxed]
     pub async fn reset_password(&self, who: &Caller, person_id: &str) -> Result<String, Problem> {
         let person = self.somebody_else(who, person_id).await?;
         let new = mint_token();
@@ -78,6 +85,7 @@ impl Service {
 
     /// A mark that identifies a person's current password without revealing it. A form that replaces the password
     /// carries it.
+    #[boxed]
     pub async fn password_mark(&self, who: &Caller, person_id: &str) -> Result<String, Problem> {
         let person = self.somebody_else(who, person_id).await?;
         Ok(self.mark_of_password(&person))
@@ -89,6 +97,7 @@ impl Service {
 
     /// Replaces a password for a form with a one-time word (`once`), if the current password still has this mark. If
     /// the form is sent twice, it sets one password and returns it again: the password is derived from the word.
+    #[boxed]
     pub async fn reset_password_once(
         &self,
         who: &Caller,
@@ -141,6 +150,7 @@ impl Service {
 
     /// Changes the password of a session's person, if they know the old one, and ends their other sessions. `from` is
     /// their address, if known.
+    #[boxed]
     pub async fn change_password(
         &self,
         token: &str,

@@ -4,6 +4,7 @@ use super::{Session, Visit, client_id, email_key, is_address, role};
 use crate::Service;
 use crate::access::{Caller, PERSON_PREFIX};
 use crate::audit::{Act, address_text, new_record, shortened};
+use crate::boxed;
 use crate::ids::mint_token;
 use crate::problem::Problem;
 use crate::secrets::{hash, hex};
@@ -25,6 +26,7 @@ const TOKEN_LENGTH: usize = 43;
 
 impl Service {
     /// Signs in a person with their password. `from` is their address, if known.
+    #[boxed]
     pub async fn sign_in(&self, email: &str, password: &str, from: Option<IpAddr>) -> Result<Session, Problem> {
         let email_key = email_key(email);
         let begun = self.begin_try(&email_key, from).await?;
@@ -79,6 +81,7 @@ impl Service {
     }
 
     /// The visit of a token's person; `None` if the token is unknown or its session has ended.
+    #[boxed]
     pub async fn visit(&self, token: &str) -> Result<Option<Visit>, Problem> {
         if token.len() != TOKEN_LENGTH {
             return Ok(None);
@@ -112,6 +115,7 @@ impl Service {
     }
 
     /// Ends a session. `from` is the person's address, if known.
+    #[boxed]
     pub async fn sign_out(&self, token: &str, from: Option<IpAddr>) -> Result<(), Problem> {
         let token_hash = hash(token.as_bytes());
         let found = self.store.session(&token_hash, self.clock.now()).await?;

@@ -37,6 +37,7 @@ pub mod timekeeper;
 pub mod work;
 
 use crate::access::Access;
+use crate::boxed;
 use crate::catalog::Catalog;
 use crate::clockwatch;
 use crate::lock::lock;
@@ -145,6 +146,7 @@ impl Processor {
     }
 
     /// Runs a job on an account and waits for the response.
+    #[boxed]
     pub async fn ask(
         &self,
         key: AccountKey,

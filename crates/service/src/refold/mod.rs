@@ -30,6 +30,7 @@ use crate::Service;
 use crate::account::book::Book;
 use crate::account::message_writer::NOTICE;
 use crate::account::outdated::is_outdated;
+use crate::boxed;
 use crate::catalog::{Catalog, ProductInfo};
 use crate::problem::Problem;
 use balances_and_status::BalancesAndStatus;
@@ -72,6 +73,7 @@ impl Refolded {
 
 impl Service {
     /// Folds every account again that earlier rules wrote. `progress` is called with the number of accounts done.
+    #[boxed]
     pub async fn refold(&self, progress: &mut (dyn FnMut(u64) + Send)) -> Result<Refolded, Problem> {
         let waiting = self.store.count_to_refold().await?;
         let mut done = Refolded::default();
@@ -104,6 +106,7 @@ impl Service {
     }
 
     /// How many accounts wait to be folded again.
+    #[boxed]
     pub async fn accounts_to_refold(&self) -> Result<i64, Problem> {
         Ok(self.store.count_to_refold().await?)
     }
@@ -127,6 +130,7 @@ pub(crate) async fn load(
 }
 
 /// Folds accounts again, and retries until each is written by this node or by another.
+#[boxed]
 pub(crate) async fn refold_keys(
     store: &dyn Store,
     catalog: &Catalog,

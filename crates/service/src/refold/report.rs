@@ -2,6 +2,7 @@
 
 use super::balances_and_status::BalancesAndStatus;
 use crate::Service;
+use crate::boxed;
 use crate::problem::Problem;
 use crate::view::time::Utc;
 use daybook_store::refolds::RefoldRow;
@@ -31,6 +32,7 @@ pub struct Moved {
 
 impl Service {
     /// Passes every account whose balances or status moved by newer rules to `give`, organization by organization.
+    #[boxed]
     pub async fn rules_report(&self, give: &mut (dyn FnMut(Moved) + Send)) -> Result<(), Problem> {
         for organization in self.store.organizations().await? {
             let mut after: Option<String> = None;

@@ -5,6 +5,7 @@ use super::Verified;
 use crate::Service;
 use crate::account::outdated::is_outdated;
 use crate::account::profile::Profile;
+use crate::boxed;
 use crate::customers::read_body;
 use crate::form::NewCustomer;
 use crate::people::email_key;
@@ -188,6 +189,7 @@ impl Service {
 
     /// Writes the search words of all objects in a database that predates them, and counts its attempts. Returns how
     /// many objects had no words. Runs only once per database.
+    #[boxed]
     pub async fn fill_in_words(&self) -> Result<u64, Problem> {
         let is_wanted = self.store.setting(WORDS_WANTED).await?.is_some();
         if !is_wanted || self.store.setting(WORDS_FILLED_IN).await?.is_some() {

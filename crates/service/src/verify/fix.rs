@@ -4,6 +4,7 @@ use super::around::of_guard;
 use super::{Plan, Verified};
 use crate::Service;
 use crate::audit::Act;
+use crate::boxed;
 use crate::problem::Problem;
 use daybook_store::batch::{AccountClaim, AccountWrite, Batch, Claimed, Unit};
 use daybook_store::records::AccountKey;
@@ -21,6 +22,7 @@ pub struct Fixed {
 
 impl Service {
     /// Verifies everything, corrects derived data from the journals, and verifies again.
+    #[boxed]
     pub async fn fix(&self, progress: &mut (dyn FnMut(u64) + Send)) -> Result<Fixed, Problem> {
         self.record_first(&self.operator_of_none(), Act::on("verify_fix", "database", "")).await?;
         let guards = self.store.lost_guards().await?;

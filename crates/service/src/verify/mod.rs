@@ -40,6 +40,7 @@ use crate::Service;
 use crate::account::book::Book;
 use crate::account::outdated;
 use crate::account::owner_of;
+use crate::boxed;
 use crate::catalog::ProductInfo;
 use crate::problem::Problem;
 use around::unreadable_product;
@@ -111,6 +112,7 @@ struct Stored {
 
 impl Service {
     /// Verifies every account of every organization. `progress` is called with the number of accounts done.
+    #[boxed]
     pub async fn verify(&self, progress: &mut (dyn FnMut(u64) + Send)) -> Result<Verified, Problem> {
         self.look(false, progress).await
     }
@@ -131,6 +133,7 @@ impl Service {
         Ok(verified)
     }
 
+    #[boxed]
     async fn look_at_data(
         &self,
         fixes: bool,
@@ -174,6 +177,7 @@ impl Service {
     }
 
     /// Verifies one account, and corrects it if `fixes` is set.
+    #[boxed]
     pub(crate) async fn verify_one(
         &self,
         key: &AccountKey,

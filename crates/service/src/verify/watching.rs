@@ -6,6 +6,7 @@
 
 use super::Verified;
 use crate::Service;
+use crate::boxed;
 use crate::lock::lock;
 use crate::problem::Problem;
 use daybook_clock::Stopwatch;
@@ -48,6 +49,7 @@ impl Service {
     }
 
     /// Verifies every account once, with a pause after each. Returns the number of differences.
+    #[boxed]
     pub async fn verify_round(&self, pause: Duration) -> Result<u64, Problem> {
         let mut differences = 0;
         for organization in self.store.organizations().await? {

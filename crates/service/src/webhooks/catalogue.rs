@@ -4,6 +4,7 @@ use super::events::EVENTS;
 use super::{samples, schema};
 use crate::Service;
 use crate::access::{Caller, Right};
+use crate::boxed;
 use crate::problem::Problem;
 use crate::view;
 use std::sync::LazyLock;
@@ -13,6 +14,7 @@ static CATALOGUE: LazyLock<Result<view::Results<view::EventType>, Problem>> = La
 
 impl Service {
     /// All types of events.
+    #[boxed]
     pub async fn event_types(&self, who: &Caller) -> Result<&'static view::Results<view::EventType>, Problem> {
         who.may(Right::Read)?;
         CATALOGUE.as_ref().map_err(Clone::clone)

@@ -2,6 +2,7 @@
 
 use crate::Service;
 use crate::access::{Caller, Right};
+use crate::boxed;
 use crate::form::EventName;
 use crate::form::fields::{DeliveryOutcome, Reference};
 use crate::paging::{Paging, no_mark, onward};
@@ -30,6 +31,7 @@ pub struct DeliveryQuery {
 
 impl Service {
     /// A page of delivery attempts.
+    #[boxed]
     pub async fn list_deliveries(
         &self,
         who: &Caller,
@@ -46,6 +48,7 @@ impl Service {
     }
 
     /// A page of dead letters: messages that URLs did not get.
+    #[boxed]
     pub async fn list_dead_letters(
         &self,
         who: &Caller,

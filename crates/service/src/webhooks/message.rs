@@ -7,6 +7,7 @@ use super::no_subscription;
 use crate::Service;
 use crate::access::{Caller, Right};
 use crate::audit::Act;
+use crate::boxed;
 use crate::form;
 use crate::problem::{Problem, ProblemKind};
 use crate::processor::job::IdempotencyKey;
@@ -30,6 +31,7 @@ const CANCELLED: &str =
 
 impl Service {
     /// A message with all its details.
+    #[boxed]
     pub async fn message(&self, who: &Caller, event_id: &str) -> Result<MessageDetails, Problem> {
         who.may(Right::Read)?;
         let row = self.message_row(who.org, event_id).await?;
@@ -61,6 +63,7 @@ impl Service {
     }
 
     /// A message with all its details, as the API shows it.
+    #[boxed]
     pub async fn get_message(&self, who: &Caller, event_id: &str) -> Result<view::WholeMessage, Problem> {
         let message = self.message(who, event_id).await?;
         let body = String::from_utf8(message.body.to_vec())
@@ -70,6 +73,7 @@ impl Service {
 
     /// Sends a message again at once, as if for the first time, whether it was delivered or not: to one URL, or to all
     /// active URLs that get it.
+    #[boxed]
     pub async fn resend_message(
         &self,
         who: &Caller,
@@ -128,6 +132,7 @@ impl Service {
     }
 
     /// Sends a message again to one URL at once, as if for the first time, whether it was delivered or not.
+    #[boxed]
     pub async fn send_again(&self, who: &Caller, webhook_uuid: &str, event_id: &str) -> Result<(), Problem> {
         who.may(Right::Write)?;
         if webhook_uuid.contains('\0') {

@@ -6,6 +6,7 @@ use crate::Service;
 use crate::access::{Caller, Right};
 use crate::announcing::News;
 use crate::audit::Act;
+use crate::boxed;
 use crate::form;
 use crate::form::fields::ReplayState;
 use crate::problem::Problem;
@@ -24,6 +25,7 @@ const MOST_DELIVERED: usize = 100_000;
 
 impl Service {
     /// Sends dead letters of active URLs again, or messages that they accepted.
+    #[boxed]
     pub async fn replay_failed_events(
         &self,
         who: &Caller,
@@ -80,6 +82,7 @@ impl Service {
     }
 
     /// Sends a test event to every active URL at once.
+    #[boxed]
     pub async fn send_test_event(&self, who: &Caller) -> Result<view::TestSent, Problem> {
         who.may(Right::Write)?;
         let subscriptions = self.store.subscriptions(who.org).await?;

@@ -5,6 +5,7 @@
 
 use crate::Service;
 use crate::access::{Caller, Right};
+use crate::boxed;
 use crate::form::EventName;
 use crate::form::fields::{Reference, SearchState};
 use crate::paging::{Paging, no_mark, onward, write_mark};
@@ -66,6 +67,7 @@ type MessageWithDeliveries = (MessageRow, Vec<DeliveryRecords>);
 
 impl Service {
     /// A page of messages.
+    #[boxed]
     pub async fn list_messages(
         &self,
         who: &Caller,

@@ -8,6 +8,7 @@
 use crate::Service;
 use crate::access::{Caller, Right};
 use crate::audit::Act;
+use crate::boxed;
 use crate::catalog::OrganizationInfo;
 use crate::ids::random_bytes;
 use crate::problem::Problem;
@@ -19,6 +20,7 @@ const PREVIOUS_KEY_MICROS: i64 = 24 * 3_600 * 1_000_000;
 
 impl Service {
     /// The key that signs the organization's messages.
+    #[boxed]
     pub async fn hmac_key(&self, who: &Caller) -> Result<view::HmacKey, Problem> {
         who.may(Right::Administer)?;
         let organization = self.catalog.fresh_organization(who.org).await?;
@@ -26,6 +28,7 @@ impl Service {
     }
 
     /// A mark that identifies the current key without revealing it. A form that rotates the key carries it.
+    #[boxed]
     pub async fn hmac_key_mark(&self, who: &Caller) -> Result<String, Problem> {
         who.may(Right::Administer)?;
         Ok(self.mark_of(&*self.catalog.fresh_organization(who.org).await?))
@@ -36,6 +39,7 @@ impl Service {
     }
 
     /// Rotates the key. Messages recorded from now on use the new one.
+    #[boxed]
     pub async fn rotate_hmac_key(&self, who: &Caller) -> Result<view::RotatedKey, Problem> {
         who.may(Right::Administer)?;
         let before = self.catalog.fresh_organization(who.org).await?;
@@ -43,6 +47,7 @@ impl Service {
     }
 
     /// Rotates the key if it still has this mark, so that a form sent twice rotates it once.
+    #[boxed]
     pub async fn rotate_hmac_key_shown(&self, who: &Caller, mark: &str) -> Result<view::RotatedKey, Problem> {
         who.may(Right::Administer)?;
         let before = self.catalog.fresh_organization(who.org).await?;

@@ -5,6 +5,7 @@ use super::no_subscription;
 use crate::Service;
 use crate::access::{Caller, Right};
 use crate::audit::Act;
+use crate::boxed;
 use crate::form::{self, fields::WebhookUrl};
 use crate::ids::mint_uuid;
 use crate::problem::Problem;
@@ -19,6 +20,7 @@ pub const MOST_SUBSCRIPTIONS: usize = 100;
 
 impl Service {
     /// Subscribes a URL, or changes the filter of one that is already subscribed.
+    #[boxed]
     pub async fn subscribe(
         &self,
         who: &Caller,
@@ -91,6 +93,7 @@ impl Service {
     /// Makes a URL the console's own subscription, of which there is one; it gets all events. The previous one is
     /// removed, also if no URL is given. A URL that is already subscribed becomes the console's own and only its filter
     /// changes. Other subscriptions are not affected. Returns the subscription.
+    #[boxed]
     pub async fn save_console_url(
         &self,
         who: &Caller,
@@ -113,6 +116,7 @@ impl Service {
     }
 
     /// The UUID of the console's own subscription, if there is one.
+    #[boxed]
     pub async fn console_url(&self, who: &Caller) -> Result<Option<String>, Problem> {
         who.may(Right::Read)?;
         let all = self.store.subscriptions(who.org).await?;
@@ -120,6 +124,7 @@ impl Service {
     }
 
     /// All subscriptions of the caller's organization.
+    #[boxed]
     pub async fn list_subscriptions(&self, who: &Caller) -> Result<view::Results<view::Subscription>, Problem> {
         who.may(Right::Read)?;
         let rows = self.store.subscriptions(who.org).await?;
@@ -133,6 +138,7 @@ impl Service {
     }
 
     /// Pauses a subscription: from now on its messages are dead letters.
+    #[boxed]
     pub async fn unsubscribe(
         &self,
         who: &Caller,
@@ -151,6 +157,7 @@ impl Service {
 
     /// Resumes a subscription: it gets messages announced from now on. Missed messages stay available for a replay. A
     /// subscription that is held because it answered 429 gets its pending messages at once.
+    #[boxed]
     pub async fn resubscribe(
         &self,
         who: &Caller,
@@ -167,6 +174,7 @@ impl Service {
     }
 
     /// Removes a subscription and its pending messages.
+    #[boxed]
     pub async fn delete_subscription(
         &self,
         who: &Caller,

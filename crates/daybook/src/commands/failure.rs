@@ -3,6 +3,7 @@
 use crate::config::Problems;
 use crate::instance::NotTaken;
 use crate::secrets_file::KeyError;
+use daybook_import::ImportError;
 use daybook_service::problem::Problem;
 use daybook_store::error::StoreError;
 use std::fmt;
@@ -17,6 +18,8 @@ pub enum Failure {
     Failed(String),
     /// The command was not tried because its arguments make no sense; the sentence states why.
     Senseless(String),
+    /// An import ended early.
+    Import(ImportError),
     /// The output could not be written.
     Output(io::Error),
 }
@@ -26,7 +29,7 @@ impl Failure {
     pub fn exit_code(&self) -> u8 {
         match self {
             Failure::Settings(_) | Failure::Senseless(_) => 2,
-            Failure::Failed(_) | Failure::Output(_) => 1,
+            Failure::Failed(_) | Failure::Import(_) | Failure::Output(_) => 1,
         }
     }
 }
@@ -36,6 +39,7 @@ impl fmt::Display for Failure {
         match self {
             Failure::Settings(problems) => problems.fmt(f),
             Failure::Failed(sentence) | Failure::Senseless(sentence) => f.write_str(sentence),
+            Failure::Import(error) => error.fmt(f),
             Failure::Output(error) => write!(f, "the output cannot be written: {error}"),
         }
     }

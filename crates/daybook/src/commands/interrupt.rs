@@ -2,7 +2,7 @@
 //! second interrupt ends it at once.
 
 use super::serve::Stop;
-use super::{Failure, say, wait_for};
+use super::{say, wait_for};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -28,10 +28,7 @@ pub fn listen() {
     });
 }
 
-/// Fails if the command was interrupted.
-pub fn check() -> Result<(), Failure> {
-    if !IS_TOLD.load(Ordering::Relaxed) {
-        return Ok(());
-    }
-    Err(Failure::Failed("stopped; nothing is lost: run the same command again to continue".to_owned()))
+/// Whether the command was interrupted.
+pub fn is_interrupted() -> bool {
+    IS_TOLD.load(Ordering::Relaxed)
 }

@@ -6,7 +6,7 @@
 //! mute, unmute ──────────────► the same
 //! verify, backup, doctor ────► opening ─► service, store
 //! migrate, rules-report ─────► opening ─► service
-//! import ────────────────────► remote ─► a server, over HTTP
+//! import ────────────────────► the crate `import`, and remote ─► a server, over HTTP
 //! test ──────────────────────► cases, in memory, or remote ─► a server
 //! ```
 //!

@@ -1,6 +1,6 @@
 //! `engine <- store <- webhooks <- service <- {api, console} <- daybook`, with `cases` between the service and the
-//! crates that show or run test cases, `clock` below all crates that need time, `metrics` below all that count, and
-//! `client` for tools that call a running server.
+//! crates that show or run test cases, `import` between the service and the binary, `clock` below all crates that need
+//! time, `metrics` below all that count, and `client` for tools that call a running server.
 
 use super::{assert_none, output_of};
 use serde_json::Value;
@@ -17,7 +17,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("api", &["engine", "clock", "metrics", "service"]),
     ("cases", &["client", "engine", "clock", "webhooks", "service"]),
     ("console", &["engine", "clock", "service", "cases"]),
-    ("daybook", &["client", "engine", "clock", "metrics", "store", "webhooks", "service", "cases", "api", "console"]),
+    ("import", &["client", "engine", "clock", "service"]),
+    (
+        "daybook",
+        &["client", "engine", "clock", "metrics", "store", "webhooks", "service", "cases", "import", "api", "console"],
+    ),
     ("testkit", &["engine", "clock", "store", "webhooks", "service", "api", "console"]),
 ];
 

@@ -1,11 +1,11 @@
 //! The server of a dry run: the same service and API, on a database in a temporary folder.
 
-use super::product::ImportProduct;
 use crate::commands::Failure;
 use crate::secrets_file::mint_secret;
 use daybook_api::ApiSettings;
 use daybook_client::{ApiKey, Client};
 use daybook_clock::System;
+use daybook_import::product::ImportProduct;
 use daybook_service::Service;
 use daybook_service::organizations::Bootstrap;
 use std::fs::DirBuilder;

@@ -4,13 +4,12 @@
 //! A payment without an id gets one derived from its time and amount, with a number if a loan has several alike. So it
 //! has the same id each time the file is read, wherever its row is.
 
-use super::columns::{EXTERNAL, PAYMENT_COLUMNS, PAYMENT_NEEDS};
-use super::portfolio::{Payment, Portfolio};
-use super::product::ImportProduct;
-use super::report::Report;
-use super::sheet::{Sheet, SheetRow};
-use crate::commands::Failure;
-use crate::commands::progress::Progress;
+use super::PortfolioCheck;
+use crate::check_report::CheckReport;
+use crate::columns::{EXTERNAL, PAYMENT_COLUMNS, PAYMENT_NEEDS};
+use crate::csv_file::{CsvFile, CsvRow};
+use crate::error::ImportError;
+use crate::portfolio::{Payment, Portfolio};
 use csv::ByteRecord;
 use daybook_engine::money::Cents;
 use daybook_engine::time::Time;
@@ -38,63 +37,63 @@ fn is_column(name: &str) -> bool {
 
 /// Reads the payments into the portfolio and adds their errors to the report.
 pub fn read(
-    mut sheet: Sheet,
-    product: &ImportProduct,
-    now: Time,
+    mut csv_file: CsvFile,
+    check: &PortfolioCheck<'_>,
     portfolio: &mut Portfolio,
-    report: &mut Report,
-) -> Result<(), Failure> {
-    portfolio.payments_file.clone_from(&sheet.file);
-    if !sheet.check_columns(&PAYMENT_NEEDS, is_column, report)? {
+    report: &mut CheckReport,
+) -> Result<(), ImportError> {
+    portfolio.payments_file.clone_from(&csv_file.file);
+    if !csv_file.check_columns(&PAYMENT_NEEDS, is_column, report)? {
         return Ok(());
     }
-    let external = sheet.columns.iter().enumerate();
+    let external = csv_file.columns.iter().enumerate();
     let external = external.filter_map(|(place, name)| Some((place, name.strip_prefix(EXTERNAL)?.to_owned())));
     let places = Places {
-        account: sheet.place("account_id"),
-        amount: sheet.place("original_amount_cents"),
-        at: sheet.place("effective_at"),
-        id: sheet.place("line_item_id"),
-        words: ["line_item_status", "allocation"].map(|name| (name, sheet.place(name))).into(),
+        account: csv_file.place("account_id"),
+        amount: csv_file.place("original_amount_cents"),
+        at: csv_file.place("effective_at"),
+        id: csv_file.place("line_item_id"),
+        words: ["line_item_status", "allocation"].map(|name| (name, csv_file.place(name))).into(),
         external: external.collect(),
     };
-    let progress = Progress::begin("checking payments", sheet.bytes);
+    let progress = check.observer.begin("checking payments", csv_file.bytes);
     let mut payments = Vec::new();
     let mut record = ByteRecord::new();
     let mut rows = 0_u64;
-    while let Some(line) = sheet.next(&mut record)? {
+    while let Some(line) = csv_file.next(&mut record)? {
+        check.observer.check()?;
         rows += 1;
         if rows.is_multiple_of(ROWS_A_STEP) {
-            progress.is_at(sheet.at());
+            progress.is_at(csv_file.at());
         }
-        let checked = sheet.read(line, &record, report, |row, report| {
-            Checking { sheet: &sheet, row, places: &places, product, now, portfolio: &*portfolio }.check(report)
+        let checked = csv_file.read(line, &record, report, |row, report| {
+            PaymentRow { csv_file: &csv_file, row, places: &places, check, portfolio: &*portfolio }.read(report)
         })?;
         payments.extend(checked.flatten());
     }
-    settle_ids(&mut payments, &sheet, report)?;
+    settle_ids(&mut payments, &csv_file, report)?;
     payments.sort_by_key(|payment| (payment.loan, payment.at, payment.line));
     portfolio.payments = payments;
     progress.end(&format!("{rows} rows"));
     Ok(())
 }
 
-struct Checking<'a> {
-    sheet: &'a Sheet,
-    row: &'a SheetRow<'a>,
+struct PaymentRow<'a> {
+    csv_file: &'a CsvFile,
+    row: &'a CsvRow<'a>,
     places: &'a Places,
-    product: &'a ImportProduct,
-    now: Time,
+    check: &'a PortfolioCheck<'a>,
     portfolio: &'a Portfolio,
 }
 
-impl Checking<'_> {
-    fn check(&self, report: &mut Report) -> Result<Option<Payment>, Failure> {
+impl PaymentRow<'_> {
+    fn read(&self, report: &mut CheckReport) -> Result<Option<Payment>, ImportError> {
         let (account, amount) = (self.row.get(self.places.account), self.row.get(self.places.amount));
         let (at, id) = (self.row.get(self.places.at), self.row.get(self.places.id));
         let before = report.count();
-        let mut wrong =
-            |column: &str, value: &str, rule: &str| report.add(self.sheet.broken(self.row.line, column, value, rule));
+        let mut wrong = |column: &str, value: &str, rule: &str| {
+            report.add(self.csv_file.invalid(self.row.line, column, value, rule))
+        };
         for (column, value) in PAYMENT_NEEDS.iter().zip([account, amount, at]) {
             if value.is_empty() {
                 wrong(column, "", "must not be empty")?;
@@ -109,12 +108,12 @@ impl Checking<'_> {
             let rule = format!("must be a whole number of cents from 1 to {}", Cents::LARGEST_INPUT.0);
             wrong("original_amount_cents", amount, &rule)?;
         }
-        let time = self.product.moment(at);
+        let time = self.check.product.moment(at);
         let start = loan.and_then(|loan| self.portfolio.loans.get(loan as usize)?.start);
         match time {
             None if at.is_empty() => {}
-            None => wrong("effective_at", at, &self.product.moment_rule())?,
-            Some(time) if time > self.now => wrong("effective_at", at, "is in the future")?,
+            None => wrong("effective_at", at, &self.check.product.moment_rule())?,
+            Some(time) if time > self.check.now => wrong("effective_at", at, "is in the future")?,
             Some(time) if start.is_some_and(|start| time < start) => {
                 wrong("effective_at", at, "is before the loan was made")?;
             }
@@ -134,7 +133,7 @@ impl Checking<'_> {
     }
 
     /// The columns that most files do not have.
-    fn more(&self, report: &mut Report) -> Result<Option<Box<str>>, Failure> {
+    fn more(&self, report: &mut CheckReport) -> Result<Option<Box<str>>, ImportError> {
         let mut fields = Map::new();
         for (name, place) in &self.places.words {
             let value = self.row.get(*place);
@@ -143,7 +142,7 @@ impl Checking<'_> {
             }
             let one = Map::from_iter([((*name).to_owned(), Value::from(value))]);
             if let Some(rule) = refused(&one) {
-                report.add(self.sheet.broken(self.row.line, name, value, &rule))?;
+                report.add(self.csv_file.invalid(self.row.line, name, value, &rule))?;
             }
             fields.extend(one);
         }
@@ -155,7 +154,7 @@ impl Checking<'_> {
         if !external.is_empty() {
             let one = Map::from_iter([("external_fields".to_owned(), Value::from(external))]);
             if let Some(rule) = refused(&one) {
-                report.add(self.sheet.broken(self.row.line, "external_fields", "", &rule))?;
+                report.add(self.csv_file.invalid(self.row.line, "external_fields", "", &rule))?;
             }
             fields.extend(one);
         }
@@ -181,7 +180,7 @@ fn derived_id(at: Time, cents: i64) -> String {
 }
 
 /// Reports duplicate ids within a loan, and numbers derived ids that are alike.
-fn settle_ids(payments: &mut [Payment], sheet: &Sheet, report: &mut Report) -> Result<(), Failure> {
+fn settle_ids(payments: &mut [Payment], csv_file: &CsvFile, report: &mut CheckReport) -> Result<(), ImportError> {
     // Given ids are first, so that a derived id that collides with one gets a number.
     payments.sort_unstable_by(|one, other| {
         (one.loan, &one.id, one.is_derived, one.line).cmp(&(other.loan, &other.id, other.is_derived, other.line))
@@ -193,7 +192,7 @@ fn settle_ids(payments: &mut [Payment], sheet: &Sheet, report: &mut Report) -> R
                 payment.id = format!("{}-{number}", payment.id).into();
             } else {
                 let rule = format!("is already the id of the payment in line {first}, for the same loan");
-                report.add(sheet.broken(payment.line, "line_item_id", &payment.id, &rule))?;
+                report.add(csv_file.invalid(payment.line, "line_item_id", &payment.id, &rule))?;
             }
         }
     }

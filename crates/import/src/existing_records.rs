@@ -3,13 +3,12 @@
 //! The importer stores no state of its own. It queries the server, so an import can continue from another machine, or
 //! after the server was restored from a backup.
 
-use super::portfolio::Portfolio;
-use super::product::ImportProduct;
-use super::report::{Broken, Report};
-use super::wire::{self, ServerAccount, ServerLineItem, at_once, pages};
-use crate::commands::Failure;
-use crate::commands::progress::Progress;
-use daybook_client::{Client, Trouble, encoded};
+use crate::check_report::{CheckReport, InvalidValue};
+use crate::error::ImportError;
+use crate::portfolio::Portfolio;
+use crate::product::ImportProduct;
+use crate::server::{ImportServer, ServerAccount, ServerLineItem};
+use daybook_client::{Trouble, encoded};
 use daybook_engine::time::Time;
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -29,14 +28,14 @@ pub struct ExistingRecords {
 
 /// Looks up the accounts of the file. A different loan under the same id is reported.
 pub fn look(
-    client: &Client,
+    server: ImportServer<'_>,
     product: &ImportProduct,
     portfolio: &Portfolio,
-    report: &mut Report,
-) -> Result<ExistingRecords, Failure> {
+    report: &mut CheckReport,
+) -> Result<ExistingRecords, ImportError> {
     let mut existing = ExistingRecords::default();
-    let progress = Progress::begin("looking for accounts", portfolio.loans.len() as u64);
-    pages(client, "/accounts", |accounts: Vec<ServerAccount>| {
+    let progress = server.observer.begin("looking for accounts", portfolio.loans.len() as u64);
+    server.pages("/accounts", |accounts: Vec<ServerAccount>| {
         progress.add(accounts.len() as u64);
         for account in accounts {
             let Some(index) = portfolio.by_id.get(account.account_id.as_str()) else {
@@ -51,7 +50,7 @@ pub fn look(
             let mut taken = |column: &str, rule: String| {
                 let (file, column, value) =
                     (portfolio.loans_file.clone(), column.to_owned(), loan.account_id.to_string());
-                report.add(Broken { file, line: loan.line, column, value, rule })
+                report.add(InvalidValue { file, line: loan.line, column, value, rule })
             };
             if account.account_product.product_id != product.id {
                 let other = &account.account_product.product_id;
@@ -68,16 +67,16 @@ pub fn look(
 }
 
 /// Whether every payment of every loan is on the server. All loans must be.
-pub fn has_all_payments(client: &Client, portfolio: &Portfolio, callers: u64) -> Result<bool, Failure> {
-    let progress = Progress::begin("looking for payments", portfolio.payments.len() as u64);
+pub fn has_all_payments(server: ImportServer<'_>, portfolio: &Portfolio) -> Result<bool, ImportError> {
+    let progress = server.observer.begin("looking for payments", portfolio.payments.len() as u64);
     let by_loan: Vec<_> = portfolio.payments.chunk_by(|one, other| one.loan == other.loan).collect();
     let is_missing = AtomicBool::new(false);
-    at_once(callers, &by_loan, |payments| {
+    server.at_once(&by_loan, |payments| {
         let Some(first) = payments.first().filter(|_| !is_missing.load(Ordering::Relaxed)) else { return Ok(()) };
         let account = &portfolio.loans[first.loan as usize].account_id;
         let mut left: HashSet<&str> = payments.iter().map(|payment| &*payment.id).collect();
         let path = format!("/accounts/{}/line_items?line_item_type=PAYMENT", encoded(account));
-        pages(client, &path, |items: Vec<ServerLineItem>| {
+        server.pages(&path, |items: Vec<ServerLineItem>| {
             for item in &items {
                 left.remove(item.line_item_id.as_str());
             }
@@ -93,20 +92,19 @@ pub fn has_all_payments(client: &Client, portfolio: &Portfolio, callers: u64) ->
     Ok(!is_missing.into_inner())
 }
 
-/// Checks that borrowers named without details exist.
+/// Checks that borrowers named without details exist on the server.
 pub fn check_references(
-    client: &Client,
+    server: ImportServer<'_>,
     portfolio: &Portfolio,
-    callers: u64,
-    report: &mut Report,
-) -> Result<(), Failure> {
+    report: &mut CheckReport,
+) -> Result<(), ImportError> {
     let named: Vec<(&String, &u64)> = portfolio.references.iter().collect();
     let report = Mutex::new(report);
-    at_once(callers, &named, |(customer_id, line)| {
-        match client.send("GET", &format!("/customers/{}", encoded(customer_id)), "", &[]) {
+    server.at_once(&named, |(customer_id, line)| {
+        match server.client.send("GET", &format!("/customers/{}", encoded(customer_id)), "", &[]) {
             Ok(_) => Ok(()),
             Err(Trouble::Refused { status: 404, .. }) => {
-                report.lock().unwrap_or_else(PoisonError::into_inner).add(Broken {
+                report.lock().unwrap_or_else(PoisonError::into_inner).add(InvalidValue {
                     file: portfolio.loans_file.clone(),
                     line: **line,
                     column: "customer_id".to_owned(),
@@ -142,6 +140,6 @@ pub struct FailedAccount {
 }
 
 /// Fetches the migration state of a product.
-pub fn mode_of(client: &Client, product: &ImportProduct) -> Result<MigrationState, Failure> {
-    wire::get(client, &format!("/products/{}/migration_mode", encoded(&product.id)))
+pub fn mode_of(server: ImportServer<'_>, product: &ImportProduct) -> Result<MigrationState, ImportError> {
+    server.get(&format!("/products/{}/migration_mode", encoded(&product.id)))
 }

@@ -1,6 +1,6 @@
 //! The content of the two files, once they are valid.
 
-use super::columns::ExpectedValue;
+use crate::columns::ExpectedValue;
 use daybook_engine::time::Time;
 use std::collections::{BTreeMap, HashMap};
 
@@ -23,10 +23,6 @@ pub struct Portfolio {
     pub by_id: HashMap<Box<str>, u32>,
     /// Ids of borrowers without details, with the first line that names them: they must exist on the server.
     pub references: BTreeMap<String, u64>,
-    /// Whether accounts get those borrowers. A scratch database does not have them.
-    pub keeps_references: bool,
-    /// Whether a loan may have no borrower.
-    pub allows_no_customer: bool,
 }
 
 /// A loan.

@@ -1,8 +1,8 @@
 //! A CSV file: finds its columns and reads its rows with their line numbers.
 
-use super::quotes::{QuoteChecker, Strays};
-use super::report::{Broken, Report};
-use crate::commands::{Failure, interrupt};
+use crate::check_report::{CheckReport, InvalidValue};
+use crate::csv_quotes::{QuoteChecker, Strays};
+use crate::error::ImportError;
 use csv::{ByteRecord, ReaderBuilder, Trim};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -13,7 +13,7 @@ const BUFFER: usize = 1 << 20;
 
 /// A CSV file.
 #[derive(Debug)]
-pub struct Sheet {
+pub struct CsvFile {
     /// Its name as given.
     pub file: String,
     /// The names of its columns.
@@ -27,24 +27,24 @@ pub struct Sheet {
 }
 
 /// A row: a value for each column, empty if none is given.
-pub struct SheetRow<'a> {
+pub struct CsvRow<'a> {
     /// The line on which it begins.
     pub line: u64,
     values: &'a [&'a str],
 }
 
-impl<'a> SheetRow<'a> {
+impl<'a> CsvRow<'a> {
     /// The value of the column at this position; empty if there is no such column.
     pub fn get(&self, place: Option<usize>) -> &'a str {
         place.and_then(|place| self.values.get(place)).copied().unwrap_or_default()
     }
 }
 
-impl Sheet {
+impl CsvFile {
     /// Opens a file and reads its first line.
-    pub fn open(path: &Path) -> Result<Sheet, Failure> {
+    pub fn open(path: &Path) -> Result<CsvFile, ImportError> {
         let name = path.display().to_string();
-        let failed = |error: &dyn std::fmt::Display| Failure::Failed(format!("{name} cannot be read: {error}"));
+        let failed = |error: &dyn std::fmt::Display| ImportError::Failed(format!("{name} cannot be read: {error}"));
         let mut file = File::open(path).map_err(|error| failed(&error))?;
         let ends = ends_its_last_line(&mut file).map_err(|error| failed(&error))?;
         let bytes = file.metadata().map_err(|error| failed(&error))?.len();
@@ -55,7 +55,7 @@ impl Sheet {
         let heads = reader.byte_headers().map_err(|error| failed(&error))?;
         let text = |head: &[u8]| String::from_utf8_lossy(head).trim_start_matches('\u{feff}').trim().to_owned();
         let columns = heads.iter().map(text).collect();
-        Ok(Sheet { file: name, columns, bytes, ends, reader, strays })
+        Ok(CsvFile { file: name, columns, bytes, ends, reader, strays })
     }
 
     /// The position of a column.
@@ -69,12 +69,12 @@ impl Sheet {
         &self,
         needed: &[&str],
         is_known: impl Fn(&str) -> bool,
-        report: &mut Report,
-    ) -> Result<bool, Failure> {
+        report: &mut CheckReport,
+    ) -> Result<bool, ImportError> {
         let before = report.count();
         if let Some(stray) = self.strays.take_before(self.at()) {
             let column = self.columns.get(stray.place).map_or("the row", String::as_str);
-            report.add(self.broken(stray.line, column, "", stray.rule))?;
+            report.add(self.invalid(stray.line, column, "", stray.rule))?;
         }
         for (place, column) in self.columns.iter().enumerate() {
             let rule = match column.as_str() {
@@ -84,24 +84,23 @@ impl Sheet {
                 known if is_known(known) => continue,
                 _ => "is not a column of this file; `daybook import --columns` lists them all",
             };
-            report.add(self.broken(1, column, "", rule))?;
+            report.add(self.invalid(1, column, "", rule))?;
         }
         for column in needed.iter().filter(|column| self.place(column).is_none()) {
-            report.add(self.broken(1, column, "", "is a required column and is missing"))?;
+            report.add(self.invalid(1, column, "", "is a required column and is missing"))?;
         }
         Ok(report.count() == before)
     }
 
     /// An invalid value of this file.
-    pub fn broken(&self, line: u64, column: &str, value: &str, rule: &str) -> Broken {
+    pub fn invalid(&self, line: u64, column: &str, value: &str, rule: &str) -> InvalidValue {
         let (column, value, rule) = (column.to_owned(), value.to_owned(), rule.to_owned());
-        Broken { file: self.file.clone(), line, column, value, rule }
+        InvalidValue { file: self.file.clone(), line, column, value, rule }
     }
 
     /// Reads the next row into `record`. Returns its line, or `None` at the end.
-    pub fn next(&mut self, record: &mut ByteRecord) -> Result<Option<u64>, Failure> {
-        interrupt::check()?;
-        let failed = |error: csv::Error| Failure::Failed(format!("{} cannot be read: {error}", self.file));
+    pub fn next(&mut self, record: &mut ByteRecord) -> Result<Option<u64>, ImportError> {
+        let failed = |error: csv::Error| ImportError::Failed(format!("{} cannot be read: {error}", self.file));
         let more = self.reader.read_byte_record(record).map_err(failed)?;
         Ok(more.then(|| self.line_of(record)))
     }
@@ -127,15 +126,15 @@ impl Sheet {
         &self,
         line: u64,
         record: &ByteRecord,
-        report: &mut Report,
-        reader: impl FnOnce(&SheetRow<'_>, &mut Report) -> Result<T, Failure>,
-    ) -> Result<Option<T>, Failure> {
+        report: &mut CheckReport,
+        reader: impl FnOnce(&CsvRow<'_>, &mut CheckReport) -> Result<T, ImportError>,
+    ) -> Result<Option<T>, ImportError> {
         // If a value spans several lines, a quote was left open, and the quotes after it are not misplaced.
         let stray = self.strays.take_before(self.at()).filter(|_| !record.iter().any(has_line_end));
         if let Some(stray) = stray {
             let column = self.columns.get(stray.place).map_or("the row", String::as_str);
             let value = record.get(stray.place).map(String::from_utf8_lossy).unwrap_or_default();
-            report.add(self.broken(stray.line, column, &value, stray.rule))?;
+            report.add(self.invalid(stray.line, column, &value, stray.rule))?;
             return Ok(None);
         }
         if record.len() != self.columns.len() {
@@ -143,7 +142,7 @@ impl Sheet {
             if record.iter().any(has_line_end) {
                 rule.push_str("; it spans several lines, so a closing quote may be missing");
             }
-            report.add(self.broken(line, "the row", "", &rule))?;
+            report.add(self.invalid(line, "the row", "", &rule))?;
             return Ok(None);
         }
         let mut values = Vec::with_capacity(record.len());
@@ -152,18 +151,18 @@ impl Sheet {
                 // No valid value has several lines: this one has swallowed the rows after it.
                 Ok(text) if has_line_end(value) => {
                     let rule = "spans several lines: a closing quote is missing";
-                    report.add(self.broken(line, &self.columns[place], text, rule))?;
+                    report.add(self.invalid(line, &self.columns[place], text, rule))?;
                     return Ok(None);
                 }
                 Ok(value) => values.push(value),
                 Err(_) => {
                     let shown = String::from_utf8_lossy(value);
-                    report.add(self.broken(line, &self.columns[place], &shown, "must be UTF-8"))?;
+                    report.add(self.invalid(line, &self.columns[place], &shown, "must be UTF-8"))?;
                     return Ok(None);
                 }
             }
         }
-        reader(&SheetRow { line, values: &values }, report).map(Some)
+        reader(&CsvRow { line, values: &values }, report).map(Some)
     }
 }
 
@@ -179,9 +178,4 @@ fn ends_its_last_line(file: &mut File) -> std::io::Result<bool> {
     }
     file.rewind()?;
     Ok(has_line_end(&last))
-}
-
-/// The failure for a row that could not be written.
-pub fn written(error: csv::Error) -> Failure {
-    Failure::Output(std::io::Error::other(error))
 }

@@ -1,9 +1,7 @@
 //! The columns of the two files: the name, format and target field of each.
 //!
-//! Columns are named like the API fields that they fill. This table defines what the importer reads, what `--columns`
-//! prints and what the guide shows.
-
-use crate::commands::table::table;
+//! Columns are named like the API fields that they fill. This table defines what the importer reads, what
+//! `daybook import --columns` prints and what the guide shows.
 
 /// The format of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,8 +197,8 @@ pub fn expected_value_of(column: &str) -> Option<ExpectedValue> {
     EXPECTED_VALUES.into_iter().find(|outcome| outcome.name == name)
 }
 
-/// The output of `--columns`.
-pub fn describe() -> String {
+/// A table of all columns: the name of each, and what it means. [`NOTES`] explains the formats.
+pub fn describe() -> Vec<[String; 2]> {
     let needed = |name: &str, needs: &[&str]| if needs.contains(&name) { format!("{name} *") } else { name.to_owned() };
     let row = |name: String, about: &str| [format!("  {name}"), about.to_owned()];
     let mut rows = vec![["Loans, one row each:".to_owned(), String::new()]];
@@ -214,10 +212,11 @@ pub fn describe() -> String {
     rows.push(["Payments, one row each:".to_owned(), String::new()]);
     rows.extend(PAYMENT_COLUMNS.iter().map(|(name, about)| row(needed(name, &PAYMENT_NEEDS), about)));
     rows.push(row(format!("{EXTERNAL}NAME"), "your own data, stored with the payment"));
-    format!("{}\n{NOTES}", table(&rows))
+    rows
 }
 
-const NOTES: &str = "\
+/// The rules that apply to both files.
+pub const NOTES: &str = "\
 The first line names the columns, in any order. Columns with a * are required; a default is in brackets. An empty value
 counts as absent. Values are separated by commas, in UTF-8. Money is a whole number of cents. A time is written
 2025-02-15T09:00:00-05:00; a date alone, 2025-02-15, means the start of that day in the product's time zone.
@@ -236,8 +235,9 @@ mod tests {
 
     #[test]
     fn needed_columns_are_marked() {
-        let text = describe();
-        assert!(text.contains("  account_id * ") && text.contains("  original_amount_cents * "), "{text}");
-        assert!(text.contains("  expected_status ") && !text.contains("late_fee_cents *"), "{text}");
+        let rows = describe();
+        let names: Vec<&str> = rows.iter().map(|[name, _]| name.as_str()).collect();
+        assert!(names.contains(&"  account_id *") && names.contains(&"  original_amount_cents *"), "{names:?}");
+        assert!(names.contains(&"  expected_status") && !names.contains(&"  late_fee_cents *"), "{names:?}");
     }
 }

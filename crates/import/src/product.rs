@@ -1,7 +1,7 @@
 //! The product of the loans, from a server or from a file, with the parts needed to check rows.
 
-use crate::commands::Failure;
-use daybook_client::{Client, Trouble, encoded};
+use crate::error::ImportError;
+use daybook_client::{Client, encoded};
 use daybook_engine::calendar::{Day, TimeOfDay};
 use daybook_engine::time::Time;
 use daybook_engine::zone::Zone;
@@ -29,27 +29,21 @@ pub struct ImportProduct {
 
 impl ImportProduct {
     /// Fetches it from a server.
-    pub fn of_server(client: &Client, id: &str) -> Result<ImportProduct, Failure> {
-        let asked = client.get(&format!("/products/{}", encoded(id)));
-        let mut body = asked.map_err(|trouble| match trouble {
-            Trouble::Refused { status: 404, .. } => Failure::Failed(format!(
-                "there is no product {id}: create it with POST /products, or name its file with --product-file"
-            )),
-            other => other.into(),
-        })?;
+    pub fn of_server(client: &Client, id: &str) -> Result<ImportProduct, ImportError> {
+        let mut body = client.get(&format!("/products/{}", encoded(id)))?;
         if let Some(fields) = body.as_object_mut() {
             ANSWERED.iter().for_each(|field| drop(fields.remove(*field)));
             // A caller may not choose an id with the prefix of generated ids.
             fields.insert("product_id".to_owned(), Value::from(id.trim_start_matches("dbk_")));
         }
         let read = ImportProduct::read(body);
-        let read = read.map_err(|why| Failure::Failed(format!("the product {id} cannot be read: {why}")))?;
+        let read = read.map_err(|why| ImportError::Failed(format!("the product {id} cannot be read: {why}")))?;
         Ok(ImportProduct { id: id.to_owned(), ..read })
     }
 
     /// Reads it from a file.
-    pub fn of_file(path: &Path) -> Result<ImportProduct, Failure> {
-        let failed = |why: String| Failure::Failed(format!("--product-file: {}: {why}", path.display()));
+    pub fn of_file(path: &Path) -> Result<ImportProduct, ImportError> {
+        let failed = |why: String| ImportError::Failed(format!("{}: {why}", path.display()));
         let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
         let body: Value = serde_json::from_str(&text).map_err(|error| failed(format!("is not JSON: {error}")))?;
         ImportProduct::read(body).map_err(failed)

@@ -3,8 +3,8 @@
 //! A release that suppresses historical webhooks does not write them, so they are counted here: the engine processes
 //! each loan as the server does, and each notice is one webhook.
 
-use super::portfolio::{ImportedLoan, Payment, Portfolio};
-use super::product::ImportProduct;
+use crate::portfolio::{ImportedLoan, Payment, Portfolio};
+use crate::product::ImportProduct;
 use daybook_engine::replay::replay;
 use daybook_engine::time::Time;
 use daybook_engine::timeline::{Entry, Input, Rank, TimelinePosition};
@@ -13,7 +13,7 @@ use daybook_service::policy;
 use std::sync::Arc;
 
 /// The number of webhooks of all loans, up to now.
-pub fn webhooks(product: &ImportProduct, portfolio: &Portfolio, now: Time) -> u64 {
+pub fn count(product: &ImportProduct, portfolio: &Portfolio, now: Time) -> u64 {
     let mut payments = portfolio.payments.chunk_by(|one, other| one.loan == other.loan).peekable();
     let mut count = 0;
     for (index, loan) in (0_u32..).zip(&portfolio.loans) {

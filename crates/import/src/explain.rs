@@ -1,6 +1,6 @@
 //! Explains a balance: the timeline of an account, in sentences.
 
-use crate::commands::Failure;
+use crate::error::ImportError;
 use daybook_client::{Client, encoded};
 use daybook_engine::time::Time;
 use serde_json::Value;
@@ -10,7 +10,7 @@ const MOST_CHARS: usize = 30_000;
 const JOINT: &str = " | ";
 
 /// The events of an account up to a time, or up to now.
-pub fn timeline(client: &Client, account: &str, as_of: Option<Time>) -> Result<String, Failure> {
+pub fn timeline(client: &Client, account: &str, as_of: Option<Time>) -> Result<String, ImportError> {
     let events = client.list(&format!("/accounts/{}/events", encoded(account)))?;
     let by_then = events.iter().filter(|event| {
         let at = event["applies_at"].as_str().and_then(Time::parse);

@@ -8,14 +8,14 @@
 //! Every row has an id, so sending it again changes nothing. One caller sends the payments of a loan, in order. If the
 //! server refuses a row, the import ends before anything is released.
 
-use super::existing_records::{FailedAccount, MigrationState, mode_of};
-use super::portfolio::Portfolio;
-use super::product::ImportProduct;
-use super::report::{Broken, Report};
-use super::wire::at_once;
-use crate::commands::progress::Progress;
-use crate::commands::{Failure, interrupt};
-use daybook_client::{Client, encoded};
+use crate::check_report::{CheckReport, InvalidValue};
+use crate::error::ImportError;
+use crate::existing_records::{FailedAccount, MigrationState, mode_of};
+use crate::observer::Task;
+use crate::portfolio::Portfolio;
+use crate::product::ImportProduct;
+use crate::server::ImportServer;
+use daybook_client::encoded;
 use daybook_clock::Stopwatch;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -32,18 +32,16 @@ const GOOD: &[u8] = b"{\"status\":200,";
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 
 /// Loads a portfolio.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Loader<'a> {
     /// The server.
-    pub client: &'a Client,
+    pub server: ImportServer<'a>,
     /// The product.
     pub product: &'a ImportProduct,
     /// The portfolio.
     pub portfolio: &'a Portfolio,
     /// The number of rows per call.
     pub rows_per_call: usize,
-    /// The number of concurrent calls.
-    pub callers: u64,
 }
 
 /// The purpose of sending rows.
@@ -69,13 +67,13 @@ impl Loader<'_> {
     }
 
     /// Turns migration mode on.
-    pub fn hold(&self) -> Result<(), Failure> {
-        self.client.put(&self.migration_mode(), &json!({ "migration_mode": true }))?;
+    pub fn hold(&self) -> Result<(), ImportError> {
+        self.server.client.put(&self.migration_mode(), &json!({ "migration_mode": true }))?;
         Ok(())
     }
 
     /// Loads everything. Refused rows are reported, and the rows that depend on them are not sent.
-    pub fn load(&self, report: &mut Report) -> Result<(), Failure> {
+    pub fn load(&self, report: &mut CheckReport) -> Result<(), ImportError> {
         for kind in [RowKind::Customers, RowKind::Accounts, RowKind::Payments] {
             if report.count() == 0 {
                 self.send_all(kind, Sent::ToBeHeld, report)?;
@@ -86,7 +84,7 @@ impl Loader<'_> {
 
     /// Compares existing loans and payments with the files: the server refuses an id with different content and
     /// accepts identical content without a change. Borrowers are not compared, as their details may have changed.
-    pub fn compare(&self, report: &mut Report) -> Result<(), Failure> {
+    pub fn compare(&self, report: &mut CheckReport) -> Result<(), ImportError> {
         self.send_all(RowKind::Accounts, Sent::ToCompare, report)?;
         self.send_all(RowKind::Payments, Sent::ToCompare, report)
     }
@@ -102,7 +100,7 @@ impl Loader<'_> {
         starts.map(|start| start..count.min(start + self.rows_per_call)).collect()
     }
 
-    fn send_all(&self, kind: RowKind, sent: Sent, report: &mut Report) -> Result<(), Failure> {
+    fn send_all(&self, kind: RowKind, sent: Sent, report: &mut CheckReport) -> Result<(), ImportError> {
         let ranges = self.ranges(kind);
         let total: usize = ranges.iter().map(ExactSizeIterator::len).sum();
         if total == 0 {
@@ -115,9 +113,9 @@ impl Loader<'_> {
             (Sent::ToCompare, RowKind::Accounts) => "comparing loans",
             (Sent::ToCompare, RowKind::Payments) => "comparing payments",
         };
-        let (progress, watch) = (Progress::begin(what, total as u64), Stopwatch::start());
+        let (progress, watch) = (self.server.observer.begin(what, total as u64), Stopwatch::start());
         let report = Mutex::new(report);
-        at_once(self.callers, &ranges, |range| self.send(kind, sent, range.clone(), &progress, &report))?;
+        self.server.at_once(&ranges, |range| self.send(kind, sent, range.clone(), &*progress, &report))?;
         progress.end(&format!("{total} in {:.1} s", watch.elapsed().as_secs_f64()));
         Ok(())
     }
@@ -128,9 +126,9 @@ impl Loader<'_> {
         kind: RowKind,
         sent: Sent,
         range: Range<usize>,
-        progress: &Progress,
-        report: &Mutex<&mut Report>,
-    ) -> Result<(), Failure> {
+        progress: &dyn Task,
+        report: &Mutex<&mut CheckReport>,
+    ) -> Result<(), ImportError> {
         let path = match sent {
             Sent::ToBeHeld => format!("/bulk?held_by={}", encoded(&self.product.id)),
             Sent::ToCompare => "/bulk".to_owned(),
@@ -143,19 +141,19 @@ impl Loader<'_> {
             if count < self.rows_per_call && body.len() < LARGEST_BODY && index + 1 < range.end {
                 continue;
             }
-            let answers = self.client.send("POST", &path, "application/x-ndjson", body.as_bytes());
+            let answers = self.server.client.send("POST", &path, "application/x-ndjson", body.as_bytes());
             let answers = answers.map_err(|trouble| match trouble.has_code("migration_mode") {
-                true => self.let_go(),
+                true => self.mode_was_turned_off(),
                 false => trouble.into(),
             })?;
             let lines: Vec<&[u8]> = answers.trim_ascii_end().split(|byte| *byte == b'\n').collect();
             if lines.len() != count {
                 let rule = format!("the server returned {} responses to {count} calls", lines.len());
-                return Err(Failure::Failed(rule));
+                return Err(ImportError::Failed(rule));
             }
             for (row, answer) in (first..).zip(lines).filter(|(_, answer)| !answer.starts_with(GOOD)) {
-                let broken = self.refused(kind, row, answer)?;
-                report.lock().unwrap_or_else(PoisonError::into_inner).add(broken)?;
+                let refused = self.refused(kind, row, answer)?;
+                report.lock().unwrap_or_else(PoisonError::into_inner).add(refused)?;
             }
             progress.add(count as u64);
             body.clear();
@@ -191,16 +189,16 @@ impl Loader<'_> {
     }
 
     /// A row that the server refused. An error of the server itself ends the import.
-    fn refused(&self, kind: RowKind, row: usize, answer: &[u8]) -> Result<Broken, Failure> {
+    fn refused(&self, kind: RowKind, row: usize, answer: &[u8]) -> Result<InvalidValue, ImportError> {
         let answer: Value = serde_json::from_slice(answer).unwrap_or_default();
         let (status, error) = (&answer["status"], &answer["body"]["error"]);
         let message = error["message"].as_str().unwrap_or("no reason was given");
         if error["code"] == "migration_mode" {
-            return Err(self.let_go());
+            return Err(self.mode_was_turned_off());
         }
         let is_refusal = |status: u64| (400..500).contains(&status) && status != 429 || status == 501;
         if !status.as_u64().is_some_and(is_refusal) {
-            return Err(Failure::Failed(format!(
+            return Err(ImportError::Failed(format!(
                 "the server could not process a row: {message}; run the import again"
             )));
         }
@@ -220,13 +218,13 @@ impl Loader<'_> {
             }
         };
         let rule = format!("the server refused it: {message}");
-        Ok(Broken { file: file.clone(), line, column: column.to_owned(), value, rule })
+        Ok(InvalidValue { file: file.clone(), line, column: column.to_owned(), value, rule })
     }
 
     /// Another user turned migration mode off. The server also refused the rows not loaded yet, so this can be
     /// repaired.
-    fn let_go(&self) -> Failure {
-        Failure::Failed(format!(
+    fn mode_was_turned_off(&self) -> ImportError {
+        ImportError::Failed(format!(
             "migration mode of {} was turned off during the import: the rows loaded so far are released, and the server \
              refused the rest. Run the same command again: it turns migration mode on again, loads the rest, and \
              corrects what was released too early",
@@ -236,23 +234,23 @@ impl Loader<'_> {
 
     /// Turns migration mode off and waits until all held events are processed. Returns the accounts that failed.
     /// Webhooks about past events are sent only if `sends_history` is set.
-    pub fn release(&self, sends_history: bool) -> Result<Vec<FailedAccount>, Failure> {
+    pub fn release(&self, sends_history: bool) -> Result<Vec<FailedAccount>, ImportError> {
         let history = if sends_history { "SEND" } else { "SUPPRESS" };
         let order = json!({ "migration_mode": false, "historical_webhooks": history });
-        self.client.put(&self.migration_mode(), &order)?;
+        self.server.client.put(&self.migration_mode(), &order)?;
         self.wait().map(|mode| mode.failed_accounts)
     }
 
     /// Waits until a release is complete.
-    pub fn wait(&self) -> Result<MigrationState, Failure> {
-        let mut mode = mode_of(self.client, self.product)?;
-        let (progress, watch) = (Progress::begin("releasing", mode.accounts_total), Stopwatch::start());
+    pub fn wait(&self) -> Result<MigrationState, ImportError> {
+        let mut mode = mode_of(self.server, self.product)?;
+        let (progress, watch) = (self.server.observer.begin("releasing", mode.accounts_total), Stopwatch::start());
         while mode.state == "RELEASING" {
-            interrupt::check()?;
+            self.server.observer.check()?;
             progress.is_of(mode.accounts_total);
             progress.is_at(mode.accounts_done);
             thread::sleep(BETWEEN_LOOKS);
-            mode = mode_of(self.client, self.product)?;
+            mode = mode_of(self.server, self.product)?;
         }
         let (done, total, seconds) = (mode.accounts_done, mode.accounts_total, watch.elapsed().as_secs_f64());
         progress.end(&format!("{done} of {total} accounts in {seconds:.1} s"));

@@ -3,26 +3,20 @@
 //! Loans that are compared at the same time are fetched together as a list, page by page, if they are a large part of
 //! the product's accounts, and one by one otherwise.
 
-use super::portfolio::{Expected, Portfolio};
-use super::product::ImportProduct;
-use super::sheet::written;
-use super::wire::{ServerAccount, at_once, pages};
-use super::{existing_records::ExistingRecords, explain};
-use crate::commands::Failure;
-use crate::commands::progress::Progress;
-use daybook_client::{Client, Trouble, encoded};
+use crate::error::ImportError;
+use crate::existing_records::ExistingRecords;
+use crate::portfolio::{Expected, Portfolio};
+use crate::product::ImportProduct;
+use crate::server::{ImportServer, ServerAccount};
+use daybook_client::{Trouble, encoded};
 use daybook_clock::Stopwatch;
 use daybook_engine::time::Time;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
-use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 /// The list is used if it has at most this many times as many accounts as are compared.
 const WORTH_A_LIST: u64 = 4;
-/// The most accounts whose timeline is written. If more differ, they share one cause.
-const MOST_EXPLAINED: usize = 1_000;
 
 /// A value that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,20 +46,19 @@ pub struct Reconciliation {
 
 /// Compares all loans that have expected values.
 pub fn compare(
-    client: &Client,
+    server: ImportServer<'_>,
     product: &ImportProduct,
     portfolio: &Portfolio,
     existing: ExistingRecords,
-    callers: u64,
-) -> Result<Reconciliation, Failure> {
+) -> Result<Reconciliation, ImportError> {
     let mut groups: BTreeMap<Option<Time>, Vec<u32>> = BTreeMap::new();
     for (index, loan) in (0..).zip(&portfolio.loans).filter(|(_, loan)| !loan.expected.is_empty()) {
         groups.entry(loan.as_of).or_default().push(index);
     }
     let compared: usize = groups.values().map(Vec::len).sum();
-    let (progress, watch) = (Progress::begin("comparing", compared as u64), Stopwatch::start());
+    let (progress, watch) = (server.observer.begin("comparing", compared as u64), Stopwatch::start());
     let found: Mutex<Vec<ReconciledDifference>> = Mutex::default();
-    let judge = |loan: u32, account: Option<&ServerAccount>| {
+    let record = |loan: u32, account: Option<&ServerAccount>| {
         let differences = differences(portfolio, loan, account);
         found.lock().unwrap_or_else(PoisonError::into_inner).extend(differences);
         progress.add(1);
@@ -73,22 +66,22 @@ pub fn compare(
     for (as_of, group) in &groups {
         let accounts = portfolio.loans.len() as u64 + existing.others;
         if group.len() as u64 * WORTH_A_LIST >= accounts {
-            by_list(client, product, portfolio, *as_of, group, &judge)?;
+            by_list(server, product, portfolio, *as_of, group, &record)?;
         } else {
-            at_once(callers, group, |loan| {
+            server.at_once(group, |loan| {
                 let id = encoded(&portfolio.loans[*loan as usize].account_id);
                 let path = format!("/accounts/{id}{}", as_of_parameter('?', *as_of));
-                match client.send("GET", &path, "", &[]) {
+                match server.client.send("GET", &path, "", &[]) {
                     Ok(bytes) => {
                         let account = serde_json::from_slice(&bytes).map_err(|error| {
-                            Failure::Failed(format!("the response to GET {path} cannot be read: {error}"))
+                            ImportError::Failed(format!("the response to GET {path} cannot be read: {error}"))
                         })?;
-                        judge(*loan, Some(&account));
+                        record(*loan, Some(&account));
                         Ok(())
                     }
                     // The account was not open at that time.
                     Err(Trouble::Refused { status: 404 | 422, .. }) => {
-                        judge(*loan, None);
+                        record(*loan, None);
                         Ok(())
                     }
                     Err(other) => Err(other.into()),
@@ -109,27 +102,27 @@ fn as_of_parameter(joint: char, as_of: Option<Time>) -> String {
 
 /// Compares from the list of the product's accounts.
 fn by_list(
-    client: &Client,
+    server: ImportServer<'_>,
     product: &ImportProduct,
     portfolio: &Portfolio,
     as_of: Option<Time>,
     group: &[u32],
-    judge: &impl Fn(u32, Option<&ServerAccount>),
-) -> Result<(), Failure> {
+    record: &impl Fn(u32, Option<&ServerAccount>),
+) -> Result<(), ImportError> {
     let mut is_left = vec![false; portfolio.loans.len()];
     group.iter().for_each(|loan| is_left[*loan as usize] = true);
     let path = format!("/accounts?product_id={}{}", encoded(&product.id), as_of_parameter('&', as_of));
-    pages(client, &path, |accounts: Vec<ServerAccount>| {
+    server.pages(&path, |accounts: Vec<ServerAccount>| {
         for account in &accounts {
             if let Some(loan) = portfolio.by_id.get(account.account_id.as_str())
                 && std::mem::take(&mut is_left[*loan as usize])
             {
-                judge(*loan, Some(account));
+                record(*loan, Some(account));
             }
         }
         Ok(())
     })?;
-    group.iter().filter(|loan| is_left[**loan as usize]).for_each(|loan| judge(*loan, None));
+    group.iter().filter(|loan| is_left[**loan as usize]).for_each(|loan| record(*loan, None));
     Ok(())
 }
 
@@ -169,48 +162,11 @@ fn differences(portfolio: &Portfolio, loan: u32, account: Option<&ServerAccount>
     differ.collect()
 }
 
-/// Checks early whether the differences can be written, not after hours of loading. The existing content stays until
-/// then.
-pub fn must_be_writable(path: &Path) -> Result<(), Failure> {
-    let opened = OpenOptions::new().append(true).create(true).open(path);
-    opened
-        .map(drop)
-        .map_err(|error| Failure::Failed(format!("--differences: {} cannot be written: {error}", path.display())))
-}
-
-/// Writes every difference, with an explanation: the timeline of its account.
-pub fn write(client: &Client, portfolio: &Portfolio, outcome: &Reconciliation, path: &Path) -> Result<(), Failure> {
-    let failed = |error: &dyn std::fmt::Display| {
-        Failure::Failed(format!("--differences: {} cannot be written: {error}", path.display()))
-    };
-    let mut file = csv::Writer::from_path(path).map_err(|error| failed(&error))?;
-    let head = ["account_id", "column", "expected", "got", "difference", "explanation"];
-    file.write_record(head).map_err(|error| failed(&error))?;
-    let progress = Progress::begin("explaining", outcome.differing.min(MOST_EXPLAINED as u64));
-    let by_loan = outcome.differences.chunk_by(|one, other| one.loan == other.loan);
-    for (number, of_loan) in by_loan.enumerate() {
-        let Some(first) = of_loan.first() else { continue };
-        let loan = &portfolio.loans[first.loan as usize];
-        let explanation = match number {
-            ..MOST_EXPLAINED => explain::timeline(client, &loan.account_id, loan.as_of)?,
-            _ => format!("see GET /accounts/{}/events", loan.account_id),
-        };
-        progress.add(1);
-        for difference in of_loan {
-            let more_by = difference.more_by.map(|by| by.to_string()).unwrap_or_default();
-            let ReconciledDifference { column, expected, got, .. } = difference;
-            file.write_record([&*loan.account_id, column, expected, got, &more_by, &explanation]).map_err(written)?;
-        }
-    }
-    progress.clear();
-    file.flush().map_err(|error| failed(&error))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::columns::expected_value_of;
-    use super::super::portfolio::ImportedLoan;
     use super::*;
+    use crate::columns::expected_value_of;
+    use crate::portfolio::ImportedLoan;
     use serde_json::json;
 
     #[test]

@@ -9,8 +9,9 @@ use super::report::{Broken, Report};
 use super::wire::{self, ServerAccount, ServerLineItem, at_once, pages};
 use crate::commands::Failure;
 use crate::commands::progress::Progress;
-use daybook_client::{Client, Trouble, encoded};
+use daybook_client::{Client, Trouble};
 use daybook_engine::time::Time;
+use daybook_operations::Operation;
 use std::collections::HashSet;
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -36,7 +37,7 @@ pub fn look(
 ) -> Result<ExistingRecords, Failure> {
     let mut existing = ExistingRecords::default();
     let progress = Progress::begin("looking for accounts", portfolio.loans.len() as u64);
-    pages(client, "/accounts", |accounts: Vec<ServerAccount>| {
+    pages(client, &Operation::ListAccounts.request([]), |accounts: Vec<ServerAccount>| {
         progress.add(accounts.len() as u64);
         for account in accounts {
             let Some(index) = portfolio.by_id.get(account.account_id.as_str()) else {
@@ -76,8 +77,8 @@ pub fn has_all_payments(client: &Client, portfolio: &Portfolio, callers: u64) ->
         let Some(first) = payments.first().filter(|_| !is_missing.load(Ordering::Relaxed)) else { return Ok(()) };
         let account = &portfolio.loans[first.loan as usize].account_id;
         let mut left: HashSet<&str> = payments.iter().map(|payment| &*payment.id).collect();
-        let path = format!("/accounts/{}/line_items?line_item_type=PAYMENT", encoded(account));
-        pages(client, &path, |items: Vec<ServerLineItem>| {
+        let request = Operation::ListLineItems.request([account]).with("line_item_type", "PAYMENT");
+        pages(client, &request, |items: Vec<ServerLineItem>| {
             for item in &items {
                 left.remove(item.line_item_id.as_str());
             }
@@ -103,7 +104,7 @@ pub fn check_references(
     let named: Vec<(&String, &u64)> = portfolio.references.iter().collect();
     let report = Mutex::new(report);
     at_once(callers, &named, |(customer_id, line)| {
-        match client.send("GET", &format!("/customers/{}", encoded(customer_id)), "", &[]) {
+        match client.send(&Operation::GetCustomer.request([customer_id]), "", &[]) {
             Ok(_) => Ok(()),
             Err(Trouble::Refused { status: 404, .. }) => {
                 report.lock().unwrap_or_else(PoisonError::into_inner).add(Broken {
@@ -143,5 +144,5 @@ pub struct FailedAccount {
 
 /// Fetches the migration state of a product.
 pub fn mode_of(client: &Client, product: &ImportProduct) -> Result<MigrationState, Failure> {
-    wire::get(client, &format!("/products/{}/migration_mode", encoded(&product.id)))
+    wire::get(client, &Operation::GetMigrationMode.request([&product.id]))
 }

@@ -46,6 +46,7 @@ use super::{Failure, interrupt, prepare, print, say};
 use crate::cli::ImportArgs;
 use daybook_client::Client;
 use daybook_clock::{Clock, System};
+use daybook_operations::Operation;
 use existing_records::{ExistingRecords, FailedAccount};
 use load::Loader;
 use portfolio::Portfolio;
@@ -98,7 +99,7 @@ pub fn run(args: &ImportArgs) -> Result<(), Failure> {
         (None, None) => return Err(Failure::Failed("there is no server to import to".to_owned())),
     };
     if scratch.is_none() && args.product_file.is_some() {
-        client.post("/products", &product.body)?;
+        client.call(&Operation::CreateProduct.request([]), Some(&product.body))?;
     }
     let imported = Import { args, client, product: &product, portfolio: &portfolio }.run(&mut report)?;
     imported.tell(args, &portfolio)

@@ -1,10 +1,11 @@
 //! The product of the loans, from a server or from a file, with the parts needed to check rows.
 
 use crate::commands::Failure;
-use daybook_client::{Client, Trouble, encoded};
+use daybook_client::{Client, Trouble};
 use daybook_engine::calendar::{Day, TimeOfDay};
 use daybook_engine::time::Time;
 use daybook_engine::zone::Zone;
+use daybook_operations::Operation;
 use daybook_service::form::fields::Moment;
 use daybook_service::form::{self, NewProduct};
 use daybook_service::policy;
@@ -30,10 +31,11 @@ pub struct ImportProduct {
 impl ImportProduct {
     /// Fetches it from a server.
     pub fn of_server(client: &Client, id: &str) -> Result<ImportProduct, Failure> {
-        let asked = client.get(&format!("/products/{}", encoded(id)));
+        let asked = client.call(&Operation::GetProduct.request([id]), None);
         let mut body = asked.map_err(|trouble| match trouble {
             Trouble::Refused { status: 404, .. } => Failure::Failed(format!(
-                "there is no product {id}: create it with POST /products, or name its file with --product-file"
+                "there is no product {id}: create it with {}, or name its file with --product-file",
+                Operation::CreateProduct
             )),
             other => other.into(),
         })?;

@@ -10,9 +10,10 @@ use super::wire::{ServerAccount, at_once, pages};
 use super::{existing_records::ExistingRecords, explain};
 use crate::commands::Failure;
 use crate::commands::progress::Progress;
-use daybook_client::{Client, Trouble, encoded};
+use daybook_client::{Client, Trouble};
 use daybook_clock::Stopwatch;
 use daybook_engine::time::Time;
+use daybook_operations::Operation;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -76,12 +77,12 @@ pub fn compare(
             by_list(client, product, portfolio, *as_of, group, &judge)?;
         } else {
             at_once(callers, group, |loan| {
-                let id = encoded(&portfolio.loans[*loan as usize].account_id);
-                let path = format!("/accounts/{id}{}", as_of_parameter('?', *as_of));
-                match client.send("GET", &path, "", &[]) {
+                let request = Operation::GetAccount.request([&portfolio.loans[*loan as usize].account_id]);
+                let request = request.with_some("effective_as_of", *as_of);
+                match client.send(&request, "", &[]) {
                     Ok(bytes) => {
                         let account = serde_json::from_slice(&bytes).map_err(|error| {
-                            Failure::Failed(format!("the response to GET {path} cannot be read: {error}"))
+                            Failure::Failed(format!("the response to {request} cannot be read: {error}"))
                         })?;
                         judge(*loan, Some(&account));
                         Ok(())
@@ -103,10 +104,6 @@ pub fn compare(
     Ok(Reconciliation { compared: compared as u64, differing, differences })
 }
 
-fn as_of_parameter(joint: char, as_of: Option<Time>) -> String {
-    as_of.map(|time| format!("{joint}effective_as_of={}", encoded(&time.to_string()))).unwrap_or_default()
-}
-
 /// Compares from the list of the product's accounts.
 fn by_list(
     client: &Client,
@@ -118,8 +115,8 @@ fn by_list(
 ) -> Result<(), Failure> {
     let mut is_left = vec![false; portfolio.loans.len()];
     group.iter().for_each(|loan| is_left[*loan as usize] = true);
-    let path = format!("/accounts?product_id={}{}", encoded(&product.id), as_of_parameter('&', as_of));
-    pages(client, &path, |accounts: Vec<ServerAccount>| {
+    let request = Operation::ListAccounts.request([]).with("product_id", &product.id);
+    pages(client, &request.with_some("effective_as_of", as_of), |accounts: Vec<ServerAccount>| {
         for account in &accounts {
             if let Some(loan) = portfolio.by_id.get(account.account_id.as_str())
                 && std::mem::take(&mut is_left[*loan as usize])
@@ -193,7 +190,7 @@ pub fn write(client: &Client, portfolio: &Portfolio, outcome: &Reconciliation, p
         let loan = &portfolio.loans[first.loan as usize];
         let explanation = match number {
             ..MOST_EXPLAINED => explain::timeline(client, &loan.account_id, loan.as_of)?,
-            _ => format!("see GET /accounts/{}/events", loan.account_id),
+            _ => format!("see {}", Operation::ListAccountEvents.request([&loan.account_id])),
         };
         progress.add(1);
         for difference in of_loan {

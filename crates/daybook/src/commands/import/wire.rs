@@ -2,6 +2,7 @@
 
 use crate::commands::{Failure, interrupt};
 use daybook_client::Client;
+use daybook_operations::RequestLine;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -59,26 +60,26 @@ pub struct ServerLineItem {
 }
 
 /// Fetches a resource.
-pub fn get<T: DeserializeOwned>(client: &Client, path: &str) -> Result<T, Failure> {
-    let bytes = client.send("GET", path, "", &[])?;
+pub fn get<T: DeserializeOwned>(client: &Client, request: &RequestLine) -> Result<T, Failure> {
+    let bytes = client.send(request, "", &[])?;
     serde_json::from_slice(&bytes)
-        .map_err(|error| Failure::Failed(format!("the response to GET {path} cannot be read: {error}")))
+        .map_err(|error| Failure::Failed(format!("the response to {request} cannot be read: {error}")))
 }
 
 /// Passes every page of a list to a function.
 pub fn pages<T: DeserializeOwned>(
     client: &Client,
-    path: &str,
+    request: &RequestLine,
     mut show: impl FnMut(Vec<T>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let joint = if path.contains('?') { '&' } else { '?' };
-    let mut after = String::new();
+    let mut after = None;
     loop {
         interrupt::check()?;
-        let page: ResultPage<T> = get(client, &format!("{path}{joint}limit={LONGEST_PAGE}{after}"))?;
+        let request = request.clone().with("limit", LONGEST_PAGE).with_some("starting_after", after.take());
+        let page: ResultPage<T> = get(client, &request)?;
         show(page.results)?;
         match page.paging.starting_after {
-            Some(mark) if page.paging.has_more => after = format!("&starting_after={mark}"),
+            Some(mark) if page.paging.has_more => after = Some(mark),
             _ => return Ok(()),
         }
     }

@@ -6,8 +6,9 @@
 use crate::error::ErrorBody;
 use crate::limits::ApiSettings;
 use crate::routes;
+use daybook_operations::Operation;
 use utoipa::openapi::header::HeaderBuilder;
-use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem};
+use utoipa::openapi::path::{Operation as DescribedOperation, Parameter, ParameterBuilder, ParameterIn, PathItem};
 use utoipa::openapi::schema::Type;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{
@@ -31,8 +32,15 @@ const REFUSALS: &[(&str, &str, &str)] = &[
     ("503", "Unavailable", "The database is unavailable, or the request timed out"),
 ];
 
-/// The calls whose bodies have fields that are known but not supported.
-const UNSUPPORTED_FIELDS: &[&str] = &["/products", "/accounts", "/customers"];
+/// The operations whose bodies have fields that are known but not supported.
+const UNSUPPORTED_FIELDS: [Operation; 3] =
+    [Operation::CreateProduct, Operation::CreateAccount, Operation::CreateCustomer];
+/// The operations on secrets. Their responses are not kept for repeated calls.
+const ABOUT_SECRETS: [Operation; 4] =
+    [Operation::CreateToken, Operation::CreateKey, Operation::RevokeKey, Operation::RotateHmacKey];
+/// The operations that can be about a missing object although their paths have no id.
+const ABOUT_AN_OBJECT: [Operation; 4] =
+    [Operation::CreateAccount, Operation::ListAccounts, Operation::RollAccount, Operation::RollAccountByPost];
 
 #[derive(utoipa::OpenApi)]
 #[openapi(
@@ -70,7 +78,7 @@ pub fn openapi() -> OpenApi {
     let components = document.components.get_or_insert_with(Components::new);
     let bearer = HttpBuilder::new()
         .scheme(HttpAuthScheme::Bearer)
-        .description(Some("An access token from `POST /auth/token`, or the client secret itself."))
+        .description(Some(format!("An access token from `{}`, or the client secret itself.", Operation::CreateToken)))
         .build();
     components.security_schemes.insert("bearer".to_owned(), SecurityScheme::Http(bearer).into());
     for (status, name, about) in REFUSALS {
@@ -78,8 +86,8 @@ pub fn openapi() -> OpenApi {
     }
     let (own, parts) = (ErrorBody::name().into_owned(), ErrorBody::schema());
     components.schemas.insert(own, parts);
-    for (path, item) in &mut document.paths.paths {
-        complete(path, item);
+    for item in document.paths.paths.values_mut() {
+        complete(item);
     }
     document
 }
@@ -97,43 +105,40 @@ fn refusal(status: &str, about: &str) -> Response {
     response.build()
 }
 
-fn complete(path: &str, item: &mut PathItem) {
-    let writes = [&mut item.post, &mut item.put, &mut item.patch, &mut item.delete];
-    for operation in writes.into_iter().flatten() {
-        // Responses are kept for repeated calls, except those that contain a secret.
-        let has_secret = path.starts_with("/organization/keys") || path.starts_with("/organization/hmac_key");
-        let is_repeatable = !matches!(path, "/auth/token") && !has_secret;
-        if is_repeatable {
-            operation.parameters.get_or_insert_with(Vec::new).push(idempotency_key().into());
+fn complete(item: &mut PathItem) {
+    let all = [&mut item.get, &mut item.post, &mut item.put, &mut item.patch, &mut item.delete];
+    for described in all.into_iter().flatten() {
+        let id = described.operation_id.as_deref();
+        let Some(operation) = Operation::ALL.iter().find(|known| Some(known.id()) == id) else { continue };
+        if operation.method() != "GET" && !ABOUT_SECRETS.contains(operation) {
+            described.parameters.get_or_insert_with(Vec::new).push(idempotency_key().into());
         }
-        refuse(path, operation, true);
-    }
-    if let Some(operation) = &mut item.get {
-        refuse(path, operation, false);
+        refuse(*operation, described);
     }
 }
 
 /// Adds the refusals that a call can get.
-fn refuse(path: &str, operation: &mut Operation, is_write: bool) {
-    let needs_key = operation.security.is_none();
-    let has_body = operation.request_body.is_some();
-    let has_id = path.contains('{');
+fn refuse(operation: Operation, described: &mut DescribedOperation) {
+    let is_write = operation.method() != "GET";
+    let needs_key = operation.right().is_some();
+    let has_body = described.request_body.is_some();
+    let is_about_an_object = operation.path().contains('{') || ABOUT_AN_OBJECT.contains(&operation);
     for (status, name, _) in REFUSALS {
         let can_be = match *status {
-            "401" => needs_key || path == "/auth/token",
+            "401" => needs_key || operation == Operation::CreateToken,
             "403" | "429" => needs_key,
-            "404" => has_id || path == "/admin/roll/account" || path == "/accounts",
+            "404" => is_about_an_object,
             "400" | "413" | "415" => has_body,
             "409" => is_write && needs_key,
             // At least an unknown parameter is possible.
             "422" => needs_key || has_body,
-            "501" => is_write && UNSUPPORTED_FIELDS.contains(&path),
-            "500" | "503" => path != "/healthz",
+            "501" => UNSUPPORTED_FIELDS.contains(&operation),
+            "500" | "503" => operation != Operation::Healthz,
             _ => false,
         };
         if can_be {
             let reference = RefOr::Ref(Ref::new(format!("#/components/responses/{name}")));
-            operation.responses.responses.insert((*status).to_owned(), reference);
+            described.responses.responses.insert((*status).to_owned(), reference);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Every route. A handler's name is its operation id, and its description for the reference is next to it.
 
 use crate::handlers::{
-    accounts, audit, auth, bulk, customers, docs, keys, line_items, messages, notifications, operations, products,
-    rolling, webhooks,
+    accounts, audit, auth, bulk, customers, docs, health, keys, line_items, messages, notifications, products, rolling,
+    webhooks,
 };
 use crate::{Api, error, limits};
 use axum::Router;
@@ -57,9 +57,9 @@ pub(crate) fn described(bulk_limit_bytes: usize) -> OpenApiRouter<Api> {
         .routes(routes!(messages::list_messages))
         .routes(routes!(messages::get_message))
         .routes(routes!(messages::resend_message))
-        .routes(routes!(operations::healthz))
-        .routes(routes!(operations::readyz))
-        .routes(routes!(operations::metrics))
+        .routes(routes!(health::healthz))
+        .routes(routes!(health::readyz))
+        .routes(routes!(health::metrics))
 }
 
 /// The complete router.

@@ -1,7 +1,8 @@
 //! A client for the API: signs in with a key, sends requests, and explains refusals in a sentence.
 //!
 //! Command-line tools that work against a running server use it: test cases with `--url`, imports, the local receiver.
-//! It is independent of loans: request and response bodies are JSON, as the API describes them.
+//! It is independent of loans: requests come from the table of operations, and bodies are JSON, as the API describes
+//! them.
 //!
 //! The client retries on its own in two cases: it waits and retries after a 429 or 503, and it replaces an expired
 //! token. All other errors are returned to the caller. Many threads may use a client at the same time.
@@ -10,11 +11,12 @@ mod trouble;
 
 pub use trouble::{Detail, Trouble};
 
+use daybook_operations::{Operation, RequestLine};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
-use ureq::http::{Method, Request, Response};
+use ureq::http::{Request, Response};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::{Agent, Body};
 
@@ -93,82 +95,55 @@ impl Client {
         &self.url
     }
 
-    /// `GET`; the path includes the query.
-    pub fn get(&self, path: &str) -> Result<Value, Trouble> {
-        self.call("GET", path, None)
-    }
-
-    /// `POST` with a body.
-    pub fn post(&self, path: &str, body: &Value) -> Result<Value, Trouble> {
-        self.call("POST", path, Some(body))
-    }
-
-    /// `PUT` with a body.
-    pub fn put(&self, path: &str, body: &Value) -> Result<Value, Trouble> {
-        self.call("PUT", path, Some(body))
-    }
-
-    /// `PATCH` with a body.
-    pub fn patch(&self, path: &str, body: &Value) -> Result<Value, Trouble> {
-        self.call("PATCH", path, Some(body))
-    }
-
-    /// `DELETE`, with a body if the request requires one.
-    pub fn delete(&self, path: &str, body: Option<&Value>) -> Result<Value, Trouble> {
-        self.call("DELETE", path, body)
-    }
-
     /// All results of a list, over all pages.
-    pub fn list(&self, path: &str) -> Result<Vec<Value>, Trouble> {
-        let joint = if path.contains('?') { '&' } else { '?' };
+    pub fn list(&self, request: &RequestLine) -> Result<Vec<Value>, Trouble> {
         let mut found = Vec::new();
-        let mut after = String::new();
+        let mut after = None;
         loop {
-            let mut page = self.get(&format!("{path}{joint}limit=100{after}"))?;
+            let page = request.clone().with("limit", 100).with_some("starting_after", after.take());
+            let mut page = self.call(&page, None)?;
             if let Some(results) = page["results"].as_array_mut() {
                 found.append(results);
             }
             match page["paging"]["starting_after"].as_str() {
-                Some(next) if page["paging"]["has_more"] == true => {
-                    after = format!("&starting_after={}", encoded(next))
-                }
+                Some(next) if page["paging"]["has_more"] == true => after = Some(next.to_owned()),
                 _ => return Ok(found),
             }
         }
     }
 
-    /// A request with a JSON body.
-    pub fn call(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Trouble> {
+    /// A request with a JSON body, if it has one.
+    pub fn call(&self, request: &RequestLine, body: Option<&Value>) -> Result<Value, Trouble> {
         let body = body.map(Value::to_string);
-        let answer = self.send(method, path, "application/json", body.as_deref().unwrap_or_default().as_bytes())?;
+        let answer = self.send(request, "application/json", body.as_deref().unwrap_or_default().as_bytes())?;
         match answer.as_slice() {
             [] => Ok(Value::Null),
-            text => serde_json::from_slice(text).map_err(|_| Trouble::no_json(&self.url, path)),
+            text => serde_json::from_slice(text).map_err(|_| Trouble::no_json(&self.url, request.target())),
         }
     }
 
     /// A request with any body. Returns the raw response body.
-    pub fn send(&self, method: &str, path: &str, content_type: &str, body: &[u8]) -> Result<Vec<u8>, Trouble> {
+    pub fn send(&self, request: &RequestLine, content_type: &str, body: &[u8]) -> Result<Vec<u8>, Trouble> {
         let mut asked = 0;
         let mut signed_in = false;
         loop {
             asked += 1;
             let token = self.token()?;
-            let mut answer = self.exchange(method, path, content_type, Some(&token), body)?;
+            let mut answer = self.exchange(request, content_type, Some(&token), body)?;
             let status = answer.status().as_u16();
             match status {
-                200..300 => return self.read(path, &mut answer),
+                200..300 => return self.read(request, &mut answer),
                 // Another thread may have fetched a new token meanwhile.
                 401 | 403 if !signed_in => {
                     signed_in = true;
-                    let refused = self.refusal(path, &mut answer);
+                    let refused = self.refusal(request, &mut answer);
                     if !refused.has_code("not_authorized") && !refused.has_code("unauthenticated") {
                         return Err(refused);
                     }
                     self.forget(&token);
                 }
                 429 | 503 if asked < ASKS_MAX => thread::sleep(wait_of(&answer)),
-                _ => return Err(self.refusal(path, &mut answer)),
+                _ => return Err(self.refusal(request, &mut answer)),
             }
         }
     }
@@ -178,19 +153,20 @@ impl Client {
         if let Some(token) = &*token {
             return Ok(token.clone());
         }
-        let path = "/auth/token";
+        let request = Operation::CreateToken.request([]);
         let body = json!({ "client_id": self.key.client_id, "client_secret": self.key.client_secret }).to_string();
         for asked in 1.. {
-            let mut answer = self.exchange("POST", path, "application/json", None, body.as_bytes())?;
+            let mut answer = self.exchange(&request, "application/json", None, body.as_bytes())?;
             match answer.status().as_u16() {
                 200 => {
-                    let shown: Value = serde_json::from_slice(&self.read(path, &mut answer)?).unwrap_or_default();
-                    let drawn = shown["access_token"].as_str().ok_or_else(|| Trouble::no_json(&self.url, path))?;
+                    let shown: Value = serde_json::from_slice(&self.read(&request, &mut answer)?).unwrap_or_default();
+                    let drawn =
+                        shown["access_token"].as_str().ok_or_else(|| Trouble::no_json(&self.url, request.target()))?;
                     *token = Some(drawn.to_owned());
                     break;
                 }
                 429 | 503 if asked < ASKS_MAX => thread::sleep(wait_of(&answer)),
-                _ => return Err(self.refusal(path, &mut answer)),
+                _ => return Err(self.refusal(&request, &mut answer)),
             }
         }
         Ok(token.clone().unwrap_or_default())
@@ -209,14 +185,12 @@ impl Client {
 
     fn exchange(
         &self,
-        method: &str,
-        path: &str,
+        line: &RequestLine,
         content_type: &str,
         token: Option<&str>,
         body: &[u8],
     ) -> Result<Response<Body>, Trouble> {
-        let method: Method = method.parse().map_err(|_| Trouble::unreachable(&self.url, &"there is no such method"))?;
-        let mut request = Request::builder().method(method).uri(format!("{}{path}", self.url));
+        let mut request = Request::builder().method(line.method()).uri(format!("{}{}", self.url, line.target()));
         if let Some(token) = token {
             request = request.header("authorization", format!("Bearer {token}"));
         }
@@ -233,15 +207,18 @@ impl Client {
         sent.map_err(|error| failed(&error))
     }
 
-    fn read(&self, path: &str, answer: &mut Response<Body>) -> Result<Vec<u8>, Trouble> {
+    fn read(&self, request: &RequestLine, answer: &mut Response<Body>) -> Result<Vec<u8>, Trouble> {
         let read = answer.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_vec();
-        read.map_err(|error| Trouble::unreachable(&self.url, &format!("the response to {path} was cut off: {error}")))
+        read.map_err(|error| {
+            let target = request.target();
+            Trouble::unreachable(&self.url, &format!("the response to {target} was cut off: {error}"))
+        })
     }
 
-    fn refusal(&self, path: &str, answer: &mut Response<Body>) -> Trouble {
+    fn refusal(&self, request: &RequestLine, answer: &mut Response<Body>) -> Trouble {
         let status = answer.status().as_u16();
-        match self.read(path, answer) {
-            Ok(body) => Trouble::refused(&self.url, path, status, &body),
+        match self.read(request, answer) {
+            Ok(body) => Trouble::refused(&self.url, request.target(), status, &body),
             Err(trouble) => trouble,
         }
     }
@@ -251,18 +228,6 @@ impl Client {
 fn wait_of(answer: &Response<Body>) -> Duration {
     let said = answer.headers().get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
     said.map_or(BETWEEN_ASKS, Duration::from_secs).min(LONGEST_WAIT)
-}
-
-/// Percent-encodes a text for a path or query.
-pub fn encoded(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(byte)),
-            other => out.push_str(&format!("%{other:02X}")),
-        }
-    }
-    out
 }
 
 /// The certificates that this machine trusts.
@@ -286,15 +251,9 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_into_a_path_is_encoded() {
-        assert_eq!(encoded("loan 1/ä+&"), "loan%201%2F%C3%A4%2B%26");
-        assert_eq!(encoded("a-Z_0.9~"), "a-Z_0.9~");
-    }
-
-    #[test]
     fn a_server_that_is_not_there_is_told() {
         let client = Client::new("http://127.0.0.1:1/", ApiKey::new("a", "b"));
-        let trouble = client.get("/products").expect_err("no server listens on port 1");
+        let trouble = client.call(&Operation::ListProducts.request([]), None).expect_err("no server listens on port 1");
         assert!(trouble.to_string().starts_with("the server at http://127.0.0.1:1 cannot be reached: "), "{trouble}");
     }
 }

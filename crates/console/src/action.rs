@@ -1,12 +1,12 @@
 //! The changes that console users can make, each represented as an API call.
 //!
-//! An action has a method, a path and a body, so the console can show the equivalent `curl` command. Performing an
-//! action calls the same service function as the API's handler.
+//! An action is an operation with its ids and a body, so the console can show the equivalent `curl` command. Performing
+//! an action calls the same service function as the API's handler.
 
 use crate::page::PageError;
 use async_recursion::async_recursion as boxed;
-use axum::http::Method;
 use bytes::Bytes;
+use daybook_operations::{Operation, RequestLine};
 use daybook_service::Service;
 use daybook_service::access::Caller;
 use daybook_service::form::parse;
@@ -67,62 +67,62 @@ pub enum Action {
 }
 
 impl Action {
-    /// The HTTP method of the call.
-    pub fn method(&self) -> Method {
+    /// The operation of the API.
+    fn operation(&self) -> Operation {
+        match self {
+            Action::CreateProduct(_) => Operation::CreateProduct,
+            Action::SetMigrationMode(..) => Operation::SetMigrationMode,
+            Action::CreateCustomer(_) => Operation::CreateCustomer,
+            Action::UpdateCustomer(..) => Operation::UpdateCustomer,
+            Action::CreateAccount(_) => Operation::CreateAccount,
+            Action::SetStatus(..) => Operation::SetAccountStatus,
+            Action::SetNotification(..) => Operation::SetNotificationConfig,
+            Action::RecordPayment(..) => Operation::RecordPayment,
+            Action::ChangeLineItem(..) => Operation::ChangeLineItem,
+            Action::WithdrawLineItem(..) => Operation::WithdrawLineItem,
+            Action::ReversePayment(..) => Operation::ReversePayment,
+            Action::ChargeFee(..) => Operation::ChargeManualFee,
+            Action::WaiveFee(..) => Operation::WaiveFee,
+            Action::CreditOffset(..) => Operation::CreditOffset,
+            Action::DebitOffset(..) => Operation::DebitOffset,
+            Action::Roll(_) => Operation::RollAccount,
+            Action::Subscribe(_) => Operation::Subscribe,
+            Action::Unsubscribe(_) => Operation::Unsubscribe,
+            Action::Resubscribe(_) => Operation::Resubscribe,
+            Action::DeleteSubscription(_) => Operation::DeleteSubscription,
+            Action::Replay(_) => Operation::ReplayFailedEvents,
+            Action::RevokeKey(_) => Operation::RevokeKey,
+            Action::RotateHmacKey(_) => Operation::RotateHmacKey,
+        }
+    }
+
+    /// The method and the path of the call.
+    fn request(&self) -> RequestLine {
+        let operation = self.operation();
         match self {
             Action::CreateProduct(_)
             | Action::CreateCustomer(_)
             | Action::CreateAccount(_)
-            | Action::RecordPayment(..)
-            | Action::ReversePayment(..)
-            | Action::ChargeFee(..)
-            | Action::WaiveFee(..)
-            | Action::CreditOffset(..)
-            | Action::DebitOffset(..)
-            | Action::RotateHmacKey(_) => Method::POST,
-            Action::SetMigrationMode(..)
-            | Action::UpdateCustomer(..)
-            | Action::SetStatus(..)
-            | Action::SetNotification(..)
-            | Action::ChangeLineItem(..)
+            | Action::Roll(_)
             | Action::Subscribe(_)
-            | Action::Unsubscribe(_)
-            | Action::Resubscribe(_)
-            | Action::Replay(_) => Method::PUT,
-            Action::Roll(_) => Method::PATCH,
-            Action::WithdrawLineItem(..) | Action::DeleteSubscription(_) | Action::RevokeKey(_) => Method::DELETE,
-        }
-    }
-
-    /// The path of the call.
-    pub fn path(&self) -> String {
-        let items = |account: &str, rest: &str| format!("/accounts/{account}/line_items{rest}");
-        let subscription = |uuid: &str, rest: &str| format!("/organization/subscriptions/{uuid}{rest}");
-        match self {
-            Action::CreateProduct(_) => "/products".to_owned(),
-            Action::SetMigrationMode(product, _) => format!("/products/{product}/migration_mode"),
-            Action::CreateCustomer(_) => "/customers".to_owned(),
-            Action::UpdateCustomer(customer, _) => format!("/customers/{customer}"),
-            Action::CreateAccount(_) => "/accounts".to_owned(),
-            Action::SetStatus(account, _) => format!("/accounts/{account}/status"),
-            Action::SetNotification(account, _) => format!("/accounts/{account}/notification_config"),
-            Action::RecordPayment(account, _) => items(account, "/payments/payment_record"),
-            Action::ChangeLineItem(account, item, _) | Action::WithdrawLineItem(account, item) => {
-                items(account, &format!("/{item}"))
-            }
-            Action::ReversePayment(account, item, _) => items(account, &format!("/payment_reversals/{item}")),
-            Action::ChargeFee(account, _) => items(account, "/manual_fees"),
-            Action::WaiveFee(account, item, _) => items(account, &format!("/fee_waiver/{item}")),
-            Action::CreditOffset(account, _) => items(account, "/credit_offsets"),
-            Action::DebitOffset(account, _) => items(account, "/debit_offsets"),
-            Action::Roll(_) => "/admin/roll/account".to_owned(),
-            Action::Subscribe(_) => "/organization/subscribe".to_owned(),
-            Action::Unsubscribe(uuid) => subscription(uuid, "/unsubscribe"),
-            Action::Resubscribe(uuid) => subscription(uuid, "/resubscribe"),
-            Action::DeleteSubscription(uuid) => subscription(uuid, ""),
-            Action::Replay(_) => "/organization/subscribe/replay_failed_events".to_owned(),
-            Action::RevokeKey(client_id) => format!("/organization/keys/{client_id}"),
-            Action::RotateHmacKey(_) => "/organization/hmac_key/rotate".to_owned(),
+            | Action::Replay(_)
+            | Action::RotateHmacKey(_) => operation.request([]),
+            Action::SetMigrationMode(id, _)
+            | Action::UpdateCustomer(id, _)
+            | Action::SetStatus(id, _)
+            | Action::SetNotification(id, _)
+            | Action::RecordPayment(id, _)
+            | Action::ChargeFee(id, _)
+            | Action::CreditOffset(id, _)
+            | Action::DebitOffset(id, _)
+            | Action::Unsubscribe(id)
+            | Action::Resubscribe(id)
+            | Action::DeleteSubscription(id)
+            | Action::RevokeKey(id) => operation.request([id]),
+            Action::ChangeLineItem(account, item, _)
+            | Action::WithdrawLineItem(account, item)
+            | Action::ReversePayment(account, item, _)
+            | Action::WaiveFee(account, item, _) => operation.request([account, item]),
         }
     }
 
@@ -158,13 +158,11 @@ impl Action {
     /// The equivalent `curl` command. It takes the client secret of an API key from `$DAYBOOK_TOKEN`, as those
     /// of `daybook trigger` do; `DAYBOOK_KEY` is CLIENT_ID:CLIENT_SECRET for the command-line tools.
     pub fn curl(&self, base_url: &str) -> String {
-        let method = match self.method() {
-            Method::GET => String::new(),
-            method => format!(" -X {method}"),
-        };
+        let request = self.request();
         let mut line = format!(
-            "curl{method} {} \\\n  -H \"Authorization: Bearer $DAYBOOK_TOKEN\"",
-            quoted(&format!("{base_url}{}", self.path()))
+            "curl -X {} {} \\\n  -H \"Authorization: Bearer $DAYBOOK_TOKEN\"",
+            request.method(),
+            quoted(&format!("{base_url}{}", request.target()))
         );
         if let Some(body) = self.body() {
             line += &format!(" \\\n  -H 'Content-Type: application/json' \\\n  -d {}", quoted(&body.to_string()));
@@ -232,7 +230,7 @@ impl Action {
     }
 
     fn idempotency_key(&self, once: &str) -> IdempotencyKey {
-        let call = format!("{} {}\n{}", self.method(), self.path(), self.body().unwrap_or(&Value::Null));
+        let call = format!("{}\n{}", self.request(), self.body().unwrap_or(&Value::Null));
         let once: String = once.chars().take(100).collect();
         IdempotencyKey { key: format!("console:{once}"), content_hash: Sha256::digest(call.as_bytes()).to_vec() }
     }

@@ -6,12 +6,13 @@
 //! separate cookie, for the sign-in and invite forms.
 
 use crate::Console;
+use crate::cookies::{Cookies, DOOR, NOTICE, SESSION, THEME, set_cookie};
 use crate::form::read_body;
 use crate::page::{Notice, PageError, Unframed};
 use axum::body::Body;
 use axum::extract::{FromRequestParts, MatchedPath, Request, State};
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE, HOST, LOCATION, ORIGIN, REFERRER_POLICY, SET_COOKIE,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, LOCATION, ORIGIN, REFERRER_POLICY,
     X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::request::Parts;
@@ -27,14 +28,6 @@ use daybook_service::people::Visit;
 use daybook_service::problem::Problem;
 use std::sync::Arc;
 
-/// The cookie with the session token.
-const SESSION: &str = "daybook_session";
-/// The cookie with the temporary token of a user who is not signed in.
-const DOOR: &str = "daybook_door";
-/// The cookie with a message for the next page.
-const NOTICE: &str = "daybook_notice";
-/// The cookie with the chosen colour theme.
-const THEME: &str = "daybook_theme";
 /// The form field and the header with the CSRF token.
 pub const TOKEN_FIELD: &str = "csrf";
 const TOKEN_HEADER: &str = "x-csrf-token";
@@ -353,42 +346,6 @@ fn base_url(console: &Console, headers: &HeaderMap) -> String {
 
 fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
-}
-
-/// The cookies of a request.
-struct Cookies<'a> {
-    pairs: Vec<(&'a str, &'a str)>,
-    prefix: &'static str,
-}
-
-/// Browsers accept a cookie with this prefix only from the host itself over https, so no other host can set it.
-const HOST_ONLY: &str = "__Host-";
-
-fn prefix(base_url: &str) -> &'static str {
-    if base_url.starts_with("https://") { HOST_ONLY } else { "" }
-}
-
-impl<'a> Cookies<'a> {
-    fn of(headers: &'a HeaderMap, base_url: &str) -> Cookies<'a> {
-        let texts = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
-        let pairs = texts.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='));
-        Cookies { pairs: pairs.collect(), prefix: prefix(base_url) }
-    }
-
-    fn get(&self, name: &str) -> Option<&'a str> {
-        let is_it = |known: &str| known.strip_prefix(self.prefix).is_some_and(|rest| rest == name);
-        self.pairs.iter().find(|(known, _)| is_it(known)).map(|(_, value)| *value)
-    }
-}
-
-fn set_cookie(response: &mut Response, name: &str, value: &str, seconds: Option<u32>, base_url: &str) {
-    let age = seconds.map_or_else(String::new, |seconds| format!("; Max-Age={seconds}"));
-    let prefix = prefix(base_url);
-    let place = if prefix.is_empty() { "Path=/console" } else { "Path=/; Secure" };
-    let text = format!("{prefix}{name}={value}; {place}; HttpOnly; SameSite=Lax{age}");
-    if let Ok(value) = HeaderValue::from_str(&text) {
-        response.headers_mut().append(SET_COOKIE, value);
-    }
 }
 
 /// Redirects the browser by GET.

@@ -18,6 +18,7 @@
 //! |---|---|
 //! | `routes` | every route, with the right it requires |
 //! | `guard` | sessions, rights, the origin of forms |
+//! | `cookies` | reading and setting cookies |
 //! | `page` | the frame around every page, and error pages |
 //! | `form` | forms with explained fields, and their conversion to JSON |
 //! | `action` | the possible changes, as API calls |
@@ -28,6 +29,7 @@
 mod action;
 mod assets;
 mod chart;
+mod cookies;
 mod csv;
 mod display;
 mod form;

@@ -8,9 +8,10 @@ use crate::existing_records::ExistingRecords;
 use crate::portfolio::{Expected, Portfolio};
 use crate::product::ImportProduct;
 use crate::server::{ImportServer, ServerAccount};
-use daybook_client::{Trouble, encoded};
+use daybook_client::Trouble;
 use daybook_clock::Stopwatch;
 use daybook_engine::time::Time;
+use daybook_operations::Operation;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -69,12 +70,12 @@ pub fn compare(
             by_list(server, product, portfolio, *as_of, group, &record)?;
         } else {
             server.at_once(group, |loan| {
-                let id = encoded(&portfolio.loans[*loan as usize].account_id);
-                let path = format!("/accounts/{id}{}", as_of_parameter('?', *as_of));
-                match server.client.send("GET", &path, "", &[]) {
+                let request = Operation::GetAccount.request([&portfolio.loans[*loan as usize].account_id]);
+                let request = request.with_some("effective_as_of", *as_of);
+                match server.client.send(&request, "", &[]) {
                     Ok(bytes) => {
                         let account = serde_json::from_slice(&bytes).map_err(|error| {
-                            ImportError::Failed(format!("the response to GET {path} cannot be read: {error}"))
+                            ImportError::Failed(format!("the response to {request} cannot be read: {error}"))
                         })?;
                         record(*loan, Some(&account));
                         Ok(())
@@ -96,10 +97,6 @@ pub fn compare(
     Ok(Reconciliation { compared: compared as u64, differing, differences })
 }
 
-fn as_of_parameter(joint: char, as_of: Option<Time>) -> String {
-    as_of.map(|time| format!("{joint}effective_as_of={}", encoded(&time.to_string()))).unwrap_or_default()
-}
-
 /// Compares from the list of the product's accounts.
 fn by_list(
     server: ImportServer<'_>,
@@ -111,8 +108,8 @@ fn by_list(
 ) -> Result<(), ImportError> {
     let mut is_left = vec![false; portfolio.loans.len()];
     group.iter().for_each(|loan| is_left[*loan as usize] = true);
-    let path = format!("/accounts?product_id={}{}", encoded(&product.id), as_of_parameter('&', as_of));
-    server.pages(&path, |accounts: Vec<ServerAccount>| {
+    let request = Operation::ListAccounts.request([]).with("product_id", &product.id);
+    server.pages(&request.with_some("effective_as_of", as_of), |accounts: Vec<ServerAccount>| {
         for account in &accounts {
             if let Some(loan) = portfolio.by_id.get(account.account_id.as_str())
                 && std::mem::take(&mut is_left[*loan as usize])

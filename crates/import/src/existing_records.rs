@@ -8,8 +8,9 @@ use crate::error::ImportError;
 use crate::portfolio::Portfolio;
 use crate::product::ImportProduct;
 use crate::server::{ImportServer, ServerAccount, ServerLineItem};
-use daybook_client::{Trouble, encoded};
+use daybook_client::Trouble;
 use daybook_engine::time::Time;
+use daybook_operations::Operation;
 use std::collections::HashSet;
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -35,7 +36,7 @@ pub fn look(
 ) -> Result<ExistingRecords, ImportError> {
     let mut existing = ExistingRecords::default();
     let progress = server.observer.begin("looking for accounts", portfolio.loans.len() as u64);
-    server.pages("/accounts", |accounts: Vec<ServerAccount>| {
+    server.pages(&Operation::ListAccounts.request([]), |accounts: Vec<ServerAccount>| {
         progress.add(accounts.len() as u64);
         for account in accounts {
             let Some(index) = portfolio.by_id.get(account.account_id.as_str()) else {
@@ -75,8 +76,8 @@ pub fn has_all_payments(server: ImportServer<'_>, portfolio: &Portfolio) -> Resu
         let Some(first) = payments.first().filter(|_| !is_missing.load(Ordering::Relaxed)) else { return Ok(()) };
         let account = &portfolio.loans[first.loan as usize].account_id;
         let mut left: HashSet<&str> = payments.iter().map(|payment| &*payment.id).collect();
-        let path = format!("/accounts/{}/line_items?line_item_type=PAYMENT", encoded(account));
-        server.pages(&path, |items: Vec<ServerLineItem>| {
+        let request = Operation::ListLineItems.request([account]).with("line_item_type", "PAYMENT");
+        server.pages(&request, |items: Vec<ServerLineItem>| {
             for item in &items {
                 left.remove(item.line_item_id.as_str());
             }
@@ -101,7 +102,7 @@ pub fn check_references(
     let named: Vec<(&String, &u64)> = portfolio.references.iter().collect();
     let report = Mutex::new(report);
     server.at_once(&named, |(customer_id, line)| {
-        match server.client.send("GET", &format!("/customers/{}", encoded(customer_id)), "", &[]) {
+        match server.client.send(&Operation::GetCustomer.request([customer_id]), "", &[]) {
             Ok(_) => Ok(()),
             Err(Trouble::Refused { status: 404, .. }) => {
                 report.lock().unwrap_or_else(PoisonError::into_inner).add(InvalidValue {
@@ -141,5 +142,5 @@ pub struct FailedAccount {
 
 /// Fetches the migration state of a product.
 pub fn mode_of(server: ImportServer<'_>, product: &ImportProduct) -> Result<MigrationState, ImportError> {
-    server.get(&format!("/products/{}/migration_mode", encoded(&product.id)))
+    server.get(&Operation::GetMigrationMode.request([&product.id]))
 }

@@ -1,8 +1,9 @@
 //! Explains a balance: the timeline of an account, in sentences.
 
 use crate::error::ImportError;
-use daybook_client::{Client, encoded};
+use daybook_client::Client;
 use daybook_engine::time::Time;
+use daybook_operations::Operation;
 use serde_json::Value;
 
 /// The longest explanation: a spreadsheet cell holds 32,767 characters.
@@ -11,7 +12,7 @@ const JOINT: &str = " | ";
 
 /// The events of an account up to a time, or up to now.
 pub fn timeline(client: &Client, account: &str, as_of: Option<Time>) -> Result<String, ImportError> {
-    let events = client.list(&format!("/accounts/{}/events", encoded(account)))?;
+    let events = client.list(&Operation::ListAccountEvents.request([account]))?;
     let by_then = events.iter().filter(|event| {
         let at = event["applies_at"].as_str().and_then(Time::parse);
         as_of.is_none_or(|as_of| at.is_some_and(|at| at <= as_of))

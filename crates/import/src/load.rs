@@ -15,9 +15,10 @@ use crate::observer::Task;
 use crate::portfolio::Portfolio;
 use crate::product::ImportProduct;
 use crate::server::ImportServer;
-use daybook_client::encoded;
 use daybook_clock::Stopwatch;
+use daybook_operations::Operation;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -62,14 +63,14 @@ enum RowKind {
 }
 
 impl Loader<'_> {
-    fn migration_mode(&self) -> String {
-        format!("/products/{}/migration_mode", encoded(&self.product.id))
+    fn set_migration_mode(&self, body: &Value) -> Result<(), ImportError> {
+        self.server.client.call(&Operation::SetMigrationMode.request([&self.product.id]), Some(body))?;
+        Ok(())
     }
 
     /// Turns migration mode on.
     pub fn hold(&self) -> Result<(), ImportError> {
-        self.server.client.put(&self.migration_mode(), &json!({ "migration_mode": true }))?;
-        Ok(())
+        self.set_migration_mode(&json!({ "migration_mode": true }))
     }
 
     /// Loads everything. Refused rows are reported, and the rows that depend on them are not sent.
@@ -129,9 +130,10 @@ impl Loader<'_> {
         progress: &dyn Task,
         report: &Mutex<&mut CheckReport>,
     ) -> Result<(), ImportError> {
-        let path = match sent {
-            Sent::ToBeHeld => format!("/bulk?held_by={}", encoded(&self.product.id)),
-            Sent::ToCompare => "/bulk".to_owned(),
+        let bulk = Operation::Bulk.request([]);
+        let bulk = match sent {
+            Sent::ToBeHeld => bulk.with("held_by", &self.product.id),
+            Sent::ToCompare => bulk,
         };
         let mut body = String::with_capacity(256 * range.len().min(self.rows_per_call));
         let mut first = range.start;
@@ -141,7 +143,7 @@ impl Loader<'_> {
             if count < self.rows_per_call && body.len() < LARGEST_BODY && index + 1 < range.end {
                 continue;
             }
-            let answers = self.server.client.send("POST", &path, "application/x-ndjson", body.as_bytes());
+            let answers = self.server.client.send(&bulk, "application/x-ndjson", body.as_bytes());
             let answers = answers.map_err(|trouble| match trouble.has_code("migration_mode") {
                 true => self.mode_was_turned_off(),
                 false => trouble.into(),
@@ -164,26 +166,25 @@ impl Loader<'_> {
 
     /// Writes the call of a row. Ids were checked: they need no quoting.
     fn write(&self, kind: RowKind, index: usize, out: &mut String) {
-        let written = match kind {
+        let (request, body) = match kind {
             RowKind::Customers => {
-                let body = &self.portfolio.customers[index].body;
-                writeln!(out, r#"{{"method":"POST","path":"/customers","body":{body}}}"#)
+                (Operation::CreateCustomer.request([]), Cow::Borrowed(&*self.portfolio.customers[index].body))
             }
             RowKind::Accounts => {
-                let body = &self.portfolio.loans[index].body;
-                writeln!(out, r#"{{"method":"POST","path":"/accounts","body":{body}}}"#)
+                (Operation::CreateAccount.request([]), Cow::Borrowed(&*self.portfolio.loans[index].body))
             }
             RowKind::Payments => {
                 let payment = &self.portfolio.payments[index];
                 let account = &self.portfolio.loans[payment.loan as usize].account_id;
                 let (id, cents, at) = (&payment.id, payment.cents, payment.at);
                 let more = payment.more.as_deref().unwrap_or_default();
-                writeln!(
-                    out,
-                    r#"{{"method":"POST","path":"/accounts/{account}/line_items/payments/payment_record","body":{{"line_item_id":"{id}","original_amount_cents":{cents},"effective_at":"{at}"{more}}}}}"#
-                )
+                let body =
+                    format!(r#"{{"line_item_id":"{id}","original_amount_cents":{cents},"effective_at":"{at}"{more}}}"#);
+                (Operation::RecordPayment.request([account]), Cow::Owned(body))
             }
         };
+        let (method, path) = (request.method(), request.target());
+        let written = writeln!(out, r#"{{"method":"{method}","path":"{path}","body":{body}}}"#);
         // Writing to a string cannot fail.
         debug_assert!(written.is_ok());
     }
@@ -237,7 +238,7 @@ impl Loader<'_> {
     pub fn release(&self, sends_history: bool) -> Result<Vec<FailedAccount>, ImportError> {
         let history = if sends_history { "SEND" } else { "SUPPRESS" };
         let order = json!({ "migration_mode": false, "historical_webhooks": history });
-        self.server.client.put(&self.migration_mode(), &order)?;
+        self.set_migration_mode(&order)?;
         self.wait().map(|mode| mode.failed_accounts)
     }
 

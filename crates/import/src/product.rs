@@ -1,10 +1,11 @@
 //! The product of the loans, from a server or from a file, with the parts needed to check rows.
 
 use crate::error::ImportError;
-use daybook_client::{Client, encoded};
+use daybook_client::Client;
 use daybook_engine::calendar::{Day, TimeOfDay};
 use daybook_engine::time::Time;
 use daybook_engine::zone::Zone;
+use daybook_operations::Operation;
 use daybook_service::form::fields::Moment;
 use daybook_service::form::{self, NewProduct};
 use daybook_service::policy;
@@ -30,7 +31,7 @@ pub struct ImportProduct {
 impl ImportProduct {
     /// Fetches it from a server.
     pub fn of_server(client: &Client, id: &str) -> Result<ImportProduct, ImportError> {
-        let mut body = client.get(&format!("/products/{}", encoded(id)))?;
+        let mut body = client.call(&Operation::GetProduct.request([id]), None)?;
         if let Some(fields) = body.as_object_mut() {
             ANSWERED.iter().for_each(|field| drop(fields.remove(*field)));
             // A caller may not choose an id with the prefix of generated ids.

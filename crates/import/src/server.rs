@@ -3,6 +3,7 @@
 use crate::error::ImportError;
 use crate::observer::Observer;
 use daybook_client::Client;
+use daybook_operations::RequestLine;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -72,26 +73,26 @@ pub struct ServerLineItem {
 
 impl ImportServer<'_> {
     /// Fetches a resource.
-    pub fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ImportError> {
-        let bytes = self.client.send("GET", path, "", &[])?;
+    pub fn get<T: DeserializeOwned>(&self, request: &RequestLine) -> Result<T, ImportError> {
+        let bytes = self.client.send(request, "", &[])?;
         serde_json::from_slice(&bytes)
-            .map_err(|error| ImportError::Failed(format!("the response to GET {path} cannot be read: {error}")))
+            .map_err(|error| ImportError::Failed(format!("the response to {request} cannot be read: {error}")))
     }
 
     /// Passes every page of a list to a function.
     pub fn pages<T: DeserializeOwned>(
         &self,
-        path: &str,
+        request: &RequestLine,
         mut show: impl FnMut(Vec<T>) -> Result<(), ImportError>,
     ) -> Result<(), ImportError> {
-        let joint = if path.contains('?') { '&' } else { '?' };
-        let mut after = String::new();
+        let mut after = None;
         loop {
             self.observer.check()?;
-            let page: ResultPage<T> = self.get(&format!("{path}{joint}limit={LONGEST_PAGE}{after}"))?;
+            let request = request.clone().with("limit", LONGEST_PAGE).with_some("starting_after", after.take());
+            let page: ResultPage<T> = self.get(&request)?;
             show(page.results)?;
             match page.paging.starting_after {
-                Some(mark) if page.paging.has_more => after = format!("&starting_after={mark}"),
+                Some(mark) if page.paging.has_more => after = Some(mark),
                 _ => return Ok(()),
             }
         }
@@ -128,6 +129,7 @@ mod tests {
     use super::*;
     use crate::observer::{Silent, Task};
     use daybook_client::ApiKey;
+    use daybook_operations::Operation;
     use std::sync::atomic::AtomicU64;
 
     /// Interrupts the import after some checks.
@@ -179,7 +181,7 @@ mod tests {
         });
         assert!(matches!(ended, Err(ImportError::Interrupted)), "{ended:?}");
         assert_eq!(done.into_inner(), 10);
-        let ended = server.pages("/accounts", |_: Vec<ServerAccount>| Ok(()));
+        let ended = server.pages(&Operation::ListAccounts.request([]), |_: Vec<ServerAccount>| Ok(()));
         assert!(matches!(ended, Err(ImportError::Interrupted)), "the server was not called: {ended:?}");
     }
 }

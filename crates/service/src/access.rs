@@ -10,6 +10,8 @@ use crate::secrets::{Secrets, TOKEN_SECONDS, Token, hash};
 use crate::view;
 use daybook_clock::Clock;
 use daybook_engine::time::Time;
+use daybook_operations::Operation;
+pub use daybook_operations::Right;
 use daybook_store::Store;
 use daybook_store::audit::Origin;
 use daybook_store::records::{KeyRow, OrgId};
@@ -72,17 +74,6 @@ impl Role {
     pub fn parse(name: &str) -> Option<Role> {
         Role::ALL.into_iter().find(|role| role.name() == name)
     }
-}
-
-/// What a request requires.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Right {
-    /// To read.
-    Read,
-    /// To change data.
-    Write,
-    /// To administer.
-    Administer,
 }
 
 /// An authenticated caller.
@@ -167,7 +158,7 @@ impl Access {
         if token == Some(Token::Expired) {
             return Err(Problem::new(
                 "not_authorized",
-                "the access token has expired; request a new one at /auth/token",
+                format!("the access token has expired; request a new one at {}", Operation::CreateToken.path()),
             ));
         }
         let fingerprint = hash(bearer.as_bytes());

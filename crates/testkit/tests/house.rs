@@ -2,6 +2,7 @@
 //!
 //! Each rule is a pure function over plain data, so that its own tests can show what it refuses:
 //!
+//! - [`api_paths`]: paths of the API are written in the table of operations only;
 //! - [`arrows`]: workspace crates depend on each other in one direction only;
 //! - [`circles`]: no circle of imports between files of different folders of a crate;
 //! - [`purity`]: no code that reads time, randomness, files or the network reaches the engine;
@@ -11,6 +12,8 @@
 //! The last test of each module applies the rule to this repository. [`rust_text`] reads Rust source for them.
 #![cfg(test)]
 
+#[path = "house/api_paths.rs"]
+mod api_paths;
 #[path = "house/arrows.rs"]
 mod arrows;
 #[path = "house/circles.rs"]

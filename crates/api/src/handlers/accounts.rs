@@ -4,13 +4,14 @@ use crate::extract::{AccountPath, Form, Reader, Writer};
 use crate::parameters::{AccountParameters, AsOfParameters, NoParameters, PageParameters};
 use crate::{Api, Json, JsonResult};
 use axum::extract::State;
+use daybook_operations::Operation;
 use daybook_service::{form, view};
 
 /// Opens an account
 ///
 /// An instalment loan needs no other request: `summary.initial_principal_cents` is the amount lent. `effective_at` may
 /// be in the past; the account is then processed up to now.
-#[utoipa::path(post, path = "/accounts", tag = "Accounts",
+#[utoipa::path(post, path = Operation::CreateAccount.path(), tag = "Accounts",
     request_body(content = form::NewAccount, example = json!({
         "account_id": "loan-1", "product_id": "auto-36", "effective_at": "2025-01-15T09:00:00-05:00",
         "summary": {"initial_principal_cents": 1200000}
@@ -26,7 +27,7 @@ pub async fn create_account(
 }
 
 /// Lists accounts
-#[utoipa::path(get, path = "/accounts", tag = "Accounts", params(AccountParameters),
+#[utoipa::path(get, path = Operation::ListAccounts.path(), tag = "Accounts", params(AccountParameters),
     responses((status = 200, description = "A page of accounts", body = view::Page<view::Account>)))]
 pub async fn list_accounts(State(api): State<Api>, Reader(who): Reader, parameters: AccountParameters) -> JsonResult {
     let paging = parameters.paging()?;
@@ -37,7 +38,7 @@ pub async fn list_accounts(State(api): State<Api>, Reader(who): Reader, paramete
 ///
 /// With `effective_as_of`: the account as of that moment, past, or future if no further events happen. It is computed,
 /// not stored.
-#[utoipa::path(get, path = "/accounts/{account_id}", tag = "Accounts", params(AccountPath, AsOfParameters),
+#[utoipa::path(get, path = Operation::GetAccount.path(), tag = "Accounts", params(AccountPath, AsOfParameters),
     responses((status = 200, description = "The account", body = view::Account)))]
 pub async fn get_account(
     State(api): State<Api>,
@@ -49,7 +50,7 @@ pub async fn get_account(
 }
 
 /// Sets the status of an account
-#[utoipa::path(put, path = "/accounts/{account_id}/status", tag = "Accounts", params(AccountPath),
+#[utoipa::path(put, path = Operation::SetAccountStatus.path(), tag = "Accounts", params(AccountPath),
     request_body(content = form::SetStatus, example = json!({"account_status": "SUSPENDED", "account_substatus": "BANKRUPTCY"})),
     responses((status = 200, description = "The account", body = view::Account)))]
 pub async fn set_account_status(
@@ -65,7 +66,7 @@ pub async fn set_account_status(
 /// Gets the amortization schedule
 ///
 /// Past rows show what happened; future rows assume that everything is paid on time.
-#[utoipa::path(get, path = "/accounts/{account_id}/amortization_schedule", tag = "Accounts",
+#[utoipa::path(get, path = Operation::GetAmortizationSchedule.path(), tag = "Accounts",
     params(AccountPath, AsOfParameters),
     responses((status = 200, description = "A row for each instalment", body = view::Schedule)))]
 pub async fn get_amortization_schedule(
@@ -82,7 +83,7 @@ pub async fn get_amortization_schedule(
 ///
 /// The timeline explains the account's balance. Each event has the time it happened, the time it was recorded, its
 /// effect in cents, and the line items and webhooks that it produced.
-#[utoipa::path(get, path = "/accounts/{account_id}/events", tag = "Accounts", params(AccountPath, PageParameters),
+#[utoipa::path(get, path = Operation::ListAccountEvents.path(), tag = "Accounts", params(AccountPath, PageParameters),
     responses((status = 200, description = "A page of events", body = view::Page<view::TimelineEvent>)))]
 pub async fn list_account_events(
     State(api): State<Api>,
@@ -94,7 +95,7 @@ pub async fn list_account_events(
 }
 
 /// Lists the status changes of an account
-#[utoipa::path(get, path = "/accounts/{account_id}/audit_trails/account_status_changes", tag = "Accounts",
+#[utoipa::path(get, path = Operation::ListAccountStatusChanges.path(), tag = "Accounts",
     params(AccountPath, PageParameters),
     responses((status = 200, description = "A page of status changes", body = view::Page<view::StatusChange>)))]
 pub async fn list_account_status_changes(

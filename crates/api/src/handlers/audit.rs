@@ -4,6 +4,7 @@ use crate::extract::Administrator;
 use crate::parameters::AuditParameters;
 use crate::{Api, Json, JsonResult};
 use axum::extract::State;
+use daybook_operations::Operation;
 use daybook_service::view;
 
 /// Lists audit records
@@ -14,7 +15,7 @@ use daybook_service::view;
 /// `actor`, `subject_id` or an `action` other than `record_payment` alone finds its records at once. Every other search
 /// examines at most 20,000 records for a page. The page may then be short or empty although `has_more` is true: request
 /// the next page until `has_more` is false.
-#[utoipa::path(get, path = "/organization/audit", tag = "Access", params(AuditParameters),
+#[utoipa::path(get, path = Operation::ListAuditRecords.path(), tag = "Access", params(AuditParameters),
     responses((status = 200, description = "A page of records", body = view::Page<view::AuditRecord>)))]
 pub async fn list_audit_records(
     State(api): State<Api>,

@@ -20,6 +20,7 @@ use axum::extract::{Extension, Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use daybook_operations::Operation;
 use daybook_service::access::Caller;
 use daybook_service::form::{self, fields::Reference};
 use daybook_service::problem::Problem;
@@ -67,7 +68,7 @@ type Running<'a> = Pin<Box<dyn Future<Output = LineResult> + Send + 'a>>;
 /// `POST` of customers, accounts, payments, reversals, fees, waivers and offsets, and `PUT` of an account's status and
 /// notification config. The response has a line for each, in order: `{"status": 200, "body": {…}}`. Each line is
 /// independent. An `Idempotency-Key` applies to each line by its number.
-#[utoipa::path(post, path = "/bulk", tag = "Bulk",
+#[utoipa::path(post, path = Operation::Bulk.path(), tag = "Bulk",
     params(BulkParameters),
     request_body(content = String, content_type = "application/x-ndjson",
         example = "{\"method\": \"POST\", \"path\": \"/customers\", \"body\": {\"name_last\": \"Lovelace\"}}\n"),
@@ -128,7 +129,7 @@ fn lines(body: &[u8]) -> Result<Vec<&[u8]>, Problem> {
 }
 
 fn idempotency_key_of_line(bulk: &IdempotencyKey, number: usize, line: &[u8]) -> IdempotencyKey {
-    let content_hash = content_hash("POST", "/bulk", line.trim_ascii());
+    let content_hash = content_hash(Operation::Bulk.method(), Operation::Bulk.path(), line.trim_ascii());
     IdempotencyKey { key: format!("{}#{number}", bulk.key), content_hash }
 }
 
@@ -144,23 +145,22 @@ fn start<'a>(
     let BulkCall { method, path, body } = form::parse(line)?;
     let body = body.as_ref().map_or("{}", |body| body.get());
     let service = &api.service;
-    let parts: Vec<&str> = path.strip_prefix('/').unwrap_or_default().split('/').collect();
-    let call: (Class, Running<'a>) = match (method.as_str(), parts.as_slice()) {
-        ("POST", ["customers"]) => {
+    if let Some([account]) = Operation::GetAccount.leading_ids_in(&path).as_deref() {
+        id("account", account)?;
+    }
+    let found = Operation::find(&method, &path).filter(|(operation, _)| operation.is_in_bulk());
+    let Some((operation, ids)) = found else { return Err(not_taken(&method, &path)) };
+    Ok(match operation {
+        Operation::CreateCustomer => {
             let form = read(body)?;
             (Class::Customers, run(async move { service.create_customer(who, idempotency_key, form).await }))
         }
-        ("POST", ["accounts"]) => {
+        Operation::CreateAccount => {
             let form = read(body)?;
             (Class::Accounts, run(async move { service.create_account(who, idempotency_key, form).await }))
         }
-        (method, ["accounts", account, rest @ ..]) => {
-            let account = id("account", account)?;
-            (Class::AccountChanges, change(api, who, idempotency_key, (method, &path), account, rest, body)?)
-        }
-        _ => return Err(not_taken(&method, &path)),
-    };
-    Ok(call)
+        change_of_account => (Class::AccountChanges, change(api, who, idempotency_key, change_of_account, &ids, body)?),
+    })
 }
 
 /// A call that changes an existing account.
@@ -168,40 +168,41 @@ fn change<'a>(
     api: &'a Api,
     who: &'a Caller,
     idempotency_key: Option<IdempotencyKey>,
-    (method, path): (&str, &str),
-    account: Reference,
-    rest: &[&str],
+    operation: Operation,
+    ids: &[&str],
     body: &str,
 ) -> Result<Running<'a>, Refusal> {
     let service = &api.service;
+    let account = id("account", ids.first().copied().unwrap_or_default())?;
     macro_rules! call {
         ($operation:ident) => {{
             let form = read(body)?;
             Ok(run(async move { service.$operation(who, idempotency_key, account.as_str(), form).await }))
         }};
-        ($operation:ident, $item:expr) => {{
-            let (form, item) = (read(body)?, id("line item", $item)?);
+        ($operation:ident, item) => {{
+            let (form, item) = (read(body)?, id("line item", ids.get(1).copied().unwrap_or_default())?);
             Ok(run(
                 async move { service.$operation(who, idempotency_key, account.as_str(), item.as_str(), form).await },
             ))
         }};
     }
-    match (method, rest) {
-        ("PUT", ["status"]) => call!(set_account_status),
-        ("PUT", ["notification_config"]) => call!(set_notification_config),
-        ("POST", ["line_items", "payments", "payment_record"]) => call!(record_payment),
-        ("POST", ["line_items", "payment_reversals", item]) => call!(reverse_payment, item),
-        ("POST", ["line_items", "manual_fees"]) => call!(charge_manual_fee),
-        ("POST", ["line_items", "fee_waiver", item]) => call!(waive_fee, item),
-        ("POST", ["line_items", "credit_offsets"]) => call!(credit_offset),
-        ("POST", ["line_items", "debit_offsets"]) => call!(debit_offset),
-        _ => Err(not_taken(method, path)),
+    match operation {
+        Operation::SetAccountStatus => call!(set_account_status),
+        Operation::SetNotificationConfig => call!(set_notification_config),
+        Operation::RecordPayment => call!(record_payment),
+        Operation::ReversePayment => call!(reverse_payment, item),
+        Operation::ChargeManualFee => call!(charge_manual_fee),
+        Operation::WaiveFee => call!(waive_fee, item),
+        Operation::CreditOffset => call!(credit_offset),
+        Operation::DebitOffset => call!(debit_offset),
+        other => Err(Problem::internal(format!("{other:?} may be a line of a bulk call, but is not handled")).into()),
     }
 }
 
 fn not_taken(method: &str, path: &str) -> Refusal {
     let shown: String = format!("{method} {path}").chars().take(200).collect();
-    Problem::invalid("path", format!("must be a path that /bulk accepts with its method; {shown} is not accepted"))
+    let bulk = Operation::Bulk.path();
+    Problem::invalid("path", format!("must be a path that {bulk} accepts with its method; {shown} is not accepted"))
         .into()
 }
 

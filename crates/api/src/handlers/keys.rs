@@ -4,10 +4,11 @@ use crate::extract::{Administrator, Form, KeyPath};
 use crate::parameters::NoParameters;
 use crate::{Api, Json, JsonResult};
 use axum::extract::State;
+use daybook_operations::Operation;
 use daybook_service::{form, view};
 
 /// Lists the organization's API keys
-#[utoipa::path(get, path = "/organization/keys", tag = "Access",
+#[utoipa::path(get, path = Operation::ListKeys.path(), tag = "Access",
     responses((status = 200, description = "All keys", body = view::Results<view::Key>)))]
 pub async fn list_keys(State(api): State<Api>, Administrator(who): Administrator, _: NoParameters) -> JsonResult {
     Ok(Json::of(&api.service.list_keys(&who).await?))
@@ -16,7 +17,7 @@ pub async fn list_keys(State(api): State<Api>, Administrator(who): Administrator
 /// Creates an API key
 ///
 /// The response contains its secret, which is shown only once.
-#[utoipa::path(post, path = "/organization/keys", tag = "Access",
+#[utoipa::path(post, path = Operation::CreateKey.path(), tag = "Access",
     request_body(content = inline(form::NewKey), example = json!({"name": "reporting", "role": "READ_ONLY"})),
     responses((status = 200, description = "The key, with its secret", body = view::NewKey)))]
 pub async fn create_key(
@@ -29,7 +30,7 @@ pub async fn create_key(
 }
 
 /// Revokes an API key
-#[utoipa::path(delete, path = "/organization/keys/{client_id}", tag = "Access", params(KeyPath),
+#[utoipa::path(delete, path = Operation::RevokeKey.path(), tag = "Access", params(KeyPath),
     responses((status = 200, description = "The key", body = view::Key)))]
 pub async fn revoke_key(
     State(api): State<Api>,

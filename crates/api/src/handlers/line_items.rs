@@ -4,10 +4,11 @@ use crate::extract::{AccountPath, Bodiless, Form, LineItemPath, Reader, Writer};
 use crate::parameters::{AsOfParameters, ItemParameters, NoParameters};
 use crate::{Api, Json, JsonResult};
 use axum::extract::State;
+use daybook_operations::Operation;
 use daybook_service::{form, view};
 
 /// Lists the line items of an account
-#[utoipa::path(get, path = "/accounts/{account_id}/line_items", tag = "Line items", params(AccountPath, ItemParameters),
+#[utoipa::path(get, path = Operation::ListLineItems.path(), tag = "Line items", params(AccountPath, ItemParameters),
     responses((status = 200, description = "A page of line items", body = view::Page<view::LineItem>)))]
 pub async fn list_line_items(
     State(api): State<Api>,
@@ -20,7 +21,7 @@ pub async fn list_line_items(
 }
 
 /// Gets a line item
-#[utoipa::path(get, path = "/accounts/{account_id}/line_items/{line_item_id}", tag = "Line items",
+#[utoipa::path(get, path = Operation::GetLineItem.path(), tag = "Line items",
     params(LineItemPath, AsOfParameters),
     responses((status = 200, description = "The line item", body = view::LineItem)))]
 pub async fn get_line_item(
@@ -36,7 +37,7 @@ pub async fn get_line_item(
 /// Settles a payment that was pending or authorized
 ///
 /// The new status is final. A payment that becomes `INVALID` is undone as if it had never been made.
-#[utoipa::path(put, path = "/accounts/{account_id}/line_items/{line_item_id}", tag = "Line items", params(LineItemPath),
+#[utoipa::path(put, path = Operation::ChangeLineItem.path(), tag = "Line items", params(LineItemPath),
     request_body(content = form::ChangeLineItem, example = json!({"line_item_status": "VALID"})),
     responses((status = 200, description = "The line item", body = view::LineItem)))]
 pub async fn change_line_item(
@@ -53,7 +54,7 @@ pub async fn change_line_item(
 /// Withdraws an input that is still held
 ///
 /// An input held by migration mode can be withdrawn until it is processed, also after its account failed in a release.
-#[utoipa::path(delete, path = "/accounts/{account_id}/line_items/{line_item_id}", tag = "Line items", params(LineItemPath),
+#[utoipa::path(delete, path = Operation::WithdrawLineItem.path(), tag = "Line items", params(LineItemPath),
     responses((status = 200, description = "The line item as it was", body = view::LineItem)))]
 pub async fn withdraw_line_item(
     State(api): State<Api>,
@@ -69,7 +70,7 @@ pub async fn withdraw_line_item(
 /// Records a payment
 ///
 /// A payment that was received elsewhere; recording it moves no money. It is sent positive and stored negative.
-#[utoipa::path(post, path = "/accounts/{account_id}/line_items/payments/payment_record", tag = "Line items",
+#[utoipa::path(post, path = Operation::RecordPayment.path(), tag = "Line items",
     params(AccountPath),
     request_body(content = form::PaymentRecord, example = json!({
         "line_item_id": "payment-1", "original_amount_cents": 39857, "effective_at": "2025-02-15T09:00:00-05:00"
@@ -89,7 +90,7 @@ pub async fn record_payment(
 ///
 /// For a payment that bounced. History is not edited: a reversal line item brings the account to where it would be
 /// without the payment, and a fee may be charged.
-#[utoipa::path(post, path = "/accounts/{account_id}/line_items/payment_reversals/{line_item_id}", tag = "Line items",
+#[utoipa::path(post, path = Operation::ReversePayment.path(), tag = "Line items",
     params(LineItemPath), request_body(content = form::PaymentReversal, example = json!({})),
     responses((status = 200, description = "The reversal", body = view::LineItem)))]
 pub async fn reverse_payment(
@@ -104,7 +105,7 @@ pub async fn reverse_payment(
 }
 
 /// Charges a fee
-#[utoipa::path(post, path = "/accounts/{account_id}/line_items/manual_fees", tag = "Line items", params(AccountPath),
+#[utoipa::path(post, path = Operation::ChargeManualFee.path(), tag = "Line items", params(AccountPath),
     request_body(content = form::ManualFee, example = json!({"line_item_id": "fee-1", "original_amount_cents": 2500})),
     responses((status = 200, description = "The fee", body = view::LineItem)))]
 pub async fn charge_manual_fee(
@@ -120,7 +121,7 @@ pub async fn charge_manual_fee(
 /// Waives a fee
 ///
 /// The unpaid part of the fee is forgiven.
-#[utoipa::path(post, path = "/accounts/{account_id}/line_items/fee_waiver/{line_item_id}", tag = "Line items",
+#[utoipa::path(post, path = Operation::WaiveFee.path(), tag = "Line items",
     params(LineItemPath), request_body(content = form::FeeWaiver, example = json!({})),
     responses((status = 200, description = "The waiver", body = view::LineItem)))]
 pub async fn waive_fee(
@@ -135,7 +136,7 @@ pub async fn waive_fee(
 }
 
 /// Raises a balance
-#[utoipa::path(post, path = "/accounts/{account_id}/line_items/credit_offsets", tag = "Line items", params(AccountPath),
+#[utoipa::path(post, path = Operation::CreditOffset.path(), tag = "Line items", params(AccountPath),
     request_body(content = form::Offset, example = json!({"original_amount_cents": 5000, "allocation": "PRINCIPAL"})),
     responses((status = 200, description = "The offset", body = view::LineItem)))]
 pub async fn credit_offset(
@@ -149,7 +150,7 @@ pub async fn credit_offset(
 }
 
 /// Lowers a balance
-#[utoipa::path(post, path = "/accounts/{account_id}/line_items/debit_offsets", tag = "Line items", params(AccountPath),
+#[utoipa::path(post, path = Operation::DebitOffset.path(), tag = "Line items", params(AccountPath),
     request_body(content = form::Offset, example = json!({"original_amount_cents": 5000, "allocation": "INTEREST"})),
     responses((status = 200, description = "The offset", body = view::LineItem)))]
 pub async fn debit_offset(

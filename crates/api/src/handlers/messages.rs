@@ -4,6 +4,7 @@ use crate::extract::{Form, MessagePath, Reader, Writer};
 use crate::parameters::{MessageParameters, NoParameters};
 use crate::{Api, Json, JsonResult};
 use axum::extract::State;
+use daybook_operations::Operation;
 use daybook_service::problem::Problem;
 use daybook_service::{form, view};
 
@@ -11,7 +12,7 @@ use daybook_service::{form, view};
 ///
 /// Scheduled messages first, then the latest first. Paging is forward only, by `starting_after`. For each page, the
 /// search reads a limited number of messages: a page may be short or empty while `paging.has_more` is true.
-#[utoipa::path(get, path = "/organization/messages", tag = "Webhooks", params(MessageParameters),
+#[utoipa::path(get, path = Operation::ListMessages.path(), tag = "Webhooks", params(MessageParameters),
     responses((status = 200, description = "A page of messages", body = view::Page<view::Message>)))]
 pub async fn list_messages(State(api): State<Api>, Reader(who): Reader, parameters: MessageParameters) -> JsonResult {
     let paging = parameters.paging()?;
@@ -25,7 +26,7 @@ pub async fn list_messages(State(api): State<Api>, Reader(who): Reader, paramete
 /// Gets a message
 ///
 /// Its exact body, its state at each URL, and every attempt.
-#[utoipa::path(get, path = "/organization/messages/{event_id}", tag = "Webhooks", params(MessagePath),
+#[utoipa::path(get, path = Operation::GetMessage.path(), tag = "Webhooks", params(MessagePath),
     responses((status = 200, description = "The message", body = view::WholeMessage)))]
 pub async fn get_message(
     State(api): State<Api>,
@@ -40,7 +41,7 @@ pub async fn get_message(
 ///
 /// Sends the same bytes at once, with a new retry schedule, even if the message was delivered: to all active URLs that
 /// get it, or to one. The body may be omitted.
-#[utoipa::path(post, path = "/organization/messages/{event_id}/resend", tag = "Webhooks", params(MessagePath),
+#[utoipa::path(post, path = Operation::ResendMessage.path(), tag = "Webhooks", params(MessagePath),
     request_body(content = form::Resend, example = json!({})),
     responses((status = 200, description = "The subscriptions that it is sent to", body = view::Resent)))]
 pub async fn resend_message(

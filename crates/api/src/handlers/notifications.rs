@@ -4,13 +4,14 @@ use crate::extract::{AccountPath, Form, Reader, Writer};
 use crate::parameters::NoParameters;
 use crate::{Api, Json, JsonResult};
 use axum::extract::State;
+use daybook_operations::Operation;
 use daybook_service::{form, view};
 
 /// Configures a notice of an account
 ///
 /// `payment_due_date`, `late_fee_date` and `loan_end_date` take a `time_offset` from the date they are about;
 /// `account_summary` takes an `interval`.
-#[utoipa::path(put, path = "/accounts/{account_id}/notification_config", tag = "Notifications", params(AccountPath),
+#[utoipa::path(put, path = Operation::SetNotificationConfig.path(), tag = "Notifications", params(AccountPath),
     request_body(content = form::NotificationConfig, example = json!({
         "notification_type": "payment_due_date", "time_offset": "-3 days", "time": "09:00:00"
     })),
@@ -28,7 +29,7 @@ pub async fn set_notification_config(
 }
 
 /// Gets the notices of an account
-#[utoipa::path(get, path = "/accounts/{account_id}/notification_config", tag = "Notifications", params(AccountPath),
+#[utoipa::path(get, path = Operation::GetNotificationConfig.path(), tag = "Notifications", params(AccountPath),
     responses((status = 200, description = "All notices of the account", body = view::Results<view::NotificationSetting>)))]
 pub async fn get_notification_config(
     State(api): State<Api>,

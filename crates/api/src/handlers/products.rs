@@ -4,12 +4,13 @@ use crate::extract::{Form, ProductPath, Reader, Writer};
 use crate::parameters::{NoParameters, PageParameters};
 use crate::{Api, Json, JsonResult};
 use axum::extract::State;
+use daybook_operations::Operation;
 use daybook_service::{form, view};
 
 /// Creates a product
 ///
 /// Every policy has a default, so a useful product needs only a few lines.
-#[utoipa::path(post, path = "/products", tag = "Products",
+#[utoipa::path(post, path = Operation::CreateProduct.path(), tag = "Products",
     request_body(content = form::NewProduct, example = json!({
         "product_id": "auto-36",
         "product_overview": {"product_name": "Auto 36", "product_type": "INSTALLMENT"},
@@ -26,14 +27,14 @@ pub async fn create_product(
 }
 
 /// Lists products
-#[utoipa::path(get, path = "/products", tag = "Products", params(PageParameters),
+#[utoipa::path(get, path = Operation::ListProducts.path(), tag = "Products", params(PageParameters),
     responses((status = 200, description = "A page of products", body = view::Page<view::Product>)))]
 pub async fn list_products(State(api): State<Api>, Reader(who): Reader, parameters: PageParameters) -> JsonResult {
     Ok(Json::of(&api.service.list_products(&who, parameters.paging()?).await?))
 }
 
 /// Gets a product
-#[utoipa::path(get, path = "/products/{product_id}", tag = "Products", params(ProductPath),
+#[utoipa::path(get, path = Operation::GetProduct.path(), tag = "Products", params(ProductPath),
     responses((status = 200, description = "The product", body = view::Product)))]
 pub async fn get_product(
     State(api): State<Api>,
@@ -48,7 +49,7 @@ pub async fn get_product(
 ///
 /// While it is on, events of the product's accounts are recorded and held. Turning it off returns at once; the held
 /// events are released in the background, and `GET` returns the progress.
-#[utoipa::path(put, path = "/products/{product_id}/migration_mode", tag = "Products", params(ProductPath),
+#[utoipa::path(put, path = Operation::SetMigrationMode.path(), tag = "Products", params(ProductPath),
     request_body(content = form::SetMigrationMode, example = json!({"migration_mode": true})),
     responses((status = 200, description = "What happens now", body = view::MigrationMode)))]
 pub async fn set_migration_mode(
@@ -62,7 +63,7 @@ pub async fn set_migration_mode(
 }
 
 /// Gets the progress of a release
-#[utoipa::path(get, path = "/products/{product_id}/migration_mode", tag = "Products", params(ProductPath),
+#[utoipa::path(get, path = Operation::GetMigrationMode.path(), tag = "Products", params(ProductPath),
     responses((status = 200, description = "The progress of the release", body = view::MigrationProgress)))]
 pub async fn get_migration_mode(
     State(api): State<Api>,

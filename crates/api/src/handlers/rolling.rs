@@ -4,6 +4,7 @@ use crate::extract::{Administrator, Form};
 use crate::parameters::RollParameters;
 use crate::{Api, Json, JsonResult};
 use axum::extract::State;
+use daybook_operations::Operation;
 use daybook_service::access::Caller;
 use daybook_service::form::Roll;
 use daybook_service::form::fields::{Moment, Reference};
@@ -33,7 +34,7 @@ pub struct RollQuery {
 /// Processes the account's events up to that moment, which may be in the future; the account then keeps its own clock
 /// until real time catches up. Refused for organizations in the environment `LIVE`, and while the product holds or
 /// releases events. The parameters may be in the query or in the body.
-#[utoipa::path(patch, path = "/admin/roll/account", tag = "Rolling", params(RollQuery),
+#[utoipa::path(patch, path = Operation::RollAccount.path(), tag = "Rolling", params(RollQuery),
     request_body(content = Roll, example = json!({"account_id": "loan-1", "effective_at": "2025-03-01T00:00:00-05:00"})),
     responses((status = 200, description = "What was processed", body = view::Rolled)))]
 pub async fn roll_account(
@@ -48,7 +49,7 @@ pub async fn roll_account(
 /// Rolls an account to a moment
 ///
 /// The same as `PATCH`.
-#[utoipa::path(post, path = "/admin/roll/account", tag = "Rolling", params(RollQuery),
+#[utoipa::path(post, path = Operation::RollAccountByPost.path(), tag = "Rolling", params(RollQuery),
     request_body(content = Roll, example = json!({"account_id": "loan-1", "effective_at": "2025-03-01T00:00:00-05:00"})),
     responses((status = 200, description = "What was processed", body = view::Rolled)))]
 pub async fn roll_account_by_post(

@@ -6,6 +6,7 @@ use crate::parameters::{DeadLetterParameters, DeliveryParameters, NoParameters};
 use crate::{Api, Json, JsonResult};
 use axum::extract::State;
 use axum::http::StatusCode;
+use daybook_operations::Operation;
 use daybook_service::access::Caller;
 use daybook_service::{form, view};
 
@@ -17,7 +18,7 @@ type Created = Result<(StatusCode, Json), Refusal>;
 /// The URL gets the messages that are published from now on: those of `filter_events`, or all. A request with the same
 /// URL replaces the filter of its subscription for messages that are not sent yet, and never resumes it. Another URL
 /// adds a subscription. Addresses of private networks are refused.
-#[utoipa::path(put, path = "/organization/subscribe", tag = "Webhooks",
+#[utoipa::path(put, path = Operation::Subscribe.path(), tag = "Webhooks",
     request_body(content = form::Subscribe, example = json!({
         "webhook_url": "https://example.com/webhooks", "filter_events": ["payment_missed", "account_closed"]
     })),
@@ -34,7 +35,7 @@ pub async fn subscribe(
 /// Subscribes a URL
 ///
 /// The same as `PUT`.
-#[utoipa::path(post, path = "/organization/subscribe", tag = "Webhooks",
+#[utoipa::path(post, path = Operation::SubscribeByPost.path(), tag = "Webhooks",
     request_body(content = form::Subscribe, example = json!({
         "webhook_url": "https://example.com/webhooks", "filter_events": ["payment_missed", "account_closed"]
     })),
@@ -53,7 +54,7 @@ async fn create(api: &Api, who: &Caller, call: Form<form::Subscribe>) -> Created
 }
 
 /// Lists the organization's subscriptions
-#[utoipa::path(get, path = "/organization/subscriptions", tag = "Webhooks",
+#[utoipa::path(get, path = Operation::ListSubscriptions.path(), tag = "Webhooks",
     responses((status = 200, description = "All subscriptions", body = view::Results<view::Subscription>)))]
 pub async fn list_subscriptions(State(api): State<Api>, Reader(who): Reader, _: NoParameters) -> JsonResult {
     Ok(Json::of(&api.service.list_subscriptions(&who).await?))
@@ -63,7 +64,7 @@ pub async fn list_subscriptions(State(api): State<Api>, Reader(who): Reader, _: 
 ///
 /// No messages are sent to it while it is paused; its messages, including pending retries, become its dead letters.
 /// Repeating this has no effect.
-#[utoipa::path(put, path = "/organization/subscriptions/{webhook_uuid}/unsubscribe", tag = "Webhooks",
+#[utoipa::path(put, path = Operation::Unsubscribe.path(), tag = "Webhooks",
     params(SubscriptionPath),
     responses((status = 200, description = "The subscription", body = view::Subscription)))]
 pub async fn unsubscribe(
@@ -79,7 +80,7 @@ pub async fn unsubscribe(
 /// Pauses a subscription
 ///
 /// The same as `PUT`.
-#[utoipa::path(post, path = "/organization/subscriptions/{webhook_uuid}/unsubscribe", tag = "Webhooks",
+#[utoipa::path(post, path = Operation::UnsubscribeByPost.path(), tag = "Webhooks",
     params(SubscriptionPath),
     responses((status = 200, description = "The subscription", body = view::Subscription)))]
 pub async fn unsubscribe_by_post(
@@ -95,7 +96,7 @@ pub async fn unsubscribe_by_post(
 /// Resumes a subscription
 ///
 /// It gets the messages published from now on. Messages that it missed stay in its dead letters and can be replayed.
-#[utoipa::path(put, path = "/organization/subscriptions/{webhook_uuid}/resubscribe", tag = "Webhooks",
+#[utoipa::path(put, path = Operation::Resubscribe.path(), tag = "Webhooks",
     params(SubscriptionPath),
     responses((status = 200, description = "The subscription", body = view::Subscription)))]
 pub async fn resubscribe(
@@ -111,7 +112,7 @@ pub async fn resubscribe(
 /// Resumes a subscription
 ///
 /// The same as `PUT`.
-#[utoipa::path(post, path = "/organization/subscriptions/{webhook_uuid}/resubscribe", tag = "Webhooks",
+#[utoipa::path(post, path = Operation::ResubscribeByPost.path(), tag = "Webhooks",
     params(SubscriptionPath),
     responses((status = 200, description = "The subscription", body = view::Subscription)))]
 pub async fn resubscribe_by_post(
@@ -127,7 +128,7 @@ pub async fn resubscribe_by_post(
 /// Removes a subscription
 ///
 /// Its dead letters and its pending retries are removed with it.
-#[utoipa::path(delete, path = "/organization/subscriptions/{webhook_uuid}", tag = "Webhooks",
+#[utoipa::path(delete, path = Operation::DeleteSubscription.path(), tag = "Webhooks",
     params(SubscriptionPath),
     responses((status = 200, description = "The subscription is removed", body = view::RemovedSubscription)))]
 pub async fn delete_subscription(
@@ -145,7 +146,7 @@ pub async fn delete_subscription(
 /// Sends all dead letters of active URLs, or those that match, with a new retry schedule. Dead letters of a paused URL
 /// stay. With `state` `DELIVERED`, sends messages that active URLs accepted since a moment, for a receiver that lost
 /// them. The body may be omitted.
-#[utoipa::path(put, path = "/organization/subscribe/replay_failed_events", tag = "Webhooks",
+#[utoipa::path(put, path = Operation::ReplayFailedEvents.path(), tag = "Webhooks",
     request_body(content = form::Replay, example = json!({"event": "payment_missed", "dry_run": true})),
     responses((status = 200, description = "The number of messages sent again", body = view::Replayed)))]
 pub async fn replay_failed_events(
@@ -161,7 +162,7 @@ pub async fn replay_failed_events(
 ///
 /// The event is sent to every active URL at once, regardless of its filter. Although it is a `GET`, it requires a role
 /// that may write.
-#[utoipa::path(get, path = "/organization/subscribe/test", tag = "Webhooks",
+#[utoipa::path(get, path = Operation::SendTestEvent.path(), tag = "Webhooks",
     responses((status = 200, description = "The event, and the number of URLs it is sent to", body = view::TestSent)))]
 pub async fn send_test_event(State(api): State<Api>, Writer(who): Writer, _: NoParameters) -> JsonResult {
     Ok(Json::of(&api.service.send_test_event(&who).await?))
@@ -172,7 +173,7 @@ pub async fn send_test_event(State(api): State<Api>, Writer(who): Writer, _: NoP
 /// The `hmac_signature` of a message is the HMAC-SHA256 of the bytes of `data`, in Base64. Its key is this text itself,
 /// not decoded. The header `webhook-signature` follows Standard Webhooks. Its key is the bytes that the text decodes
 /// to.
-#[utoipa::path(get, path = "/organization/hmac_key", tag = "Webhooks",
+#[utoipa::path(get, path = Operation::GetHmacKey.path(), tag = "Webhooks",
     responses((status = 200, description = "The key", body = view::HmacKey)))]
 pub async fn get_hmac_key(State(api): State<Api>, Administrator(who): Administrator, _: NoParameters) -> JsonResult {
     Ok(Json::of(&api.service.hmac_key(&who).await?))
@@ -182,7 +183,7 @@ pub async fn get_hmac_key(State(api): State<Api>, Administrator(who): Administra
 ///
 /// Messages recorded from now on are signed with the new key; earlier ones keep their `hmac_signature`. For 24 hours,
 /// the header `webhook-signature` carries a signature made with each key.
-#[utoipa::path(post, path = "/organization/hmac_key/rotate", tag = "Webhooks",
+#[utoipa::path(post, path = Operation::RotateHmacKey.path(), tag = "Webhooks",
     responses((status = 200, description = "The new key", body = view::RotatedKey)))]
 pub async fn rotate_hmac_key(State(api): State<Api>, Administrator(who): Administrator, _: NoParameters) -> JsonResult {
     Ok(Json::of(&api.service.rotate_hmac_key(&who).await?))
@@ -191,7 +192,7 @@ pub async fn rotate_hmac_key(State(api): State<Api>, Administrator(who): Adminis
 /// Lists event types
 ///
 /// For each: when it is sent, the JSON Schema of its `data`, and a sample.
-#[utoipa::path(get, path = "/organization/event_types", tag = "Webhooks",
+#[utoipa::path(get, path = Operation::ListEventTypes.path(), tag = "Webhooks",
     responses((status = 200, description = "All event types", body = view::Results<view::EventType>)))]
 pub async fn list_event_types(State(api): State<Api>, Reader(who): Reader, _: NoParameters) -> JsonResult {
     Ok(Json::of(api.service.event_types(&who).await?))
@@ -200,7 +201,7 @@ pub async fn list_event_types(State(api): State<Api>, Reader(who): Reader, _: No
 /// Lists attempts to deliver messages
 ///
 /// Latest first. Paging is forward only, by `starting_after`.
-#[utoipa::path(get, path = "/organization/deliveries", tag = "Webhooks", params(DeliveryParameters),
+#[utoipa::path(get, path = Operation::ListDeliveries.path(), tag = "Webhooks", params(DeliveryParameters),
     responses((status = 200, description = "A page of attempts", body = view::Page<view::Delivery>)))]
 pub async fn list_deliveries(
     State(api): State<Api>,
@@ -215,7 +216,7 @@ pub async fn list_deliveries(
 ///
 /// Messages that a URL did not accept, or that were published while it was paused, oldest first. Paging is forward
 /// only, by `starting_after`. A replay sends them again.
-#[utoipa::path(get, path = "/organization/dead_letters", tag = "Webhooks", params(DeadLetterParameters),
+#[utoipa::path(get, path = Operation::ListDeadLetters.path(), tag = "Webhooks", params(DeadLetterParameters),
     responses((status = 200, description = "A page of dead letters", body = view::Page<view::DeadLetter>)))]
 pub async fn list_dead_letters(
     State(api): State<Api>,

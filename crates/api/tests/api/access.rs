@@ -2,6 +2,7 @@
 
 use crate::openapi::operations;
 use crate::support::{ADMIN, Got, Server};
+use daybook_operations::{Operation, Right};
 use serde_json::Value;
 
 /// An operation that needs a key, ready to be called.
@@ -11,15 +12,14 @@ struct Guarded {
     headers: Vec<(&'static str, &'static str)>,
     body: Vec<u8>,
     is_of_an_object: bool,
-    is_write: bool,
+    right: Right,
 }
 
 fn guarded() -> Vec<Guarded> {
     let mut found = Vec::new();
     for (path, method, operation) in operations() {
-        if operation["security"].is_array() {
-            continue;
-        }
+        let (entry, _) = Operation::find(&method, &path).expect("the operation is in the table");
+        let Some(right) = entry.right() else { continue };
         let content = operation["requestBody"]["content"].as_object().and_then(|content| content.iter().next());
         let (headers, body) = match content {
             None => (Vec::new(), Vec::new()),
@@ -38,9 +38,7 @@ fn guarded() -> Vec<Guarded> {
             .replace("{customer_id}", "c")
             .replace("{line_item_id}", "p1")
             .replace("{client_id}", "first");
-        // One GET call is a write: it sends messages.
-        let is_write = method != "GET" || path == "/organization/subscribe/test";
-        found.push(Guarded { method, path, headers, body, is_of_an_object, is_write });
+        found.push(Guarded { method, path, headers, body, is_of_an_object, right });
     }
     found
 }
@@ -55,12 +53,6 @@ impl Guarded {
             path = path.replace("{event_id}", &event_id(server).await);
         }
         server.call(&self.method, &path, key, &self.headers, self.body.clone()).await
-    }
-
-    fn needs_admin(&self) -> bool {
-        ["/organization/keys", "/organization/hmac_key", "/organization/audit", "/admin"]
-            .iter()
-            .any(|start| self.path.starts_with(start))
     }
 }
 
@@ -116,7 +108,7 @@ async fn a_key_for_reading_changes_nothing() {
     let before = everything(&server, ADMIN).await;
     for operation in guarded() {
         let got = operation.call(&server, Some(&reader)).await;
-        let expected = if operation.is_write || operation.needs_admin() { 403 } else { 200 };
+        let expected = if operation.right == Right::Read { 200 } else { 403 };
         assert_eq!(got.status, expected, "{} {}: {}", operation.method, operation.path, got.text);
         if expected == 403 {
             got.refused(403, "not_authorized");
@@ -131,7 +123,8 @@ async fn a_key_for_servicing_does_not_administer() {
     let (_, servicing) = server.key("SERVICING").await;
     for operation in guarded() {
         let got = operation.call(&server, Some(&servicing)).await;
-        assert_eq!(got.status == 403, operation.needs_admin(), "{} {}: {}", operation.method, operation.path, got.text);
+        let is_refused = operation.right == Right::Administer;
+        assert_eq!(got.status == 403, is_refused, "{} {}: {}", operation.method, operation.path, got.text);
     }
 }
 

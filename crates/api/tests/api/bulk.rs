@@ -1,4 +1,5 @@
 use crate::support::{ADMIN, Got, Server};
+use daybook_operations::Operation;
 use serde_json::{Value, json};
 
 async fn bulk(server: &Server, headers: &[(&str, &str)], lines: &[String]) -> Got {
@@ -102,6 +103,23 @@ async fn a_bad_line_is_answered_in_its_place() {
     );
     assert_eq!(answers[3]["body"]["error"]["details"][0]["field"], "original_amount_cents");
     assert_eq!(server.get("/accounts/a").await.ok()["summary"]["total_paid_to_date_cents"], 1_000);
+}
+
+#[tokio::test]
+async fn the_operations_that_the_table_names_are_accepted_and_no_others() {
+    let server = Server::with_account().await;
+    let path_of = |operation: &Operation| {
+        let parts = operation.path().split('/').map(|part| if part.starts_with('{') { "a" } else { part });
+        parts.collect::<Vec<_>>().join("/")
+    };
+    let lines = Operation::ALL.iter().map(|operation| line(operation.method(), &path_of(operation), json!({})));
+    let answers = answers(&bulk(&server, &[], &lines.collect::<Vec<_>>()).await);
+    assert_eq!(answers.len(), Operation::ALL.len());
+    for (operation, answer) in Operation::ALL.iter().zip(answers) {
+        let is_refused = answer["body"]["error"]["details"][0]["field"] == "path";
+        assert_eq!(is_refused, !operation.is_in_bulk(), "{operation}: {answer}");
+        assert_ne!(answer["status"], 500, "{operation}: {answer}");
+    }
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! The committed document matches the handlers.
 
+use daybook_operations::Operation;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -33,6 +34,31 @@ fn the_committed_document_is_up_to_date() {
         committed == now,
         "openapi.json is out of date: run this test with DAYBOOK_BLESS=1 and look at the difference"
     );
+}
+
+#[test]
+fn the_table_of_operations_is_the_document() {
+    let row = |method: &str, path: &str, id: &str, is_open: bool| format!("{method} {path} {id} open: {is_open}");
+    let described = operations().into_iter().map(|(path, method, operation)| {
+        row(&method, &path, operation["operationId"].as_str().unwrap_or_default(), operation["security"].is_array())
+    });
+    let table = Operation::ALL
+        .iter()
+        .map(|operation| row(operation.method(), operation.path(), operation.id(), operation.right().is_none()));
+    assert_eq!(table.collect::<BTreeSet<_>>(), described.collect::<BTreeSet<_>>());
+}
+
+#[test]
+fn the_table_of_operations_names_the_forms() {
+    for (path, method, described) in operations() {
+        let (operation, _) = Operation::find(&method, &path).expect("the operation is in the table");
+        let schema = &described["requestBody"]["content"]["application/json"]["schema"];
+        assert_eq!(schema.is_object(), operation.form().is_some(), "{operation}");
+        // A form that is written out in its place has no name.
+        if let Some(name) = schema["$ref"].as_str() {
+            assert_eq!(name.strip_prefix("#/components/schemas/"), operation.form(), "{operation}");
+        }
+    }
 }
 
 #[test]

@@ -8,8 +8,9 @@ use crate::findings::{Findings, ResultsToFetch};
 use crate::judge::judge;
 use crate::outcome::CaseOutcome;
 use crate::scenario::{ProcessingMode, Scenario};
-use daybook_client::{Client, Trouble, encoded};
+use daybook_client::{Client, Trouble};
 use daybook_engine::time::Time;
+use daybook_operations::Operation;
 use serde_json::Value;
 
 /// A played case and its results, without its messages.
@@ -38,15 +39,15 @@ pub fn find(
     notes: Vec<String>,
 ) -> Result<PlayedCase, Stop> {
     let wanted = ResultsToFetch::by(case);
-    let path = format!("/accounts/{}", encoded(&account));
-    let as_of = |moment: &str| format!("effective_as_of={}", encoded(&mapping.moment(moment)));
-    let end = as_of(&case.ends_at().text);
+    let of_account = |operation: Operation| operation.request([&account]);
+    let as_of = |operation, moment: &str| of_account(operation).with("effective_as_of", mapping.moment(moment));
+    let end = &case.ends_at().text;
     let mut findings = Findings::default();
     if wanted.account {
-        findings.account = mapping.take_off(client.get(&format!("{path}?{end}")).map_err(stop)?);
+        findings.account = mapping.take_off(client.call(&as_of(Operation::GetAccount, end), None).map_err(stop)?);
     }
     for then in &case.expect.account_at {
-        findings.account_at.push(match client.get(&format!("{path}?{}", as_of(&then.at.text))) {
+        findings.account_at.push(match client.call(&as_of(Operation::GetAccount, &then.at.text), None) {
             Ok(shown) => Ok(mapping.take_off(shown)),
             Err(trouble @ Trouble::Refused { .. }) => Err(mapping.sentence(&sentence(&trouble))),
             Err(trouble) => return Err(stop(trouble)),
@@ -56,15 +57,16 @@ pub fn find(
     if wanted.line_items {
         // The clock of a rolled account is at the case's end, and its list has every item, including those that a
         // replay made invalid. A view as of a point in time shows only the items valid then.
-        let query = if mapping.is_moved() { String::new() } else { format!("?{end}") };
-        findings.line_items = off(client.list(&format!("{path}/line_items{query}")).map_err(stop)?);
+        let items = Operation::ListLineItems;
+        let request = if mapping.is_moved() { of_account(items) } else { as_of(items, end) };
+        findings.line_items = off(client.list(&request).map_err(stop)?);
     }
     if wanted.schedule {
-        let mut schedule = client.get(&format!("{path}/amortization_schedule?{end}")).map_err(stop)?;
+        let mut schedule = client.call(&as_of(Operation::GetAmortizationSchedule, end), None).map_err(stop)?;
         findings.schedule = off(schedule["results"].as_array_mut().map(std::mem::take).unwrap_or_default());
     }
     let until = mapping.time(case.ends_at().time);
-    let mut events = client.list(&format!("{path}/events")).map_err(stop)?;
+    let mut events = client.list(&of_account(Operation::ListAccountEvents)).map_err(stop)?;
     let counts = |event: &Value| event["applies_at"].as_str().and_then(Time::parse).is_none_or(|at| at <= until);
     events.retain(counts);
     let customer = case.customer.as_ref().and_then(|customer| customer["customer_id"].as_str());

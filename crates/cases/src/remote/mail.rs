@@ -10,9 +10,10 @@ use super::receiver::{MessageReceiver, Received};
 use crate::judge::is_event;
 use crate::run::text_of;
 use crate::scenario::Scenario;
-use daybook_client::{Client, Trouble, encoded};
+use daybook_client::{Client, Trouble};
 use daybook_clock::Stopwatch;
 use daybook_engine::time::Time;
+use daybook_operations::Operation;
 use daybook_service::ids::random_bytes;
 use daybook_webhooks::signature::SigningKey;
 use serde_json::json;
@@ -54,7 +55,7 @@ impl Mail {
             Trouble::Refused { .. } => Ok(Mail::Recorded { why: sentence(&trouble) }),
             trouble => Err(trouble),
         };
-        let key = match client.get("/organization/hmac_key") {
+        let key = match client.call(&Operation::GetHmacKey.request([]), None) {
             Ok(shown) => SigningKey::from_text(text_of(&shown, "hmac_secret_key")),
             Err(trouble) => return refused(trouble),
         };
@@ -66,7 +67,7 @@ impl Mail {
         let named = cases.iter().flat_map(|case| &case.expect.webhooks).map(|wanted| wanted.event.clone());
         let events: BTreeSet<String> = named.filter(|event| is_event(event)).collect();
         let body = json!({ "webhook_url": receiver.url(), "filter_events": events });
-        match client.put("/organization/subscribe", &body) {
+        match client.call(&Operation::Subscribe.request([]), Some(&body)) {
             Ok(made) => Ok(Mail::Received { receiver, subscription: text_of(&made, "webhook_uuid"), events }),
             Err(trouble) => refused(trouble),
         }
@@ -148,7 +149,7 @@ impl Mail {
     pub fn close(self, client: &Client) {
         if let Mail::Received { subscription, .. } = self {
             // A failure is ignored: the server pauses a subscription that cannot be delivered.
-            let _ = client.delete(&format!("/organization/subscriptions/{}", encoded(&subscription)), None);
+            let _ = client.call(&Operation::DeleteSubscription.request([&subscription]), None);
         }
     }
 }

@@ -33,6 +33,7 @@ use crate::outcome::CaseOutcome;
 use crate::run::play::Refused;
 use crate::scenario::{ProcessingMode, Scenario};
 use daybook_client::{Client, Trouble};
+use daybook_operations::Operation;
 use daybook_service::ids::random_bytes;
 use find::PlayedCase;
 use mail::Mail;
@@ -76,7 +77,7 @@ pub fn run_all(
 /// Checks whether accounts can be rolled here. The check itself rolls no account.
 fn rolling(client: &Client) -> Result<Rolling, Trouble> {
     let nobody = json!({ "account_id": "no-account", "effective_at": "2025-01-01T00:00:00Z" });
-    match client.patch("/admin/roll/account", &nobody) {
+    match client.call(&Operation::RollAccount.request([]), Some(&nobody)) {
         Err(Trouble::Refused { status: 403, message, .. }) => Ok(Rolling::No(message)),
         Err(Trouble::Refused { .. }) | Ok(_) => Ok(Rolling::Yes),
         Err(trouble) => Err(trouble),

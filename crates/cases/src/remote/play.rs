@@ -8,8 +8,9 @@ use crate::outcome::TimelineStep;
 use crate::run::play::{Refused, not_released};
 use crate::run::text_of;
 use crate::scenario::{CaseEventKind, Event, EventInput, PartLines, ProcessingMode, Scenario};
-use daybook_client::{Client, Trouble, encoded};
+use daybook_client::{Client, Trouble};
 use daybook_clock::{Clock, System};
+use daybook_operations::Operation;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -54,7 +55,7 @@ pub fn play(
             find(client, case, mapping, account, product, notes)
         }
         Err(Stop::Refused(refused, _)) => {
-            let events = client.list(&format!("/accounts/{}/events", encoded(&play.account)));
+            let events = client.list(&Operation::ListAccountEvents.request([&play.account]));
             let events: Vec<Value> =
                 events.unwrap_or_default().into_iter().map(|event| play.mapping.take_off(event)).collect();
             Err(Stop::Refused(refused, describe::timeline(&events)))
@@ -104,7 +105,7 @@ impl Play<'_> {
         }
         self.mapping.rename(&mut product, "product_id");
         self.mapping.move_all(&mut product);
-        let made = self.client.post("/products", &product);
+        let made = self.client.call(&Operation::CreateProduct.request([]), Some(&product));
         let made = self.accepted_part(made, &self.case.lines.product, "creating the product")?;
         let product = text_of(&made, "product_id");
         self.hold(&product, is_loaded)?;
@@ -129,7 +130,7 @@ impl Play<'_> {
     fn product(&mut self) -> Result<Value, Stop> {
         let Some(id) = self.case.existing_product() else { return Ok(self.case.product.clone()) };
         let line = self.case.lines.product.whole;
-        let shown = self.client.get(&format!("/products/{}", encoded(id)));
+        let shown = self.client.call(&Operation::GetProduct.request([id]), None);
         let shown = self.accepted(shown, line, "reading the product")?;
         let mut copy = json!({ "product_id": id });
         for part in PRODUCT_PARTS {
@@ -143,7 +144,7 @@ impl Play<'_> {
         let Some(customer) = &self.case.customer else { return Ok(None) };
         let mut body = customer.clone();
         self.mapping.rename(&mut body, "customer_id");
-        let made = self.client.post("/customers", &body);
+        let made = self.client.call(&Operation::CreateCustomer.request([]), Some(&body));
         let made = self.accepted_part(made, &self.case.lines.customer, "creating the customer")?;
         Ok(Some(text_of(&made, "customer_id")))
     }
@@ -160,14 +161,15 @@ impl Play<'_> {
                 None => *assigned = json!([{ "customer_id": customer }]),
             }
         }
-        let opened = self.client.post("/accounts", &body);
+        let opened = self.client.call(&Operation::CreateAccount.request([]), Some(&body));
         let opened = self.accepted_part(opened, &self.case.lines.account, "opening the account")?;
         self.account = text_of(&opened, "account_id");
         Ok(())
     }
 
     fn hold(&self, product: &str, on: bool) -> Result<(), Stop> {
-        let set = self.client.put(&mode_path(product), &json!({ "migration_mode": on }));
+        let body = json!({ "migration_mode": on });
+        let set = self.client.call(&Operation::SetMigrationMode.request([product]), Some(&body));
         let what = format!("turning migration mode {}", if on { "on" } else { "off" });
         self.accepted(set, self.case.lines.product.whole, &what).map(drop)
     }
@@ -175,7 +177,7 @@ impl Play<'_> {
     fn wait_for_release(&self, product: &str) -> Result<(), Stop> {
         let mut look = FIRST_LOOK;
         loop {
-            let progress = self.client.get(&mode_path(product));
+            let progress = self.client.call(&Operation::GetMigrationMode.request([product]), None);
             let progress = self.accepted(progress, self.case.lines.account.whole, "releasing the loaded events")?;
             if progress["state"] == "NORMAL" {
                 return match not_released(self.case, &progress) {
@@ -221,7 +223,7 @@ impl Play<'_> {
     /// Rolls the account's clock; returns how many events happened on the way.
     fn roll(&self, how: &str, to: &str, webhooks: bool) -> Result<u64, Stop> {
         let body = json!({ "account_id": self.account, how: self.mapping.moment(to), "roll_webhooks": webhooks });
-        let rolled = self.client.patch("/admin/roll/account", &body);
+        let rolled = self.client.call(&Operation::RollAccount.request([]), Some(&body));
         let rolled = self.accepted(rolled, self.case.lines.account.whole, &format!("rolling the account to {to}"))?;
         Ok(rolled["total_attempted"].as_u64().unwrap_or(0))
     }
@@ -231,25 +233,26 @@ impl Play<'_> {
         let mut body = Value::Object(body.clone());
         self.mapping.move_all(&mut body);
         body["effective_at"] = Value::from(self.mapping.moment(&event.effective_at.text));
-        let (account, target) = (encoded(&self.account), encoded(target.as_deref().unwrap_or_default()));
-        let (method, path) = match kind {
+        let of_account = |operation: Operation| operation.request([&self.account]);
+        let of_item = |operation: Operation| operation.request([&self.account, target.as_deref().unwrap_or_default()]);
+        let request = match kind {
             CaseEventKind::Roll => return Ok(()),
-            CaseEventKind::Payment => ("POST", "line_items/payments/payment_record".to_owned()),
-            CaseEventKind::PaymentReversal => ("POST", format!("line_items/payment_reversals/{target}")),
-            CaseEventKind::PaymentStatus => ("PUT", format!("line_items/{target}")),
-            CaseEventKind::ManualFee => ("POST", "line_items/manual_fees".to_owned()),
-            CaseEventKind::FeeWaiver => ("POST", format!("line_items/fee_waiver/{target}")),
-            CaseEventKind::CreditOffset => ("POST", "line_items/credit_offsets".to_owned()),
-            CaseEventKind::DebitOffset => ("POST", "line_items/debit_offsets".to_owned()),
-            CaseEventKind::Status => ("PUT", "status".to_owned()),
-            CaseEventKind::NotificationConfig => ("PUT", "notification_config".to_owned()),
+            CaseEventKind::Payment => of_account(Operation::RecordPayment),
+            CaseEventKind::PaymentReversal => of_item(Operation::ReversePayment),
+            CaseEventKind::PaymentStatus => of_item(Operation::ChangeLineItem),
+            CaseEventKind::ManualFee => of_account(Operation::ChargeManualFee),
+            CaseEventKind::FeeWaiver => of_item(Operation::WaiveFee),
+            CaseEventKind::CreditOffset => of_account(Operation::CreditOffset),
+            CaseEventKind::DebitOffset => of_account(Operation::DebitOffset),
+            CaseEventKind::Status => of_account(Operation::SetAccountStatus),
+            CaseEventKind::NotificationConfig => of_account(Operation::SetNotificationConfig),
             CaseEventKind::Charge => {
                 let why = "charge is for revolving products: this is an instalment loan".to_owned();
                 let refused = Refused { line: event.line, what: describe::event(event), why };
                 return Err(Stop::Refused(refused, Vec::new()));
             }
         };
-        let answer = self.client.call(method, &format!("/accounts/{account}/{path}"), Some(&body));
+        let answer = self.client.call(&request, Some(&body));
         self.accepted(answer, event.line, &describe::event(event)).map(drop)
     }
 
@@ -273,10 +276,6 @@ impl Play<'_> {
             Trouble::Unreachable(why) => Stop::Trouble(why.clone()),
         })
     }
-}
-
-fn mode_path(product: &str) -> String {
-    format!("/products/{}/migration_mode", encoded(product))
 }
 
 /// Why a request was refused, with the fields that are wrong.

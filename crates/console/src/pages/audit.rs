@@ -222,7 +222,7 @@ async fn csv(console: &Console, visitor: &Visitor, query: AuditQuery) -> PageRes
         "subject_id",
         "details",
         "hash",
-    ]);
+    ])?;
     let (service, who) = (&console.service, visitor.caller());
     let rows = all(|paging| Box::pin(service.list_audit_records(who, paging, query.clone()))).await?;
     for row in &rows {
@@ -239,7 +239,7 @@ async fn csv(console: &Console, visitor: &Visitor, query: AuditQuery) -> PageRes
             Cell::Text(row.subject_id.as_deref().unwrap_or_default()),
             Cell::Text(&details),
             Cell::Text(&row.hash),
-        ]);
+        ])?;
     }
-    Ok(csv.file("audit"))
+    csv.file("audit")
 }

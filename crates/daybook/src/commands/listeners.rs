@@ -16,6 +16,7 @@ use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn};
 use axum::response::Response;
 use daybook_clock::{Clock, System};
+use daybook_operations::Operation;
 use daybook_service::Service;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -23,9 +24,9 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 /// Paths that only `--admin-listen` serves, if it is set.
-const APART: [&str; 2] = ["/metrics", control::PATH];
+const APART: [&str; 2] = [Operation::Metrics.path(), control::PATH];
 /// Paths that `--admin-listen` serves in addition.
-const HEALTH: [&str; 2] = ["/healthz", "/readyz"];
+const HEALTH: [&str; 2] = [Operation::Healthz.path(), Operation::Readyz.path()];
 
 /// The bound listeners.
 #[derive(Debug)]

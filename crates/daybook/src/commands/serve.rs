@@ -34,6 +34,7 @@ use daybook_api::{ApiSettings, ExtraMetrics};
 use daybook_clock::{Clock, System};
 use daybook_console::ConsoleSettings;
 use daybook_metrics::process::Process;
+use daybook_operations::Operation;
 use daybook_service::Service;
 use daybook_service::organizations::{Bootstrap, FirstKey};
 use std::sync::Arc;
@@ -206,8 +207,9 @@ fn welcome(url: &str, key: &FirstKey) -> String {
          Client id      {}\n  \
          Client secret  {shown}\n\n\
          Try it:\n\n  \
-         curl -H \"Authorization: Bearer {bearer}\" {url}/products\n\n",
-        key.client_id
+         curl -H \"Authorization: Bearer {bearer}\" {url}{}\n\n",
+        key.client_id,
+        Operation::ListProducts.path()
     )
 }
 

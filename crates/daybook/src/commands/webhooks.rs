@@ -8,7 +8,7 @@ use crate::cli::{
     WebhooksAction, WebhooksCommand, WebhooksGetArgs, WebhooksListArgs, WebhooksReplayArgs, WebhooksResendArgs,
     WebhooksSearchArgs,
 };
-use daybook_client::encoded;
+use daybook_operations::Operation;
 use serde_json::{Map, Value, json};
 use std::io::Write as _;
 
@@ -32,7 +32,7 @@ fn results(answer: &Value) -> &[Value] {
 
 fn list(args: &WebhooksListArgs) -> Result<(), Failure> {
     let connection = ServerConnection::open(&args.remote)?;
-    let answer = connection.client.get("/organization/subscriptions")?;
+    let answer = connection.client.call(&Operation::ListSubscriptions.request([]), None)?;
     if args.json {
         return print(&format!("{answer:#}\n"));
     }
@@ -58,16 +58,16 @@ fn search(args: &WebhooksSearchArgs) -> Result<(), Failure> {
         ("since", args.since.as_deref()),
         ("until", args.until.as_deref()),
     ];
-    let given = filters.iter().filter_map(|(name, value)| Some(format!("&{name}={}", encoded((*value)?))));
-    let query: String = given.collect();
-    let (mut found, mut after): (Vec<Value>, String) = (Vec::new(), String::new());
+    let (mut found, mut after): (Vec<Value>, Option<String>) = (Vec::new(), None);
     let has_more = loop {
         let limit = PAGE.min(args.limit - found.len()).max(1);
-        let page = connection.client.get(&format!("/organization/messages?limit={limit}{query}{after}"))?;
+        let request = Operation::ListMessages.request([]).with("limit", limit);
+        let request = filters.iter().fold(request, |request, (name, value)| request.with_some(name, *value));
+        let page = connection.client.call(&request.with_some("starting_after", after.take()), None)?;
         found.extend_from_slice(results(&page));
         let next = page["paging"]["starting_after"].as_str().filter(|_| page["paging"]["has_more"] == true);
         match next {
-            Some(next) if found.len() < args.limit => after = format!("&starting_after={}", encoded(next)),
+            Some(next) if found.len() < args.limit => after = Some(next.to_owned()),
             next => break next.is_some(),
         }
     };
@@ -100,7 +100,7 @@ fn line(message: &Value) -> [String; 5] {
 
 fn get(args: &WebhooksGetArgs) -> Result<(), Failure> {
     let connection = ServerConnection::open(&args.remote)?;
-    let message = connection.client.get(&format!("/organization/messages/{}", encoded(&args.event_id)))?;
+    let message = connection.client.call(&Operation::GetMessage.request([&args.event_id]), None)?;
     if args.json {
         return print(&format!("{message:#}\n"));
     }
@@ -140,8 +140,7 @@ fn get(args: &WebhooksGetArgs) -> Result<(), Failure> {
 fn resend(args: &WebhooksResendArgs) -> Result<(), Failure> {
     let connection = ServerConnection::open(&args.remote)?;
     let body = args.webhook.as_ref().map_or_else(|| json!({}), |uuid| json!({ "webhook_uuid": uuid }));
-    let path = format!("/organization/messages/{}/resend", encoded(&args.event_id));
-    let done = connection.client.post(&path, &body)?;
+    let done = connection.client.call(&Operation::ResendMessage.request([&args.event_id]), Some(&body))?;
     if args.json {
         return print(&format!("{done:#}\n"));
     }
@@ -173,7 +172,7 @@ fn replay(args: &WebhooksReplayArgs) -> Result<(), Failure> {
     for (name, value) in filters.iter().filter_map(|(name, value)| Some((*name, value.as_ref()?))) {
         body.insert(name.to_owned(), json!(value));
     }
-    let done = connection.client.put("/organization/subscribe/replay_failed_events", &Value::Object(body))?;
+    let done = connection.client.call(&Operation::ReplayFailedEvents.request([]), Some(&Value::Object(body)))?;
     if args.json {
         return print(&format!("{done:#}\n"));
     }

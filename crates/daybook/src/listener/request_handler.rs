@@ -12,6 +12,7 @@ use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, COOKIE, HOST, RETRY_AFTER};
 use axum::http::{HeaderValue, Method, Request, Response, StatusCode, Version};
+use daybook_operations::Operation;
 use daybook_service::budget::{BODIES, BudgetHolder, CallMemory, Full, RESPONSES, Reservation, SharedMemory};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::{Body as _, Incoming};
@@ -24,7 +25,7 @@ use std::time::Duration;
 use tower::Service;
 
 /// The paths that reserve connections may request.
-const HEALTH_PATHS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
+const HEALTH_PATHS: [&str; 3] = [Operation::Healthz.path(), Operation::Readyz.path(), Operation::Metrics.path()];
 /// The bytes of a refused body that are read, and for how long, so that the sender reads the response.
 const REFUSED_BODY_BYTES: usize = 1 << 20;
 const REFUSED_BODY_PATIENCE: Duration = Duration::from_secs(2);

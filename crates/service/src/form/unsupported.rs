@@ -7,21 +7,29 @@ use super::fields::{AmountOrZero, Ignored};
 use super::product::PromoFamily;
 use super::{FieldProblem, NewAccount, NewCustomer, NewProduct};
 use daybook_engine::money::Cents;
+use daybook_operations::Operation;
 use serde_json::Value;
 
-const AUTOPAY: &str = "is not supported: Daybook records payments and does not collect them. Leave it out or send \
-    false; collect with your payment processor, and record each payment with POST \
-    /accounts/{account_id}/line_items/payments/payment_record";
+/// Why a field is refused, and the operation to use instead.
+type Alternative = (&'static str, Operation);
+
+const AUTOPAY: Alternative = (
+    "is not supported: Daybook records payments and does not collect them. Leave it out or send false; collect with \
+     your payment processor, and record each payment with",
+    Operation::RecordPayment,
+);
 const UNREADABLE: &str = "is not supported: it cannot be checked for autopay. Leave out numbers that are too large, \
     invalid text, and lists and objects nested more than 100 levels deep";
-const DISCOUNTS: &str = "are not supported. Leave them out or send 0; to grant one, lower the balance with POST \
-    /accounts/{account_id}/line_items/debit_offsets";
-const RECURRING_FEE: &str = "is not supported: fees do not recur automatically. Leave it out or send 0; charge each \
-    fee with POST /accounts/{account_id}/line_items/manual_fees";
+const DISCOUNTS: Alternative =
+    ("are not supported. Leave them out or send 0; to grant one, lower the balance with", Operation::DebitOffset);
+const RECURRING_FEE: Alternative = (
+    "is not supported: fees do not recur automatically. Leave it out or send 0; charge each fee with",
+    Operation::ChargeManualFee,
+);
 const REVERSAL_FEE_CAP: &str = "is not supported. Leave it out; summary.payment_reversal_fee_cents is the whole fee for a \
     payment that bounces";
-const SURCHARGES: &str = "are not supported. Leave them out or send 0; charge a fee with POST \
-    /accounts/{account_id}/line_items/manual_fees";
+const SURCHARGES: Alternative =
+    ("are not supported. Leave them out or send 0; charge a fee with", Operation::ChargeManualFee);
 const PROMO_LEN: &str = "is not supported: an instalment loan has no promotional period. Leave it out or send 0; the rate \
     of the whole loan is post_promo_default_interest_rate_percent, or an account's post_promo_impl_interest_rate_percent";
 const DEFERRED_INTEREST: &str = "is not supported: interest is not deferred. Leave it out or send false";
@@ -38,7 +46,7 @@ impl NewProduct {
             && surcharges.value().is_none_or(|value| asks_for_money(&value, &["percent_surcharge"]))
         {
             let field = "product_lifecycle_policies.fee_policies.default_surcharge_fee_structure";
-            found.add(field, SURCHARGES);
+            found.add_with_alternative(field, SURCHARGES);
         }
         found.0
     }
@@ -58,7 +66,7 @@ impl NewAccount {
             ("summary.monthly_fee_cents", summary.monthly_fee_cents),
         ] {
             if is_charged(fee) {
-                found.add(field, RECURRING_FEE);
+                found.add_with_alternative(field, RECURRING_FEE);
             }
         }
         if summary.payment_reversal_fee_cap_percent.is_some() {
@@ -85,13 +93,17 @@ impl UnsupportedFields {
         self.0.push(FieldProblem::new(field, reason));
     }
 
+    fn add_with_alternative(&mut self, field: impl Into<String>, (reason, instead): Alternative) {
+        self.add(field, &format!("{reason} {instead}"));
+    }
+
     fn autopay(&mut self, config: Option<&Ignored>) {
         let Some(config) = config else { return };
         match config.value() {
             None => self.add("payment_processor_config", UNREADABLE),
             Some(value) => {
                 if let Some(field) = autopay_field(&value, "payment_processor_config") {
-                    self.add(field, AUTOPAY);
+                    self.add_with_alternative(field, AUTOPAY);
                 }
             }
         }
@@ -99,7 +111,7 @@ impl UnsupportedFields {
 
     fn discounts(&mut self, discounts: Option<&Ignored>) {
         if discounts.is_some_and(|discounts| discounts.value().is_none_or(|value| asks_for_money(&value, &[]))) {
-            self.add("discounts", DISCOUNTS);
+            self.add_with_alternative("discounts", DISCOUNTS);
         }
     }
 

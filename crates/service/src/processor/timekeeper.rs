@@ -11,6 +11,7 @@ use crate::problem::Problem;
 use crate::view;
 use crate::webhooks::events::OwnEvent;
 use daybook_engine::time::Time;
+use daybook_operations::Operation;
 use daybook_store::batch::{Batch, Claimed, ProductWrite, Unit};
 use daybook_store::records::{AccountKey, MessageRow, Mode, ProductKey};
 use std::sync::Arc;
@@ -169,7 +170,8 @@ impl Timekeeper {
                 tracing::warn!(
                     %product,
                     failed,
-                    "a release is complete, but accounts failed: `GET /products/PRODUCT/migration_mode` lists them"
+                    "a release is complete, but accounts failed: `{}` lists them",
+                    Operation::GetMigrationMode.request(["PRODUCT"])
                 );
             }
             self.shared.nudge.announced();

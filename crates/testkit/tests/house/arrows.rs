@@ -1,6 +1,7 @@
 //! `engine <- store <- webhooks <- service <- {api, console} <- daybook`, with `cases` between the service and the
 //! crates that show or run test cases, `import` between the service and the binary, `clock` below all crates that need
-//! time, `metrics` below all that count, and `client` for tools that call a running server.
+//! time, `metrics` below all that count, and `client` for tools that call a running server. `operations` is below all
+//! that name a path of the API.
 
 use super::{assert_none, output_of};
 use serde_json::Value;
@@ -8,21 +9,35 @@ use serde_json::Value;
 /// Which crates a crate may depend on. A crate that is not listed is refused.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("engine", &[]),
-    ("client", &[]),
+    ("operations", &[]),
+    ("client", &["operations"]),
     ("clock", &["engine"]),
     ("metrics", &[]),
     ("store", &["engine", "clock"]),
     ("webhooks", &["engine", "clock", "metrics", "store"]),
-    ("service", &["engine", "clock", "metrics", "store", "webhooks"]),
-    ("api", &["engine", "clock", "metrics", "service"]),
-    ("cases", &["client", "engine", "clock", "webhooks", "service"]),
-    ("console", &["engine", "clock", "service", "cases"]),
-    ("import", &["client", "engine", "clock", "service"]),
+    ("service", &["engine", "clock", "metrics", "operations", "store", "webhooks"]),
+    ("api", &["engine", "clock", "metrics", "operations", "service"]),
+    ("cases", &["client", "engine", "clock", "operations", "webhooks", "service"]),
+    ("console", &["engine", "clock", "operations", "service", "cases"]),
+    ("import", &["client", "engine", "clock", "operations", "service"]),
     (
         "daybook",
-        &["client", "engine", "clock", "metrics", "store", "webhooks", "service", "cases", "import", "api", "console"],
+        &[
+            "client",
+            "engine",
+            "clock",
+            "metrics",
+            "operations",
+            "store",
+            "webhooks",
+            "service",
+            "cases",
+            "import",
+            "api",
+            "console",
+        ],
     ),
-    ("testkit", &["engine", "clock", "store", "webhooks", "service", "api", "console"]),
+    ("testkit", &["engine", "clock", "operations", "store", "webhooks", "service", "api", "console"]),
 ];
 
 /// A dependency of one workspace crate on another.

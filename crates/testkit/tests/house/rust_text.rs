@@ -18,6 +18,28 @@ pub fn code_only(source: &str) -> String {
     code + rest
 }
 
+/// The string literals of the source, without quotes and escaped line ends, each with the place where it begins.
+pub fn string_literals(source: &str) -> Vec<(usize, String)> {
+    let mut literals = Vec::new();
+    let mut at = 0;
+    while let Some(start) = source[at..].find(['/', '"', '\'', 'r']) {
+        at += start;
+        let from_here = &source[at..];
+        let Some(length) = blank_length(from_here) else {
+            at += 1;
+            continue;
+        };
+        if from_here.starts_with(['"', 'r']) {
+            let text = from_here[..length].trim_start_matches('r').trim_matches(['#', '"']);
+            let lines: Vec<&str> = text.split("\\\n").collect();
+            let continued = lines.iter().skip(1).map(|line| line.trim_start());
+            literals.push((at, lines.iter().take(1).copied().chain(continued).collect()));
+        }
+        at += length;
+    }
+    literals
+}
+
 /// How many bytes at the beginning of `text` are a comment or a literal; `None` if they are code.
 fn blank_length(text: &str) -> Option<usize> {
     let up_to = |end: Option<usize>| end.unwrap_or(text.len());
@@ -112,6 +134,13 @@ fn comments_and_literals_are_blanked_and_lines_stay() {
     for (source, expected) in cases {
         assert_eq!(code_only(source), expected);
     }
+}
+
+#[test]
+fn literals_are_found_with_their_places() {
+    let source = "a(\"b\", r#\"c \"d\" \"#); // \"e\"\n'\"' \"f \\\n     g\"";
+    let expected = [(2, "b"), (7, "c \"d\" "), (32, "f g")];
+    assert_eq!(string_literals(source), expected.map(|(place, text)| (place, text.to_owned())));
 }
 
 #[test]

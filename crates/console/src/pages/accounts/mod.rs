@@ -196,7 +196,7 @@ fn csv(rows: &[AccountListRow]) -> PageResult {
         "next_due_at",
         "next_due",
         "effective_at",
-    ]);
+    ])?;
     for row in rows {
         let account = &row.account;
         let due_at = account.min_pay_due_cents.min_pay_due_at.map(|at| at.to_string());
@@ -212,7 +212,7 @@ fn csv(rows: &[AccountListRow]) -> PageResult {
             due_at.as_deref().map_or(Cell::Empty, Cell::Text),
             Cell::Number(account.min_pay_due_cents.min_pay_cents.money().plain()),
             Cell::Text(&account.effective_at.to_string()),
-        ]);
+        ])?;
     }
-    Ok(csv.file("accounts"))
+    csv.file("accounts")
 }

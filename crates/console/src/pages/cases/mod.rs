@@ -67,7 +67,7 @@ pub async fn show(State(_): State<Console>, visitor: Visitor, QueryParameters(as
         cases.push(CaseRow { file, title: case.title, mode, events, expectations });
     }
     if asked.get("format") == "csv" {
-        let mut csv = Csv::new(&["file", "title", "mode", "events", "expectations"]);
+        let mut csv = Csv::new(&["file", "title", "mode", "events", "expectations"])?;
         for case in &cases {
             csv.row(&[
                 Cell::Text(case.file),
@@ -75,9 +75,9 @@ pub async fn show(State(_): State<Console>, visitor: Visitor, QueryParameters(as
                 Cell::Text(case.mode),
                 Cell::Number(case.events.to_string()),
                 Cell::Number(case.expectations.to_string()),
-            ]);
+            ])?;
         }
-        return Ok(csv.file("test-cases"));
+        return csv.file("test-cases");
     }
     crate::page::show(&CasesPage { page: PageFrame::new("Test cases", Section::Cases, &visitor), cases })
 }

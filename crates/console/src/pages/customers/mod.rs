@@ -89,7 +89,7 @@ pub async fn show(
 }
 
 fn csv(customers: Vec<Customer>) -> PageResult {
-    let mut csv = Csv::new(&["customer_id", "name", "kind", "email", "phone_number", "accounts", "created_at"]);
+    let mut csv = Csv::new(&["customer_id", "name", "kind", "email", "phone_number", "accounts", "created_at"])?;
     for customer in customers {
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
         csv.row(&[
@@ -100,9 +100,9 @@ fn csv(customers: Vec<Customer>) -> PageResult {
             Cell::Text(&text(&customer.phone_number)),
             Cell::Number(customer.accounts.len().to_string()),
             Cell::Text(&customer.created_at.to_string()),
-        ]);
+        ])?;
     }
-    Ok(csv.file("customers"))
+    csv.file("customers")
 }
 
 /// An account of a customer, with the customer's role.

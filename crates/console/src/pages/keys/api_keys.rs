@@ -10,6 +10,7 @@ use crate::page::{Notice, PageError, PageFrame, PageResult, Section, show_again}
 use crate::pages::ask::Ask;
 use askama::Template;
 use axum::extract::{Path, State};
+use daybook_operations::Operation;
 use daybook_service::form::parse;
 use daybook_service::problem::Problem;
 use daybook_service::view::{Key, NewKey};
@@ -50,7 +51,8 @@ pub async fn create(State(console): State<Console>, visitor: Visitor, typed: For
     match make(&console, &visitor, &typed).await {
         Ok(key) => {
             let base_url = &visitor.context.base_url;
-            let curl = format!("curl {base_url}/products \\\n  -H \"Authorization: Bearer {}\"", key.client_secret);
+            let products = Operation::ListProducts.path();
+            let curl = format!("curl {base_url}{products} \\\n  -H \"Authorization: Bearer {}\"", key.client_secret);
             crate::page::show(&Made { page: PageFrame::new("New key", Section::Keys, &visitor), key, curl })
         }
         Err(PageError { problem, .. }) => {

@@ -70,7 +70,7 @@ pub async fn show(
     QueryParameters(asked): QueryParameters,
 ) -> PageResult {
     if asked.get("format") == "csv" {
-        let mut csv = Csv::new(&["client_id", "name", "role", "created_at", "last_used_at", "revoked_at"]);
+        let mut csv = Csv::new(&["client_id", "name", "role", "created_at", "last_used_at", "revoked_at"])?;
         for key in all(&console, &visitor).await? {
             let moment = |at: Option<Utc>| at.map_or_else(String::new, |at| at.to_string());
             csv.row(&[
@@ -80,9 +80,9 @@ pub async fn show(
                 Cell::Text(&key.created_at.to_string()),
                 Cell::Text(&moment(key.last_used_at)),
                 Cell::Text(&moment(key.revoked_at)),
-            ]);
+            ])?;
         }
-        return Ok(csv.file("keys"));
+        return csv.file("keys");
     }
     crate::page::show(&KeysPage::new(&console, &visitor).await?)
 }

@@ -131,7 +131,7 @@ pub async fn show(
     QueryParameters(asked): QueryParameters,
 ) -> PageResult {
     if asked.get("format") == "csv" {
-        let mut csv = Csv::new(&["person_id", "name", "email", "role", "created_at", "last_seen_at", "disabled_at"]);
+        let mut csv = Csv::new(&["person_id", "name", "email", "role", "created_at", "last_seen_at", "disabled_at"])?;
         for line in all(&console, &visitor).await? {
             let moment =
                 |moment: &Option<DisplayTime>| moment.as_ref().map_or_else(String::new, |moment| moment.0.clone());
@@ -143,9 +143,9 @@ pub async fn show(
                 Cell::Text(&line.created_at.0),
                 Cell::Text(&moment(&line.last_seen_at)),
                 Cell::Text(&moment(&line.disabled_at)),
-            ]);
+            ])?;
         }
-        return Ok(csv.file("people"));
+        return csv.file("people");
     }
     let form = Form::new(INVITE, FormValues::default());
     crate::page::show(&PeoplePage::new(&console, &visitor, form).await?)

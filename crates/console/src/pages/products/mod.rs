@@ -102,7 +102,7 @@ async fn in_state(
 
 fn csv(products: &[Listing]) -> PageResult {
     let columns = ["product_id", "name", "type", "instalments", "interest_rate_percent", "zone", "state", "created_at"];
-    let mut csv = Csv::new(&columns);
+    let mut csv = Csv::new(&columns)?;
     for Listing { terms, .. } in products {
         csv.row(&[
             Cell::Text(&terms.product_id),
@@ -113,9 +113,9 @@ fn csv(products: &[Listing]) -> PageResult {
             Cell::Text(terms.zone_name()),
             Cell::Text(terms.migration_state.name()),
             Cell::Text(&terms.created_at.to_string()),
-        ]);
+        ])?;
     }
-    Ok(csv.file("products"))
+    csv.file("products")
 }
 
 #[derive(Template)]

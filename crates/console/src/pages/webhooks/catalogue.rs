@@ -50,11 +50,11 @@ pub async fn show(
 ) -> PageResult {
     let events = all(&console, &visitor).await?;
     if asked.get("format") == "csv" {
-        let mut csv = Csv::new(&["name", "kind", "sent_when"]);
+        let mut csv = Csv::new(&["name", "kind", "sent_when"])?;
         for event in events {
-            csv.row(&[Cell::Text(event.name), Cell::Text(event.kind), Cell::Text(event.sent_when)]);
+            csv.row(&[Cell::Text(event.name), Cell::Text(event.kind), Cell::Text(event.sent_when)])?;
         }
-        return Ok(csv.file("events"));
+        return csv.file("events");
     }
     crate::page::show(&EventsPage { page: PageFrame::new("Events", Section::Webhooks, &visitor), events })
 }

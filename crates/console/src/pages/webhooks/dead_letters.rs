@@ -115,7 +115,7 @@ async fn csv(console: &Console, visitor: &Visitor, query: DeliveryQuery) -> Page
         "attempts",
         "response_status",
         "reason",
-    ]);
+    ])?;
     let (service, who) = (&console.service, visitor.caller());
     let rows = all(|paging| Box::pin(service.list_dead_letters(who, paging, query.clone()))).await?;
     for row in &rows {
@@ -129,9 +129,9 @@ async fn csv(console: &Console, visitor: &Visitor, query: DeliveryQuery) -> Page
             Cell::Number(row.attempts.to_string()),
             row.response_status.map_or(Cell::Empty, |status| Cell::Number(status.to_string())),
             Cell::Text(&row.reason),
-        ]);
+        ])?;
     }
-    Ok(csv.file("dead-letters"))
+    csv.file("dead-letters")
 }
 
 /// The body of a replay of the filtered dead letters. The call has no filter by account, so that filter is refused.

@@ -113,7 +113,7 @@ async fn csv(console: &Console, visitor: &Visitor, query: DeliveryQuery) -> Page
         "error",
         "response",
         "next_retry_at",
-    ]);
+    ])?;
     let (service, who) = (&console.service, visitor.caller());
     let rows = all(|paging| Box::pin(service.list_deliveries(who, paging, query.clone()))).await?;
     for row in &rows {
@@ -131,7 +131,7 @@ async fn csv(console: &Console, visitor: &Visitor, query: DeliveryQuery) -> Page
             Cell::Text(row.error.as_deref().unwrap_or_default()),
             Cell::Text(row.response.as_deref().unwrap_or_default()),
             Cell::Text(&row.next_retry_at.map_or_else(String::new, |at| at.to_string())),
-        ]);
+        ])?;
     }
-    Ok(csv.file("deliveries"))
+    csv.file("deliveries")
 }

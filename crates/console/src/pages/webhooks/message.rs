@@ -11,6 +11,7 @@ use crate::pages::ask::Ask;
 use askama::Template;
 use axum::extract::{Path, State};
 use daybook_engine::time::Time;
+use daybook_operations::Operation;
 use daybook_service::problem::Problem;
 use daybook_service::view::time::Utc;
 use daybook_service::webhooks::message::{DeliveryStatus, MessageAttempt, MessageDetails, UrlStanding};
@@ -177,7 +178,7 @@ async fn ask(console: &Console, visitor: &Visitor, event_id: &str, uuid: &str) -
                 "Message {event_id} is sent to {} immediately, with a new retry schedule. {taken}",
                 one.webhook_url
             ),
-            format!("With the API: POST /organization/messages/{event_id}/resend with the webhook_uuid {uuid}."),
+            format!("With the API: {} with the webhook_uuid {uuid}.", Operation::ResendMessage.request([event_id])),
         ],
         path: format!("{HERE}/messages/{event_id}/send/{uuid}"),
         button: "Send again",

@@ -104,7 +104,7 @@ pub async fn show(
         "last_success_at",
         "pending",
         "dead_letters",
-    ]);
+    ])?;
     for one in all_subscriptions(&console, &visitor).await? {
         let last = one.last_success_at.map_or_else(String::new, |at| at.to_string());
         csv.row(&[
@@ -117,9 +117,9 @@ pub async fn show(
             Cell::Text(&last),
             Cell::Number(one.pending.to_string()),
             Cell::Number(one.dead_letters.to_string()),
-        ]);
+        ])?;
     }
-    Ok(csv.file("subscriptions"))
+    csv.file("subscriptions")
 }
 
 async fn find(console: &Console, visitor: &Visitor, uuid: &str) -> Result<Subscription, PageError> {

@@ -166,14 +166,13 @@ fn paths() -> Vec<String> {
     let pages = routes().into_iter().filter(|route| route.method == "GET" && route.needs.is_some());
     let mut paths: Vec<String> = pages
         .map(|route| {
-            let path = route.path.replace("/products/{product_id}", &format!("/products/{PRODUCT}"));
-            let path = path.replace("/accounts/{id}", "/accounts/loan-0000010");
+            let path = route.path.replace("{product_id}", PRODUCT).replace("{id}", "loan-0000010");
             let path = path.replace("/from-account/{account_id}", "/from-account/loan-0000010");
             let path =
                 path.replace("/do/{what}/confirm", "/do/payment/confirm?line_item_id=x&original_amount_cents=12");
             let path = path.replace("/do/{what}", "/do/payment").replace("/migration", "/migration?to=on");
             let path = path.replace("/roll/confirm", "/roll/confirm?effective_at=2030-01-01T00:00");
-            path.replace("/customers/{customer_id}", "/customers/borrower-0000010")
+            path.replace("{customer_id}", "borrower-0000010")
         })
         // Pages about a message, a case or an event do not depend on the number of accounts.
         .filter(|path| !path.contains('{') && !path.ends_with("/progress") && !path.ends_with("/from-account"))

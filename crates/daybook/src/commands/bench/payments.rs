@@ -10,6 +10,7 @@ use axum::Router;
 use axum::routing::post;
 use daybook_api::ApiSettings;
 use daybook_clock::Stopwatch;
+use daybook_operations::Operation;
 use serde_json::json;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -152,11 +153,12 @@ async fn measure(
             let mut state = caller.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(1);
             while watch.elapsed() < time {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                let path = format!("/accounts/loan-{:07}/line_items/payments/payment_record", (state >> 33) % accounts);
+                let account = format!("loan-{:07}", (state >> 33) % accounts);
+                let request = Operation::RecordPayment.request([&account]);
                 let number = NEXT.fetch_add(1, Ordering::Relaxed);
                 let body = format!("{{\"line_item_id\":\"pay-{number}\",\"original_amount_cents\":{CENTS}}}");
                 let call = Stopwatch::start();
-                let status = connection.call("POST", &path, &secret, &body).await?;
+                let status = connection.call(request.method(), request.target(), &secret, &body).await?;
                 micros.push(call.elapsed().as_micros() as u64);
                 if status != 200 {
                     let answer = String::from_utf8_lossy(connection.answer()).into_owned();

@@ -2,6 +2,7 @@
 
 use super::{Failure, Order, PATH, TOKEN_HEADER};
 use crate::instance::RunningServer;
+use daybook_operations::Operation;
 use serde_json::Value;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -42,14 +43,15 @@ pub fn ask(server: &RunningServer, order: &Order) -> Result<Value, Failure> {
 /// Asks a server whether it is ready. The error is the reason why not.
 pub fn check_ready(server: &RunningServer) -> Result<(), String> {
     let url = server.url.as_deref().unwrap_or_default();
-    let answer = exchange(url, "GET /readyz HTTP/1.1\r\n", &[], READY_TIMEOUT);
+    let ready = Operation::Readyz.request([]);
+    let answer = exchange(url, &format!("{ready} HTTP/1.1\r\n"), &[], READY_TIMEOUT);
     let answer = answer.map_err(|error| format!("it does not respond: {error}"))?;
     match split(&answer) {
         Some((200, _)) => Ok(()),
         Some((status, body)) => {
             let body: Value = serde_json::from_slice(body).unwrap_or_default();
             let reason = body["error"]["message"].as_str().map(str::to_owned);
-            Err(reason.unwrap_or_else(|| format!("/readyz returns status {status}")))
+            Err(reason.unwrap_or_else(|| format!("{} returns status {status}", ready.target())))
         }
         None => Err("its response is not HTTP".to_owned()),
     }

@@ -24,6 +24,7 @@ use daybook_import::portfolio::Portfolio;
 use daybook_import::product::ImportProduct;
 use daybook_import::server::ImportServer;
 use daybook_import::{ImportError, accounts_in_words, columns, differences_file};
+use daybook_operations::Operation;
 use scratch::Scratch;
 use serde_json::json;
 use std::path::Path;
@@ -95,7 +96,8 @@ fn product(args: &ImportArgs, server: Option<&Client>) -> Result<ImportProduct, 
     let of_server = |server: &Client, id: &str| {
         ImportProduct::of_server(server, id).map_err(|error| match error {
             ImportError::Server(Trouble::Refused { status: 404, .. }) => Failure::Failed(format!(
-                "there is no product {id}: create it with POST /products, or name its file with --product-file"
+                "there is no product {id}: create it with {}, or name its file with --product-file",
+                Operation::CreateProduct
             )),
             other => other.into(),
         })
@@ -143,7 +145,7 @@ impl ImportRun<'_> {
             (None, None) => return Err(Failure::Failed("there is no server to import to".to_owned())),
         };
         if scratch.is_none() && args.product_file.is_some() {
-            client.post("/products", &product.body)?;
+            client.call(&Operation::CreateProduct.request([]), Some(&product.body))?;
         }
         let server = self.at(client);
         let options = ImportOptions {

@@ -6,6 +6,7 @@ use daybook_api::ApiSettings;
 use daybook_client::{ApiKey, Client};
 use daybook_clock::System;
 use daybook_import::product::ImportProduct;
+use daybook_operations::Operation;
 use daybook_service::Service;
 use daybook_service::organizations::Bootstrap;
 use std::fs::DirBuilder;
@@ -39,7 +40,7 @@ impl Scratch {
         let address = format!("sqlite:{}", folder.0.join("dry-run.db").display());
         let (client, service) = runtime.block_on(serve(&address))?;
         let scratch = Scratch { client, service, runtime: Some(runtime), _folder: folder };
-        scratch.client.post("/products", &product.body)?;
+        scratch.client.call(&Operation::CreateProduct.request([]), Some(&product.body))?;
         Ok(scratch)
     }
 }

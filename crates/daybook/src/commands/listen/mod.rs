@@ -19,6 +19,7 @@ use super::serve::Stop;
 use super::{Failure, say, wait_for};
 use crate::cli::ListenArgs;
 use daybook_client::{Client, Trouble};
+use daybook_operations::Operation;
 use daybook_webhooks::signature::SigningKey;
 use forward::Forward;
 use judge::Judge;
@@ -102,7 +103,7 @@ async fn ask<T: Send + 'static>(
 
 /// Removes the subscriptions of killed earlier runs, whose ports are closed.
 fn remove_leftovers(client: &Client, own: SocketAddr) -> Result<(), Failure> {
-    let all = client.get("/organization/subscriptions")?;
+    let all = client.call(&Operation::ListSubscriptions.request([]), None)?;
     for one in all["results"].as_array().into_iter().flatten() {
         let Some(address) = one["webhook_url"].as_str().and_then(address_of_listener) else { continue };
         let is_gone = || match TcpStream::connect_timeout(&address, REACHING) {
@@ -111,7 +112,7 @@ fn remove_leftovers(client: &Client, own: SocketAddr) -> Result<(), Failure> {
         };
         if address != own && is_gone() {
             let id = one["webhook_uuid"].as_str().unwrap_or_default();
-            match client.delete(&format!("/organization/subscriptions/{id}"), None) {
+            match client.call(&Operation::DeleteSubscription.request([id]), None) {
                 // Another run removed it.
                 Err(Trouble::Refused { status: 404, .. }) => {}
                 removed => {
@@ -141,11 +142,12 @@ fn subscribe(client: &Client, url: &str, events: &[String]) -> Result<String, Fa
     if !events.is_empty() {
         form["filter_events"] = json!(events);
     }
-    let made = client.put("/organization/subscribe", &form).map_err(|trouble| explained(client.url(), trouble))?;
+    let made = client.call(&Operation::Subscribe.request([]), Some(&form));
+    let made = made.map_err(|trouble| explained(client.url(), trouble))?;
     let id = made["webhook_uuid"].as_str().unwrap_or_default().to_owned();
     // If the port was used before, earlier failures may have paused the subscription.
     if made["status"] == "PAUSED" {
-        client.put(&format!("/organization/subscriptions/{id}/resubscribe"), &Value::Null)?;
+        client.call(&Operation::Resubscribe.request([&id]), Some(&Value::Null))?;
     }
     Ok(id)
 }
@@ -165,7 +167,7 @@ pub(super) fn explained(server: &str, trouble: Trouble) -> Failure {
 
 /// The current signing key.
 fn signing_key(client: &Client) -> Result<SigningKey, Failure> {
-    let shown = client.get("/organization/hmac_key").map_err(|trouble| match &trouble {
+    let shown = client.call(&Operation::GetHmacKey.request([]), None).map_err(|trouble| match &trouble {
         Trouble::Refused { status: 403, .. } => Failure::Failed(format!(
             "{trouble}\nOnly an API key with the role ADMIN may read the signing key: `daybook keys create --role ADMIN` makes \
              one."
@@ -178,7 +180,7 @@ fn signing_key(client: &Client) -> Result<SigningKey, Failure> {
 /// Removes the subscription.
 async fn leave(client: &Client, subscription: String) -> Result<(), Failure> {
     ask(client, move |client| {
-        match client.delete(&format!("/organization/subscriptions/{subscription}"), None) {
+        match client.call(&Operation::DeleteSubscription.request([&subscription]), None) {
             // It was removed by another command or user.
             Err(Trouble::Refused { status: 404, .. }) | Ok(_) => Ok(()),
             Err(trouble) => {

@@ -12,6 +12,7 @@ use super::table::table;
 use super::{Failure, print, say, suggest};
 use crate::cli::TriggerArgs;
 use daybook_client::{Client, Trouble};
+use daybook_operations::Operation;
 use daybook_service::webhooks::events::EVENTS;
 use serde_json::json;
 use trigger_session::TriggerSession;
@@ -45,7 +46,7 @@ fn list() -> Result<(), Failure> {
 /// changes nothing.
 fn refuse_live(client: &Client) -> Result<(), Failure> {
     let nobody = json!({ "account_id": "no-such-account", "effective_at": "2000-01-01T00:00:00Z" });
-    match client.patch("/admin/roll/account", &nobody) {
+    match client.call(&Operation::RollAccount.request([]), Some(&nobody)) {
         Ok(_) | Err(Trouble::Refused { status: 404, .. }) => Ok(()),
         Err(trouble) if trouble.has_code("live_environment") => Err(Failure::Failed(
             "events can be triggered only in a TEST organization, and this one is LIVE: use a key of a TEST one \

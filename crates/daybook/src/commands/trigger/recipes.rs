@@ -3,6 +3,7 @@
 use super::trigger_session::TriggerSession;
 use crate::commands::{Failure, listen};
 use daybook_client::Trouble;
+use daybook_operations::Operation;
 use serde_json::{Value, json};
 
 /// Causes an event.
@@ -65,7 +66,7 @@ fn customer_create(session: &TriggerSession) -> Result<(), Failure> {
 
 fn customer_update(session: &TriggerSession) -> Result<(), Failure> {
     session.make_customer()?;
-    session.put(&format!("/customers/{}", session.id), json!({ "email": "ana@example.com" }))?;
+    session.call_own(Operation::UpdateCustomer, json!({ "email": "ana@example.com" }))?;
     Ok(())
 }
 
@@ -78,8 +79,7 @@ fn line_item_create(session: &TriggerSession) -> Result<(), Failure> {
 fn line_item_update(session: &TriggerSession) -> Result<(), Failure> {
     let account = session.lend()?;
     session.pay(json!({ "line_item_status": "PENDING" }))?;
-    let item = session.of_account(&format!("line_items/{}", session.id));
-    session.put(&item, json!({ "line_item_status": "VALID" }))?;
+    session.call_own_item(Operation::ChangeLineItem, json!({ "line_item_status": "VALID" }))?;
     session.send(&account.opened_at)
 }
 
@@ -91,7 +91,7 @@ fn first_instalment_is_missed(session: &TriggerSession) -> Result<(), Failure> {
 fn payment_reversed(session: &TriggerSession) -> Result<(), Failure> {
     let account = session.lend()?;
     session.pay(json!({}))?;
-    session.post(&session.of_account(&format!("line_items/payment_reversals/{}", session.id)), json!({}))?;
+    session.call_own_item(Operation::ReversePayment, json!({}))?;
     session.send(&account.opened_at)
 }
 
@@ -107,12 +107,12 @@ fn account_recalculated(session: &TriggerSession) -> Result<(), Failure> {
 }
 
 fn migration_released(session: &TriggerSession) -> Result<(), Failure> {
-    let mode = format!("/products/{}/migration_mode", session.id);
     session.make_product()?;
-    session.put(&mode, json!({ "migration_mode": true }))?;
+    session.call_own(Operation::SetMigrationMode, json!({ "migration_mode": true }))?;
     session.make_customer()?;
     session.make_account()?;
-    session.put(&mode, json!({ "migration_mode": false }))?;
+    session.call_own(Operation::SetMigrationMode, json!({ "migration_mode": false }))?;
+    let mode = Operation::GetMigrationMode.request([&session.id]);
     session.wait("the release", &mode, |progress| progress["finished_at"].is_string())
 }
 
@@ -120,14 +120,14 @@ fn migration_released(session: &TriggerSession) -> Result<(), Failure> {
 fn subscription_paused(session: &TriggerSession) -> Result<(), Failure> {
     session.make_product()?;
     session.make_customer()?;
-    let url = format!("{}/products?{}", session.url(), session.id);
+    let url = format!("{}{}?{}", session.url(), Operation::ListProducts.path(), session.id);
     let form = json!({ "webhook_url": url, "filter_events": ["account_create"] });
-    let made = session.put("/organization/subscribe", form);
+    let made = session.call(&Operation::Subscribe.request([]), Some(form));
     let made = made.map_err(|trouble| listen::explained(session.url(), trouble))?;
     let id = made["webhook_uuid"].as_str().unwrap_or_default().to_owned();
     let paused = pause(session, &id);
     // The subscription is removed even if the event did not happen.
-    let removed = session.call("DELETE", &format!("/organization/subscriptions/{id}"), None);
+    let removed = session.call(&Operation::DeleteSubscription.request([&id]), None);
     paused?;
     removed.map(drop).map_err(Trouble::into)
 }
@@ -135,14 +135,14 @@ fn subscription_paused(session: &TriggerSession) -> Result<(), Failure> {
 fn pause(session: &TriggerSession, id: &str) -> Result<(), Failure> {
     let opened_at = session.make_account()?;
     session.send(&opened_at)?;
-    session.wait("the pause", "/organization/subscriptions", |list| {
+    session.wait("the pause", &Operation::ListSubscriptions.request([]), |list| {
         let mut all = list["results"].as_array().map(Vec::as_slice).unwrap_or_default().iter();
         all.any(|one: &Value| one["webhook_uuid"] == id && one["status"] == "PAUSED")
     })
 }
 
 fn test_event(session: &TriggerSession) -> Result<(), Failure> {
-    session.call("GET", "/organization/subscribe/test", None)?;
+    session.call(&Operation::SendTestEvent.request([]), None)?;
     Ok(())
 }
 
@@ -176,12 +176,12 @@ fn account_summary(session: &TriggerSession) -> Result<(), Failure> {
 }
 
 fn notify(session: &TriggerSession, form: Value) -> Result<(), Failure> {
-    session.put(&session.of_account("notification_config"), form)?;
+    session.call_own(Operation::SetNotificationConfig, form)?;
     Ok(())
 }
 
 fn set_status(session: &TriggerSession, status: &str, substatus: &str) -> Result<(), Failure> {
     let form = json!({ "account_status": status, "account_substatus": substatus });
-    session.put(&session.of_account("status"), form)?;
+    session.call_own(Operation::SetAccountStatus, form)?;
     Ok(())
 }

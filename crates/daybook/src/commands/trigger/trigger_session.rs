@@ -1,9 +1,10 @@
 //! The setup for causing an event: unused ids, and calls that are printed before they are made.
 
 use crate::commands::{Failure, print};
-use daybook_client::{Client, Trouble, encoded};
+use daybook_client::{Client, Trouble};
 use daybook_clock::{Clock, System};
 use daybook_engine::time::Time;
+use daybook_operations::{Operation, RequestLine};
 use serde_json::{Value, json};
 use std::thread;
 use std::time::Duration;
@@ -72,11 +73,11 @@ impl TriggerSession {
     }
 
     /// Makes a call, and prints it with its response.
-    pub fn call(&self, method: &str, path: &str, body: Option<Value>) -> Result<Value, Trouble> {
-        let line = curl(method, &format!("{}{path}", self.client.url()), body.as_ref());
+    pub fn call(&self, request: &RequestLine, body: Option<Value>) -> Result<Value, Trouble> {
+        let line = curl(request.method(), &format!("{}{}", self.client.url(), request.target()), body.as_ref());
         // The reader of stdout may have gone away, but the event should still happen.
         let _ = print(&format!("\n{line}\n"));
-        let answer = self.client.call(method, path, body.as_ref());
+        let answer = self.client.call(request, body.as_ref());
         let _ = match &answer {
             Ok(answer) => print(&format!("# ok: {}\n", in_short(answer))),
             Err(trouble) => print(&format!("# refused: {}\n", trouble.to_string().replace('\n', " "))),
@@ -84,25 +85,25 @@ impl TriggerSession {
         answer
     }
 
-    /// `POST`.
-    pub fn post(&self, path: &str, body: Value) -> Result<Value, Trouble> {
-        self.call("POST", path, Some(body))
+    /// Requests the product, the customer or the account that was created.
+    pub fn call_own(&self, operation: Operation, body: Value) -> Result<Value, Trouble> {
+        self.call(&operation.request([&self.id]), Some(body))
     }
 
-    /// `PUT`.
-    pub fn put(&self, path: &str, body: Value) -> Result<Value, Trouble> {
-        self.call("PUT", path, Some(body))
+    /// Requests the line item that was created.
+    pub fn call_own_item(&self, operation: Operation, body: Value) -> Result<Value, Trouble> {
+        self.call(&operation.request([&self.id, &self.id]), Some(body))
     }
 
-    /// Repeats a GET until its response is as wanted; printed once.
-    pub fn wait(&self, what: &str, path: &str, is_there: impl Fn(&Value) -> bool) -> Result<(), Failure> {
-        let mut answer = self.call("GET", path, None)?;
+    /// Repeats a request that reads until its response is as wanted; printed once.
+    pub fn wait(&self, what: &str, request: &RequestLine, is_there: impl Fn(&Value) -> bool) -> Result<(), Failure> {
+        let mut answer = self.call(request, None)?;
         for _ in 0..LOOKS {
             if is_there(&answer) {
                 return Ok(());
             }
             thread::sleep(BETWEEN_LOOKS);
-            answer = self.client.get(path)?;
+            answer = self.client.call(request, None)?;
         }
         Err(Failure::Failed(format!("{what} did not happen within {} seconds", LOOKS / 5)))
     }
@@ -125,13 +126,14 @@ impl TriggerSession {
             "post_promotional_policies":
                 { "post_promo_len": instalments, "post_promo_default_interest_rate_percent": 12 },
         });
-        self.post("/products", form)?;
+        self.call(&Operation::CreateProduct.request([]), Some(form))?;
         Ok(())
     }
 
     /// Creates a customer.
     pub fn make_customer(&self) -> Result<(), Failure> {
-        self.post("/customers", json!({ "customer_id": self.id, "name_first": "Ana", "name_last": "Torres" }))?;
+        let form = json!({ "customer_id": self.id, "name_first": "Ana", "name_last": "Torres" });
+        self.call(&Operation::CreateCustomer.request([]), Some(form))?;
         Ok(())
     }
 
@@ -142,7 +144,7 @@ impl TriggerSession {
             "summary": { "initial_principal_cents": 120_000 },
             "assign_customers": [{ "customer_id": self.id }],
         });
-        let made = self.post("/accounts", form)?;
+        let made = self.call(&Operation::CreateAccount.request([]), Some(form))?;
         text_of(&made["effective_at"], "effective_at of an account")
     }
 
@@ -156,13 +158,8 @@ impl TriggerSession {
 
     /// When the account's first instalment falls due.
     pub fn first_due_at(&self) -> Result<String, Failure> {
-        let schedule = self.call("GET", &self.of_account("amortization_schedule"), None)?;
+        let schedule = self.call(&Operation::GetAmortizationSchedule.request([&self.id]), None)?;
         text_of(&schedule["results"][0]["min_pay_due_at"], "min_pay_due_at of the first instalment")
-    }
-
-    /// A path under the account.
-    pub fn of_account(&self, rest: &str) -> String {
-        format!("/accounts/{}/{rest}", self.id)
     }
 
     /// Records a payment on the account.
@@ -171,15 +168,14 @@ impl TriggerSession {
         if let (Some(form), Value::Object(own)) = (form.as_object_mut(), fields) {
             form.extend(own);
         }
-        self.post(&self.of_account("line_items/payments/payment_record"), form)?;
+        self.call_own(Operation::RecordPayment, form)?;
         Ok(())
     }
 
     /// Rolls the account to a time and sends all webhooks up to it at once.
     pub fn roll_to(&self, moment: &str) -> Result<(), Failure> {
-        let (account, moment) = (encoded(&self.id), encoded(moment));
-        let query = format!("account_id={account}&effective_at={moment}&roll_webhooks=true");
-        self.call("PATCH", &format!("/admin/roll/account?{query}"), None)?;
+        let request = Operation::RollAccount.request([]).with("account_id", &self.id);
+        self.call(&request.with("effective_at", moment).with("roll_webhooks", true), None)?;
         Ok(())
     }
 

@@ -37,7 +37,7 @@ pub async fn file(console: &Console, visitor: &Visitor, account_view: &AccountVi
         "trail" => trail_file(console, visitor, account_view).await?,
         other => return no_table(other),
     };
-    Ok(csv.file(&titled(account_view, asked.get("tab"))))
+    csv.file(&titled(account_view, asked.get("tab")))
 }
 
 type File = Result<Csv, crate::page::PageError>;
@@ -55,7 +55,7 @@ async fn schedule_file(console: &Console, visitor: &Visitor, account_view: &Acco
         "paid_on_time",
         "start_principal",
         "end_principal",
-    ]);
+    ])?;
     for row in schedule(console, visitor, account_view).await? {
         csv.row(&[
             number(row.number),
@@ -69,7 +69,7 @@ async fn schedule_file(console: &Console, visitor: &Visitor, account_view: &Acco
             Cell::Text(row.of.paid_on_time.map_or("", |on_time| if on_time { "true" } else { "false" })),
             money(row.of.am_start_principal_balance_cents),
             money(row.of.am_end_principal_balance_cents),
-        ]);
+        ])?;
     }
     Ok(csv)
 }
@@ -91,7 +91,7 @@ async fn items_file(console: &Console, visitor: &Visitor, account_view: &Account
         "splits",
         "reversed_by",
         "description",
-    ]);
+    ])?;
     for line in items(console, visitor, account_view, asked).await?.0 {
         let (item, overview, amounts) = (&line.of, &line.of.line_item_overview, &line.of.line_item_summary);
         csv.row(&[
@@ -110,7 +110,7 @@ async fn items_file(console: &Console, visitor: &Visitor, account_view: &Account
             Cell::Text(&splits(&item.line_item_relationships)),
             shown(item.reversed_by_line_item_id.as_ref()),
             shown(Some(&overview.description)),
-        ]);
+        ])?;
     }
     Ok(csv)
 }
@@ -143,7 +143,7 @@ async fn timeline_file(console: &Console, visitor: &Visitor, account_view: &Acco
         "total_after",
         "line_items",
         "reason",
-    ]);
+    ])?;
     for happening in happenings(console, visitor, account_view).await? {
         let mut row = vec![
             Cell::Text(happening.event),
@@ -158,9 +158,9 @@ async fn timeline_file(console: &Console, visitor: &Visitor, account_view: &Acco
         let made = happening.line_items.join("; ");
         row.push(Cell::Text(&made));
         row.push(shown(happening.reason.as_ref()));
-        csv.row(&row);
+        csv.row(&row)?;
         for posting in &happening.postings {
-            csv.row(&posting_row(&happening, posting));
+            csv.row(&posting_row(&happening, posting))?;
         }
     }
     Ok(csv)
@@ -197,7 +197,7 @@ fn amounts(amounts: Option<&Amounts>) -> [Cell<'static>; 5] {
 }
 
 async fn messages_file(console: &Console, visitor: &Visitor, account_view: &AccountView) -> File {
-    let mut csv = Csv::new(&["event", "event_id", "state", "happened_at", "because"]);
+    let mut csv = Csv::new(&["event", "event_id", "state", "happened_at", "because"])?;
     for message in messages(console, visitor, account_view).await? {
         csv.row(&[
             Cell::Text(&message.told.event),
@@ -205,7 +205,7 @@ async fn messages_file(console: &Console, visitor: &Visitor, account_view: &Acco
             Cell::Text(message.told.state.name()),
             shown(Some(message.because.applies_at)),
             Cell::Text(&message.because.description),
-        ]);
+        ])?;
     }
     Ok(csv)
 }
@@ -222,7 +222,7 @@ async fn attempts_file(console: &Console, visitor: &Visitor, account_view: &Acco
         "latency_ms",
         "error",
         "next_retry_at",
-    ]);
+    ])?;
     for attempt in all_deliveries(console, visitor, account_view).await? {
         csv.row(&[
             shown(Some(attempt.attempted_at)),
@@ -235,13 +235,13 @@ async fn attempts_file(console: &Console, visitor: &Visitor, account_view: &Acco
             number(attempt.latency_ms),
             shown(attempt.error.as_ref()),
             shown(attempt.next_retry_at),
-        ]);
+        ])?;
     }
     Ok(csv)
 }
 
 async fn notices_file(console: &Console, visitor: &Visitor, account_view: &AccountView) -> File {
-    let mut csv = Csv::new(&["notification_type", "time_offset", "interval", "time", "enabled", "next_at"]);
+    let mut csv = Csv::new(&["notification_type", "time_offset", "interval", "time", "enabled", "next_at"])?;
     for notice in notices(console, visitor, account_view).await? {
         csv.row(&[
             Cell::Text(notice.notification_type.name()),
@@ -250,19 +250,19 @@ async fn notices_file(console: &Console, visitor: &Visitor, account_view: &Accou
             shown(notice.time.as_ref()),
             Cell::Text(if notice.enabled { "true" } else { "false" }),
             shown(notice.next_at),
-        ]);
+        ])?;
     }
     Ok(csv)
 }
 
 async fn trail_file(console: &Console, visitor: &Visitor, account_view: &AccountView) -> File {
-    let mut csv = Csv::new(&["changed_at", "account_status", "account_status_subtype"]);
+    let mut csv = Csv::new(&["changed_at", "account_status", "account_status_subtype"])?;
     for change in trail(console, visitor, account_view).await? {
         csv.row(&[
             shown(Some(change.changed_at)),
             Cell::Text(change.account_overview.account_status),
             Cell::Text(change.account_overview.reason()),
-        ]);
+        ])?;
     }
     Ok(csv)
 }

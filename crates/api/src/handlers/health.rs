@@ -5,16 +5,17 @@ use crate::error::Refusal;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
+use daybook_operations::Operation;
 
 /// Reports that the process is running
-#[utoipa::path(get, path = "/healthz", tag = "Operations", security(()),
+#[utoipa::path(get, path = Operation::Healthz.path(), tag = "Operations", security(()),
     responses((status = 200, description = "The process is running", body = String, content_type = "text/plain", example = "ok")))]
 pub async fn healthz() -> &'static str {
     "ok\n"
 }
 
 /// Reports whether the server is ready
-#[utoipa::path(get, path = "/readyz", tag = "Operations", security(()),
+#[utoipa::path(get, path = Operation::Readyz.path(), tag = "Operations", security(()),
     responses((status = 200, description = "The database responds", body = String, content_type = "text/plain", example = "ready")))]
 pub async fn readyz(State(api): State<Api>) -> Result<&'static str, Refusal> {
     api.service.ping().await.map_err(Refusal::shown)?;
@@ -24,7 +25,7 @@ pub async fn readyz(State(api): State<Api>) -> Result<&'static str, Refusal> {
 /// Gets metrics
 ///
 /// In the text format of Prometheus.
-#[utoipa::path(get, path = "/metrics", tag = "Operations", security(()),
+#[utoipa::path(get, path = Operation::Metrics.path(), tag = "Operations", security(()),
     responses((status = 200, description = "The metrics", body = String, content_type = "text/plain")))]
 pub async fn metrics(State(api): State<Api>) -> Response {
     let mut families = api.service.metrics().await;

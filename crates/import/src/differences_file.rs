@@ -5,6 +5,7 @@ use crate::error::ImportError;
 use crate::explain;
 use crate::portfolio::Portfolio;
 use crate::server::ImportServer;
+use daybook_operations::Operation;
 use std::fmt;
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -37,7 +38,7 @@ pub fn write(
         let loan = &portfolio.loans[first.loan as usize];
         let explanation = match number {
             ..MOST_EXPLAINED => explain::timeline(server.client, &loan.account_id, loan.as_of)?,
-            _ => format!("see GET /accounts/{}/events", loan.account_id),
+            _ => format!("see {}", Operation::ListAccountEvents.request([&loan.account_id])),
         };
         progress.add(1);
         for difference in of_loan {

@@ -16,7 +16,7 @@ const STATEMENTS_CACHED: usize = 128;
 const WRITER_CACHE_KIB: i64 = 48 * 1024;
 /// Readers find most pages in the operating system's cache.
 const READER_CACHE_KIB: i64 = 2 * 1024;
-/// If the copier does not, a commit copies the log into the file when the log has this many pages.
+/// If the checkpointer does not, a commit copies the log into the file when the log has this many pages.
 const MOST_PAGES_IN_LOG: i64 = 16_000;
 /// The log file is truncated to this size after it was copied.
 const LOG_BYTES_KEPT: i64 = 32 * 1024 * 1024;
@@ -54,7 +54,7 @@ pub(super) fn open_writer(path: &str) -> Result<Connection> {
 }
 
 /// The connection that copies the log into the file. It never waits for other connections.
-pub(super) fn open_copier(path: &Path) -> Result<Connection> {
+pub(super) fn open_checkpointer(path: &Path) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(broken)?;
     for (name, value) in [("synchronous", "FULL"), ("fullfsync", "ON"), ("wal_autocheckpoint", "0")] {

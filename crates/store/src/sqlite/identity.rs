@@ -270,7 +270,7 @@ mod tests {
         }
     }
 
-    /// The writer, the copier and readers check at the same time, while the copier makes the file longer: a check that
+    /// The writer, the checkpointer and readers check at the same time, while the checkpointer makes the file longer: a check that
     /// was overtaken by another must not mistake the earlier, shorter length for a truncated file.
     #[test]
     fn growing_while_several_look() {

@@ -249,7 +249,7 @@ impl LogFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sqlite::connection::{open_copier, open_writer};
+    use crate::sqlite::connection::{open_checkpointer, open_writer};
     use rusqlite::Connection;
     use std::fs::OpenOptions;
     use std::path::PathBuf;
@@ -353,7 +353,7 @@ mod tests {
         let book = book();
         book.writer.pragma_update(None, "cache_size", 10).unwrap();
         book.writer.pragma_update(None, "synchronous", "OFF").unwrap();
-        let copier = open_copier(&book.path).unwrap();
+        let checkpointer = open_checkpointer(&book.path).unwrap();
         let copy = |connection: &Connection, how: &str| {
             connection.query_row(&format!("PRAGMA wal_checkpoint({how})"), [], |_| Ok(())).unwrap();
         };
@@ -367,7 +367,7 @@ mod tests {
             let looking: Vec<_> = (0..2).map(|_| scope.spawn(|| repeat(&|| assert!(log_file.is_intact())))).collect();
             let copying = scope.spawn(move || {
                 for _ in 0..100 {
-                    copy(&copier, "PASSIVE");
+                    copy(&checkpointer, "PASSIVE");
                 }
             });
             for number in 0..120 {

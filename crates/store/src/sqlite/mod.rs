@@ -10,7 +10,7 @@
 //! | [`identity`], [`log_file`] | check that the file is still the one that was opened, and its log is whole |
 //! | [`health`] | remembers that the storage refused a write, or that the file is damaged |
 //! | [`threads`] | runs the SQL |
-//! | [`copier`] | copies the log into the file |
+//! | [`checkpointer`] | copies the log into the file |
 //! | [`migrations`] | migrates the tables |
 //! | [`rows`] | reads rows |
 //! | [`organizations`] | organizations |
@@ -23,13 +23,13 @@
 //! | [`dialect`] | runs the statements that both dialects share: settings, keys, people, most reads |
 //! | [`monitoring`] | overdue work, failures, disk space |
 //! | [`refolds`] | accounts to be folded again by newer rules |
-//! | [`copy`] | backup and check |
+//! | [`mod@backup`] | backup and check |
 
 mod audit;
+mod backup;
+mod checkpointer;
 mod commit;
 mod connection;
-mod copier;
-mod copy;
 mod dialect;
 mod due;
 mod guards;
@@ -56,7 +56,7 @@ use crate::records::{AccountKey, ItemRow, MessageRow, OrgId, Organization, Produ
 use crate::sharing::{self, Sharing};
 use crate::{AccountToLoad, Audited, DueAccount, LoadedAccount, LogSize, Result, Store, Tables};
 use async_trait::async_trait;
-use copier::{Copier, Watching};
+use checkpointer::{Checkpointer, Watching};
 use daybook_engine::time::Time;
 use health::Health;
 use identity::Identity;
@@ -78,7 +78,7 @@ pub struct Sqlite {
     /// the writer, so that the writer closes the file last and leaves no log behind.
     readers: Option<Arc<Readers>>,
     /// Stopped before the writer, because it may send jobs to it.
-    _copier: Option<Copier>,
+    _checkpointer: Option<Checkpointer>,
     writer: Writer,
     identity: Option<Arc<Identity>>,
     health: Arc<Health>,
@@ -125,12 +125,22 @@ impl Sqlite {
             let writer = Writer::start(connection, identity.clone(), health.clone())?;
             let watched = writer.watched().filter(|_| path != MEMORY);
             let watching = Arc::new(Watching::default());
-            let copier = watched.zip(identity.clone()).map(|((jobs, has_written), identity)| {
-                let connection = connection::open_copier(Path::new(&path))?;
-                Copier::start(connection, has_written, jobs, identity, watching.clone())
+            let checkpointer = watched.zip(identity.clone()).map(|((jobs, has_written), identity)| {
+                let connection = connection::open_checkpointer(Path::new(&path))?;
+                Checkpointer::start(connection, has_written, jobs, identity, watching.clone())
             });
-            let (copier, sharing) = (copier.transpose()?, Sharing::of(READERS));
-            Ok(Sqlite { _copier: copier, path, readers, writer, identity, health, watching, sharing, migrated })
+            let (checkpointer, sharing) = (checkpointer.transpose()?, Sharing::of(READERS));
+            Ok(Sqlite {
+                _checkpointer: checkpointer,
+                path,
+                readers,
+                writer,
+                identity,
+                health,
+                watching,
+                sharing,
+                migrated,
+            })
         });
         opening.await.map_err(|error| StoreError::Unavailable(format!("opening it was interrupted: {error}")))?
     }
@@ -142,8 +152,8 @@ impl Sqlite {
         let health = Arc::new(Health::new(PathBuf::from(&path)));
         let writer = Writer::start(connection, None, health.clone())?;
         let (watching, sharing) = (Arc::default(), Sharing::of(READERS));
-        let (readers, copier, identity, migrated) = (None, None, None, Vec::new());
-        Ok(Sqlite { _copier: copier, path, readers, writer, identity, health, watching, sharing, migrated })
+        let (readers, checkpointer, identity, migrated) = (None, None, None, Vec::new());
+        Ok(Sqlite { _checkpointer: checkpointer, path, readers, writer, identity, health, watching, sharing, migrated })
     }
 
     async fn read<T, F>(&self, read: F) -> Result<T>
@@ -229,16 +239,16 @@ impl Store for Sqlite {
         let to = to.to_owned();
         let settings: Vec<_> = settings.iter().map(|(name, value)| ((*name).to_owned(), value.to_vec())).collect();
         match &self.readers {
-            Some(readers) => readers.run_alone(move |connection| copy::backup(connection, &to, &settings)).await,
-            None => self.write(move |connection| copy::backup(connection, &to, &settings)).await,
+            Some(readers) => readers.run_alone(move |connection| backup::backup(connection, &to, &settings)).await,
+            None => self.write(move |connection| backup::backup(connection, &to, &settings)).await,
         }
     }
 
     async fn check(&self) -> Result<Vec<String>> {
         match &self.readers {
             // Not within a transaction, because ending it would fail too if the file is damaged.
-            Some(readers) => readers.run_alone(copy::check).await,
-            None => self.write(|connection| copy::check(connection)).await,
+            Some(readers) => readers.run_alone(backup::check).await,
+            None => self.write(|connection| backup::check(connection)).await,
         }
     }
 

@@ -4,8 +4,8 @@
 //! results are sent back. Readers do not wait for it (WAL): each takes a connection from a small pool and sees the
 //! database as it was when it began. A database in memory has only one connection, and reads run on the writer.
 
+use super::checkpointer::make_room;
 use super::connection::{broken, open_reader};
-use super::copier::make_room;
 use super::health::Health;
 use super::identity::Identity;
 use crate::Result;

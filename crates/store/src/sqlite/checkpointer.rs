@@ -37,12 +37,12 @@ pub(super) struct Watching {
 }
 
 /// The thread that copies. It ends when this is dropped, which must happen before the writer is dropped.
-pub(super) struct Copier {
+pub(super) struct Checkpointer {
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Copier {
+impl Checkpointer {
     /// Starts to copy. `has_work` says whether anything was written since it was last checked; `jobs` is the writer's
     /// queue.
     pub(super) fn start(
@@ -51,10 +51,10 @@ impl Copier {
         jobs: Sender<Job>,
         identity: Arc<Identity>,
         watching: Arc<Watching>,
-    ) -> Result<Copier> {
+    ) -> Result<Checkpointer> {
         let (stop, stopped) = std::sync::mpsc::channel();
         let thread = std::thread::Builder::new()
-            .name("sqlite-copier".to_owned())
+            .name("sqlite-checkpt".to_owned())
             .spawn(move || {
                 while stopped.recv_timeout(COPY_EVERY) == Err(RecvTimeoutError::Timeout) {
                     // If the file was lost, the path may lead to another database by now.
@@ -66,11 +66,11 @@ impl Copier {
             .map_err(|error| {
                 StoreError::Unavailable(format!("the thread that copies the log could not be started: {error}"))
             })?;
-        Ok(Copier { stop: Some(stop), thread: Some(thread) })
+        Ok(Checkpointer { stop: Some(stop), thread: Some(thread) })
     }
 }
 
-impl Drop for Copier {
+impl Drop for Checkpointer {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
@@ -144,7 +144,7 @@ fn checkpoint(connection: &Connection, how: &str) -> rusqlite::Result<Copied> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sqlite::connection::{open_copier, open_writer};
+    use crate::sqlite::connection::{open_checkpointer, open_writer};
 
     #[test]
     fn what_was_copied_is_in_the_file_alone() {
@@ -152,8 +152,8 @@ mod tests {
         let path = directory.path().join("daybook.db");
         let mut writer = open_writer(path.to_str().unwrap()).unwrap();
         writer.execute_batch("CREATE TABLE t (a); INSERT INTO t VALUES (7)").unwrap();
-        let copier = open_copier(&path).unwrap();
-        assert!(checkpoint(&copier, "PASSIVE").unwrap().pages > 0);
+        let checkpointer = open_checkpointer(&path).unwrap();
+        assert!(checkpoint(&checkpointer, "PASSIVE").unwrap().pages > 0);
         let alone = directory.path().join("alone.db");
         std::fs::copy(&path, &alone).unwrap();
         let found: i64 = Connection::open(&alone).unwrap().query_row("SELECT a FROM t", [], |row| row.get(0)).unwrap();
@@ -162,7 +162,7 @@ mod tests {
         begin_anew(&mut writer, &watching);
         assert_eq!(watching.held_back.load(Ordering::Relaxed), 0);
         writer.execute_batch("INSERT INTO t VALUES (8)").unwrap();
-        let pages = checkpoint(&copier, "PASSIVE").unwrap().pages;
+        let pages = checkpoint(&checkpointer, "PASSIVE").unwrap().pages;
         assert_eq!(pages, 1, "the log began anew");
     }
 

@@ -11,7 +11,7 @@ use daybook_service::people::NewPerson;
 use daybook_service::problem::Problem;
 
 const SIGN_IN: &[Field] = &[
-    Field::new("email", "Email", FieldKind::Email, "The email address of your user.").required(),
+    Field::new("email", "Email", FieldKind::Email, "The email address of your console user.").required(),
     Field::new("password", "Password", FieldKind::Password, "").required(),
 ];
 

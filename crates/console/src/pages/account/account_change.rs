@@ -111,7 +111,7 @@ impl AccountChange {
             AccountChange::Reverse => {
                 "The payment bounced: the debts that it paid are owed again, and the product's reversal fee is charged."
             }
-            AccountChange::Settle => "A pending or authorized payment was received or declined.",
+            AccountChange::Settle => "Records whether a pending or authorized payment was received or declined.",
             AccountChange::Fee => "A fee that you charge manually.",
             AccountChange::Waive => "The unpaid part of the fee is forgiven.",
             AccountChange::Credit => "A credit offset: the borrower owes more.",
@@ -121,10 +121,10 @@ impl AccountChange {
             AccountChange::Status => "The status applies from its effective date. It moves no money.",
             AccountChange::Notice => "A webhook for this account, sent at a time that you choose.",
             AccountChange::Withdraw => {
-                "A held entry that has not been processed can be withdrawn, as if it had never been sent."
+                "The held entry is removed before it is processed, as if it had never been sent."
             }
             AccountChange::Roll => {
-                "For testing: the account's clock moves ahead of the real time. It cannot be rolled back."
+                "For testing: the account's clock moves ahead of real time. It cannot be rolled back."
             }
         }
     }
@@ -276,7 +276,9 @@ impl AccountChange {
             }
             AccountChange::Settle => match text("line_item_status") {
                 "VALID" => format!("Payment {item} becomes valid, {at}. This is final."),
-                _ => format!("Payment {item} becomes invalid, as if it had never been made, {at}. This is final."),
+                _ => format!(
+                    "Payment {item} becomes invalid, {at}: any debts that it paid are owed again. This is final."
+                ),
             },
             AccountChange::Fee => format!("A fee of {amount} is charged to account {id}, {at}."),
             AccountChange::Waive => format!("The unpaid part of fee {item} is forgiven, {at}."),

@@ -324,7 +324,7 @@ fn fate(item: &LineItem<'_>, account_view: &AccountView) -> String {
     match (item.processing_state, item.applied_at) {
         (ProcessingState::Held, _) => "The product is in migration mode: nothing changes until the release.".to_owned(),
         (ProcessingState::Scheduled, _) => {
-            format!("It takes effect on {}. Nothing changes before.", item.effective_at.moment())
+            format!("It takes effect on {}. Nothing changes before then.", item.effective_at.moment())
         }
         (ProcessingState::Processed, Some(at)) if at != item.effective_at && account_view.when.at.is_none() => {
             format!("It is backdated. Under the product's rules it takes effect on {}.", at.moment())

@@ -111,7 +111,7 @@ async fn glances(
         let time = Time::from_seconds(account_view.clock.seconds() + way * step / GLANCES);
         let then = console.service.get_account(visitor.caller(), &account_view.id, Some(time)).await?;
         let balance = then.summary.total_balance_cents.money();
-        let words = format!("{}: {balance}, a preview", DisplayTime::new(time, &account_view.zone).day());
+        let words = format!("{}: {balance} (preview)", DisplayTime::new(time, &account_view.zone).day());
         points.push(Point { at: time.seconds(), size: balance.0, words });
     }
     Ok(points)

@@ -91,7 +91,7 @@ fn at_once(account: &Account<'_>, rehearsal: &OpeningRehearsal) -> Vec<String> {
     let late = &account.delinquency;
     if late.days_past_due > 0 {
         let days = if late.days_past_due == 1 { "1 day".to_owned() } else { format!("{} days", late.days_past_due) };
-        lines.push(format!("{} is past due, for {days}.", late.past_due_cents.money()));
+        lines.push(format!("{} is past due; the oldest unpaid due date was {days} ago.", late.past_due_cents.money()));
     }
     if account.account_overview.account_status != "ACTIVE" || !account.account_overview.reason().is_empty() {
         lines.push(format!("The status becomes: {}.", account.account_overview.words()));

@@ -28,7 +28,7 @@ pub(super) const FORM: &[Field] = &[
     Field::new("name", "Name", FieldKind::Text, "The program that uses the key. The name is only shown here.")
         .required()
         .hint("Payment importer"),
-    Field::new("role", "Role", FieldKind::Choice(ROLES), "Choose the role with the fewest rights that suffices."),
+    Field::new("role", "Role", FieldKind::Choice(ROLES), "Choose the smallest role that is enough."),
 ];
 
 #[derive(Template)]

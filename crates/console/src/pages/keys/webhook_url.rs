@@ -73,7 +73,7 @@ fn said(had: &Saved, saved: Option<&Subscription>) -> Notice {
     };
     let url = &saved.webhook_url;
     Notice::done(match saved.status {
-        "PAUSED" => format!("{url} was saved. It stays paused until you resume it on the page Webhooks."),
+        "PAUSED" => format!("{url} was saved. It stays paused until you resume it on the Webhooks page."),
         _ if before == url => format!("{url} was already saved. It gets all events."),
         _ if before.is_empty() => format!("{url} was saved. It gets all events from now on."),
         _ => format!("{url} was saved and replaces {before}. It gets all events from now on."),

@@ -60,7 +60,8 @@ impl UserChange {
                 (
                     format!("Give {name} the role {to}"),
                     vec![format!(
-                        "{name} has the role {from}. With the role {to}, they may {may}, effective immediately."
+                        "{name} has the role {from}. With the role {to}, they can {may}. The change takes effect at \
+                         once."
                     )],
                     "Change the role",
                 )
@@ -72,7 +73,7 @@ impl UserChange {
                         "{name} is signed out everywhere and can no longer sign in. Nothing is deleted: you can \
                          reactivate them, with the same password."
                     ),
-                    "API keys that they know continue to work. Revoke those on the page Keys.".to_owned(),
+                    "API keys that they know continue to work. Revoke those on the Keys page.".to_owned(),
                 ],
                 "Deactivate",
             ),

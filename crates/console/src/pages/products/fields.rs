@@ -145,7 +145,7 @@ const BILLING: &[Field] = &[
         life!("billing_cycle_policies.close_of_business_time"),
         "Close of business",
         FieldKind::Text,
-        "Payments up to this time, in the product's time zone, count for that day.",
+        "A payment on the due date is on time up to this time of day, in the product's time zone.",
     )
     .hint("23:59:59"),
     Field::new(ZONE, "Time zone", FieldKind::Text, "An IANA name. It determines days and due dates.")
@@ -189,13 +189,13 @@ const FEES: &[Field] = &[
         life!("fee_policies.late_fee_min_cents"),
         "Minimum late fee",
         FieldKind::Dollars,
-        "No late fee is smaller.",
+        "A smaller late fee is raised to this amount. The cap may then lower it again.",
     ),
     Field::new(
         life!("fee_policies.late_fee_max_cents"),
         "Maximum late fee",
         FieldKind::Dollars,
-        "No late fee is larger.",
+        "A larger late fee is lowered to this amount.",
     ),
     Field::new(
         life!("fee_policies.late_fee_cap_percent"),
@@ -205,10 +205,10 @@ const FEES: &[Field] = &[
     ),
     Field::new(
         life!("fee_policies.late_fee_pyramiding"),
-        "Payments to older debt",
+        "Payments that went to older debt",
         FieldKind::Choice(PYRAMIDING),
-        "No late fee is charged if the payments received for an instalment cover it. These parts count, although they \
-         went to older debt.",
+        "No late fee is charged if the payments received for an instalment cover it. This setting decides which \
+         parts of these payments count although they paid older debt.",
     ),
 ];
 
@@ -281,13 +281,13 @@ const INTEREST: &[Field] = &[
         life!("interest_policies.rounding"),
         "Rounding of half a cent",
         FieldKind::Choice(ROUNDINGS),
-        "The direction of rounding.",
+        "Whether half a cent is rounded to the even cent or away from zero.",
     ),
     Field::new(
         life!("interest_policies.interest_after_maturity"),
         "After the last due date",
         FieldKind::Choice(AFTER_MATURITY),
-        "Interest on amounts still owed.",
+        "Whether interest accrues on principal that is unpaid after the last due date.",
     ),
 ];
 
@@ -311,7 +311,7 @@ const POURING: &[Field] = &[
         life!("payment_pouring_policies.surplus"),
         "Overpayments",
         FieldKind::Choice(SURPLUS),
-        "Where money goes when nothing is due.",
+        "Where the rest of a payment goes when no more is due.",
     ),
 ];
 

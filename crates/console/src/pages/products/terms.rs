@@ -148,7 +148,7 @@ fn dates(billing: &BillingCyclePolicies) -> String {
     let first = first.map_or_else(String::new, |first| format!(" The first cycle is {first} long."));
     let close = billing.close_of_business_time.as_ref().map_or_else(String::new, ToString::to_string);
     format!(
-        "A cycle is {} long; its instalment is due {due}.{first} Days end at {close} in {}.",
+        "A cycle is {} long; its instalment is due {due}.{first} Close of business is {close} in {}.",
         interval(billing.cycle_interval.as_ref()),
         billing.product_time_zone.as_ref().map_or("", |zone| zone.get().name())
     )

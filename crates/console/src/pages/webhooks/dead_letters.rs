@@ -134,11 +134,11 @@ async fn csv(console: &Console, visitor: &Visitor, query: DeliveryQuery) -> Page
     csv.file("dead-letters")
 }
 
-/// The body of a replay of the filtered dead letters. The call has no filter by account, so that filter is refused.
+/// The body of a replay of the filtered dead letters. This page offers no replay by account, so that filter is refused.
 fn replay(filter: &Filter) -> Result<Value, Problem> {
     let query = filter.query()?;
     if query.account_id.is_some() {
-        let message = "cannot filter a replay: leave it out, or send single messages again from their pages";
+        let message = "cannot filter a replay in the console: leave it out, or use `daybook webhooks replay --account`";
         return Err(Problem::invalid("account_id", message));
     }
     let mut body = json!({});

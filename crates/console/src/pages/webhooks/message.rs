@@ -78,10 +78,10 @@ fn stands(stand: DeliveryStatus, is_paused: bool) -> ((&'static str, &'static st
         DeliveryStatus::Waiting => (("pending", "Pending"), "It is queued for sending.".to_owned()),
         DeliveryStatus::Retry(at) => (("retry", "Failed, retrying"), format!("The next attempt is on {}.", moment(at))),
         DeliveryStatus::Dead(at) if is_paused => {
-            (("dead", "Dead letter"), format!("Since {}. To send it again, resume the URL first.", moment(at)))
+            (("dead", "Dead letter"), format!("Dead since {}. To send it again, resume the URL first.", moment(at)))
         }
         DeliveryStatus::Dead(at) => {
-            (("dead", "Dead letter"), format!("Since {}. There are no more automatic attempts.", moment(at)))
+            (("dead", "Dead letter"), format!("Dead since {}. There are no more automatic attempts.", moment(at)))
         }
         DeliveryStatus::NotForIt => {
             (("none", "Not sent"), "The filter of the URL excludes it, or the URL was subscribed later.".to_owned())

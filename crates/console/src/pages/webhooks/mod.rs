@@ -74,7 +74,7 @@ impl Health for Subscription {
             return self.why_paused().to_owned();
         }
         if let Some(until) = self.held_until {
-            return format!("It answered 429. Nothing is sent to it until {}.", until.moment());
+            return format!("The receiver answered 429. No messages are sent to it until {}.", until.moment());
         }
         match (self.last_success_at, self.consecutive_errors) {
             (None, 0) => "No messages sent yet.".to_owned(),
@@ -99,7 +99,7 @@ impl Health for Subscription {
     fn why_paused(&self) -> &'static str {
         match self.paused_reason.as_deref() {
             Some("UNSUBSCRIBED") => "It was paused manually.",
-            Some("UNAUTHORIZED") => "The receiver answered 401 Unauthorized: it does not accept our messages.",
+            Some("UNAUTHORIZED") => "The receiver answered 401 Unauthorized: it does not accept Daybook's messages.",
             Some("CONSECUTIVE_ERRORS") => "Too many different messages failed in a row.",
             _ => "It is paused.",
         }
@@ -108,7 +108,7 @@ impl Health for Subscription {
     fn advice(&self) -> &'static str {
         match self.paused_reason.as_deref() {
             Some("UNSUBSCRIBED") => {
-                "Nothing is sent to it until you resume it. Its messages become dead letters, which you can replay."
+                "No messages are sent to it until you resume it. They become dead letters, which you can replay."
             }
             Some("UNAUTHORIZED") => {
                 "A common cause is that the receiver verifies signatures with a different key than the one on the page \

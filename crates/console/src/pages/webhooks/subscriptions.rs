@@ -142,7 +142,7 @@ pub async fn ask_pause(State(console): State<Console>, visitor: Visitor, Path(uu
         title: format!("Pause {}", one.webhook_url),
         back: (HERE.to_owned(), NAME),
         words: vec![
-            "Nothing is sent to it until it is resumed.".to_owned(),
+            "No messages are sent to it until it is resumed.".to_owned(),
             format!(
                 "New messages for it become dead letters, and so do its {}. You can replay them after you resume it.",
                 Count(one.pending).of("pending message", "pending messages")

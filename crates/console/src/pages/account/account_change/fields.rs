@@ -64,7 +64,10 @@ pub const SETTLE: &[Field] = &[
     Field::new(
         "line_item_status",
         "New status",
-        FieldKind::Choice(&[("VALID", "Valid: received"), ("INVALID", "Invalid: declined, as if never made")]),
+        FieldKind::Choice(&[
+            ("VALID", "Valid: received"),
+            ("INVALID", "Invalid: declined, and any debts that it paid are owed again"),
+        ]),
         "This is final.",
     )
     .required(),
@@ -125,7 +128,7 @@ pub const STATUS: &[Field] = &[
         "Status",
         FieldKind::Choice(PAIRS),
         "The product defines what a status stops: late fees, interest, the count of late instalments, notices. On a \
-         closed account nothing automatic happens and no interest accrues; debts stay owed.",
+         closed account, nothing happens automatically and no interest accrues; debts stay owed.",
     )
     .required(),
     WHEN,

@@ -103,7 +103,7 @@ parameters! {
 parameters! {
     /// When the answer is about.
     AsOfParameters {
-        /// Shows it as of this moment: past, or future if no further events happen. Default: now.
+        /// Shows it as of this moment; a future state assumes that no further events happen. Default: now.
         #[param(format = DateTime, example = "2025-02-15T09:00:00-05:00")]
         effective_as_of,
     }
@@ -118,7 +118,7 @@ parameters! {
         /// Only accounts with this status.
         #[param(value_type = Option<AccountStatus>, inline)]
         account_status,
-        /// Shows them as of this moment: past, or future if no further events happen. Default: now.
+        /// Shows them as of this moment; a future state assumes that no further events happen. Default: now.
         #[param(format = DateTime, example = "2025-02-15T09:00:00-05:00")]
         effective_as_of,
         /// Only accounts that match: each word is the beginning of a word in an external field, or the id begins with
@@ -159,7 +159,7 @@ parameters! {
         /// Only items effective before this moment.
         #[param(format = DateTime, example = "2025-12-31T00:00:00-05:00")]
         effective_at_before,
-        /// Shows them as of this moment: past, or future if no further events happen. Default: now.
+        /// Shows them as of this moment; a future state assumes that no further events happen. Default: now.
         #[param(format = DateTime, example = "2025-02-15T09:00:00-05:00")]
         effective_as_of,
     }
@@ -249,7 +249,7 @@ parameters! {
         /// Only messages in this state. `PENDING`, `DELIVERED` and `DEAD` mean the state for at least one URL.
         #[param(value_type = Option<SearchState>, inline)]
         state,
-        /// Only messages that this subscription gets; with `state`, only those in that state there.
+        /// Only messages that this subscription gets. With `state`: only those in that state at this subscription.
         #[param(pattern = "^[A-Za-z0-9._:~-]{1,128}$")]
         webhook_uuid,
         /// Only messages that were recorded at this moment or later.

@@ -134,6 +134,21 @@ impl Component {
     }
 }
 
+/// Gives each value of an enum its name in the API, and lists all values. A value without a name does not compile.
+macro_rules! names {
+    ($enum:ident { $($variant:ident $(($component:ident))? = $name:literal,)* }) => {
+        impl $enum {
+            /// Every value.
+            pub const ALL: &'static [$enum] = &[$($enum::$variant $((Component::$component))?,)*];
+
+            /// The name in the API.
+            pub const fn name(self) -> &'static str {
+                match self { $($enum::$variant $((Component::$component))? => $name,)* }
+            }
+        }
+    };
+}
+
 /// The kind of a line item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ItemKind {
@@ -167,27 +182,24 @@ pub enum ItemKind {
     SurplusApplied,
 }
 
-impl ItemKind {
-    /// The name in the API.
-    pub const fn name(self) -> &'static str {
-        match self {
-            ItemKind::Loan => "LOAN",
-            ItemKind::Interest => "INTEREST",
-            ItemKind::LateFee => "LATE_FEE",
-            ItemKind::OriginationFee => "ORIG_FEE",
-            ItemKind::ManualFee => "MANUAL_FEE",
-            ItemKind::ReturnCheckFee => "RETURN_CHECK_FEE",
-            ItemKind::Payment => "PAYMENT",
-            ItemKind::PaymentReversal => "PAYMENT_REVERSAL",
-            ItemKind::ReversalPart(Component::Principal) => "PAYMENT_REVERSAL_PRINCIPAL",
-            ItemKind::ReversalPart(Component::Interest) => "PAYMENT_REVERSAL_INTEREST",
-            ItemKind::ReversalPart(Component::Fee) => "PAYMENT_REVERSAL_FEE",
-            ItemKind::CreditOffset => "CREDIT_OFFSET",
-            ItemKind::DebitOffset => "DEBIT_OFFSET",
-            ItemKind::FeeWaiver => "FEE_WAIVER",
-            ItemKind::ChargeOff => "CHARGE_OFF",
-            ItemKind::SurplusApplied => "SURPLUS_APPLIED",
-        }
+names! {
+    ItemKind {
+        Loan = "LOAN",
+        Interest = "INTEREST",
+        LateFee = "LATE_FEE",
+        OriginationFee = "ORIG_FEE",
+        ManualFee = "MANUAL_FEE",
+        ReturnCheckFee = "RETURN_CHECK_FEE",
+        Payment = "PAYMENT",
+        PaymentReversal = "PAYMENT_REVERSAL",
+        ReversalPart(Principal) = "PAYMENT_REVERSAL_PRINCIPAL",
+        ReversalPart(Interest) = "PAYMENT_REVERSAL_INTEREST",
+        ReversalPart(Fee) = "PAYMENT_REVERSAL_FEE",
+        CreditOffset = "CREDIT_OFFSET",
+        DebitOffset = "DEBIT_OFFSET",
+        FeeWaiver = "FEE_WAIVER",
+        ChargeOff = "CHARGE_OFF",
+        SurplusApplied = "SURPLUS_APPLIED",
     }
 }
 
@@ -205,15 +217,12 @@ pub enum ItemStatus {
     Invalid,
 }
 
-impl ItemStatus {
-    /// The name in the API.
-    pub const fn name(self) -> &'static str {
-        match self {
-            ItemStatus::Valid => "VALID",
-            ItemStatus::Pending => "PENDING",
-            ItemStatus::Authorized => "AUTHORIZED",
-            ItemStatus::Invalid => "INVALID",
-        }
+names! {
+    ItemStatus {
+        Valid = "VALID",
+        Pending = "PENDING",
+        Authorized = "AUTHORIZED",
+        Invalid = "INVALID",
     }
 }
 

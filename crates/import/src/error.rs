@@ -47,8 +47,8 @@ impl fmt::Display for ImportError {
             ImportError::NoPayments { file } => write!(f, "{file} has no rows below its header: nothing was loaded"),
             ImportError::OthersAreHeld { product_id, accounts, loans_file } => write!(
                 f,
-                "{product_id} is already in migration mode, and holds events of {} that {loans_file} does not have: \
-                 another import may be running, or was interrupted. Finish that import first",
+                "{product_id} is already in migration mode, and holds events of {} that {loans_file} does not contain: \
+                 another import may be running, or may have been interrupted. Finish that import first",
                 accounts_in_words(*accounts)
             ),
             ImportError::Server(trouble) => trouble.fmt(f),
@@ -91,7 +91,7 @@ mod tests {
             let (product_id, loans_file) = ("p".to_owned(), "loans.csv".to_owned());
             ImportError::OthersAreHeld { product_id, accounts, loans_file }.to_string()
         };
-        assert!(held(1).contains("holds events of 1 account that loans.csv does not have"), "{}", held(1));
-        assert!(held(2).contains("holds events of 2 accounts that loans.csv does not have"), "{}", held(2));
+        assert!(held(1).contains("holds events of 1 account that loans.csv does not contain"), "{}", held(1));
+        assert!(held(2).contains("holds events of 2 accounts that loans.csv does not contain"), "{}", held(2));
     }
 }

@@ -46,7 +46,7 @@ fn tell(event: &Value) -> String {
     let description = event["description"].as_str().unwrap_or_default();
     let description = description.strip_suffix('.').unwrap_or(description);
     match (event["balance_after"]["total_cents"].as_i64(), event["state"].as_str()) {
-        (Some(owed), _) => format!("{day} {description}, then owed {}", amount(owed)),
+        (Some(owed), _) => format!("{day} {description}; balance {}", amount(owed)),
         (None, state) => format!("{day} {description} ({})", state.unwrap_or("unknown").to_lowercase()),
     }
 }
@@ -69,7 +69,7 @@ mod tests {
             "applies_at": "2025-02-15T09:00:00-05:00", "state": "PROCESSED", "description": "Payment of 106.62.",
             "balance_after": { "total_cents": 110_538 },
         });
-        assert_eq!(tell(&event), "2025-02-15 Payment of 106.62, then owed 1105.38");
+        assert_eq!(tell(&event), "2025-02-15 Payment of 106.62; balance 1105.38");
         let told = |count: usize| (0..count).map(|number| format!("event {number:04}")).collect::<Vec<_>>();
         assert_eq!(abridged(told(3), 100), "event 0000 | event 0001 | event 0002");
         let cut = abridged(told(400), 120);

@@ -78,7 +78,7 @@ impl PortfolioImport<'_> {
             (false, _) => self.load(&loader, &mode.state, existing, report)?,
         };
         if is_there {
-            server.observer.say("Everything is already loaded: only comparing.");
+            server.observer.say("All rows are already loaded; the import only compares them.");
             loader.compare(report)?;
             report.must_be_empty("the server has different data for these ids; the import changed nothing")?;
         }

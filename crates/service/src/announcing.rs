@@ -24,18 +24,18 @@ pub(crate) struct News<'a, O> {
     pub object: &'a O,
 }
 
-/// `data` of a message about a thing that is no account.
+/// `data` of a message that is not about an account.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct OtherEventData<'a, O> {
-    /// The id of the event, unique.
+    /// The id of the event: unique, and the same each time the event is sent.
     event_id: &'a str,
-    /// When it was recorded.
+    /// When the event was recorded.
     changed_at: Stamp,
-    /// When it happened.
+    /// When the event happened.
     effective_at: Stamp,
-    /// 0: this is about no account.
+    /// Always 0: the event is not about an account.
     account_sequence: i64,
-    /// The thing as it was then.
+    /// The object right after the event.
     object: O,
 }
 

@@ -112,7 +112,7 @@ impl ClockLogState {
             let offset_ms = offset / 1_000;
             match watched.has_reference() {
                 true => tracing::warn!(offset_ms, "this machine's clock is off; times are corrected by the difference"),
-                false => tracing::warn!(offset_ms, "this machine's clock was set while the server runs"),
+                false => tracing::warn!(offset_ms, "this machine's clock was set while the server was running"),
             }
         }
         self.offset = is_far;

@@ -5,41 +5,21 @@ use crate::account::message_writer::external_fields;
 use crate::form::fields::ExternalField;
 use crate::problem::Problem;
 use crate::view::{ItemFacts, ProcessingState, ProductFacts};
-use daybook_engine::item::{Component, ItemId, ItemKind, ItemStatus, LineItem, Split};
+use daybook_engine::item::{ItemId, ItemKind, ItemStatus, LineItem, Split};
 use daybook_engine::money::Cents;
 use daybook_engine::time::Time;
 use daybook_store::records::{AccountKey, ItemRow};
 use daybook_store::{AccountToLoad, Inputs, Store};
 use std::sync::Arc;
 
-const KINDS: [ItemKind; 16] = [
-    ItemKind::Loan,
-    ItemKind::Interest,
-    ItemKind::LateFee,
-    ItemKind::OriginationFee,
-    ItemKind::ManualFee,
-    ItemKind::ReturnCheckFee,
-    ItemKind::Payment,
-    ItemKind::PaymentReversal,
-    ItemKind::ReversalPart(Component::Principal),
-    ItemKind::ReversalPart(Component::Interest),
-    ItemKind::ReversalPart(Component::Fee),
-    ItemKind::CreditOffset,
-    ItemKind::DebitOffset,
-    ItemKind::FeeWaiver,
-    ItemKind::ChargeOff,
-    ItemKind::SurplusApplied,
-];
-const STATUSES: [ItemStatus; 4] = [ItemStatus::Valid, ItemStatus::Pending, ItemStatus::Authorized, ItemStatus::Invalid];
-
 /// The names of all kinds of line items.
 pub fn kind_names() -> impl Iterator<Item = &'static str> {
-    KINDS.into_iter().map(ItemKind::name)
+    ItemKind::ALL.iter().map(|kind| kind.name())
 }
 
 /// The names of all statuses of line items.
 pub fn status_names() -> impl Iterator<Item = &'static str> {
-    STATUSES.into_iter().map(ItemStatus::name)
+    ItemStatus::ALL.iter().map(|status| status.name())
 }
 
 /// The engine's line item of a row.
@@ -49,15 +29,14 @@ fn item_of_row(row: &ItemRow) -> Result<LineItem, Problem> {
         [] => Vec::new(),
         bytes => postcard::from_bytes(bytes).map_err(|error| damaged(&error.to_string()))?,
     };
-    let kind = KINDS.into_iter().find(|kind| kind.name() == row.kind).ok_or_else(|| damaged("its kind is unknown"))?;
-    let status = STATUSES
-        .into_iter()
-        .find(|status| status.name() == row.status)
-        .ok_or_else(|| damaged("its status is unknown"))?;
+    let kind = ItemKind::ALL.iter().find(|kind| kind.name() == row.kind);
+    let kind = kind.ok_or_else(|| damaged("its kind is unknown"))?;
+    let status = ItemStatus::ALL.iter().find(|status| status.name() == row.status);
+    let status = status.ok_or_else(|| damaged("its status is unknown"))?;
     Ok(LineItem {
         id: ItemId::parse(&row.item_id),
-        kind,
-        status,
+        kind: *kind,
+        status: *status,
         effective_at: row.effective_at,
         applied_at: row.applied_at,
         amount: Cents(row.amount),

@@ -71,7 +71,7 @@ impl Service {
         if self.store.key(client_id).await?.is_some() {
             return Err(Problem::invalid(
                 "client_id",
-                "is the id of an existing key; a temporary key needs an id of its own",
+                "is the id of an existing key; a temporary key needs a different id",
             ));
         }
         self.access.lend_key(Caller { client_id: client_id.to_owned(), ..who.clone() }, secret)

@@ -53,7 +53,7 @@ impl Default for Metrics {
                 "daybook_due_accounts_total",
                 "Accounts that became due, by their next moment or by a release",
             ),
-            accounts: counter("daybook_accounts_written_total", "Accounts folded and written"),
+            accounts: counter("daybook_accounts_written_total", "Accounts calculated and written"),
             inputs: counter("daybook_inputs_written_total", "Inputs accepted"),
             items: counter("daybook_line_items_written_total", "Line items created or rewritten"),
             messages: counter("daybook_messages_written_total", "Webhook messages recorded"),

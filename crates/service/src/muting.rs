@@ -3,7 +3,7 @@
 //! A copy of a database has everything its original has, including pending messages and due accounts. A server on the
 //! copy would send and process all of that while the original does so too. So a copy carries a mark in the settings of
 //! the database ([`mark`]), and a server that finds one is muted: it sends no messages, runs no timers and releases
-//! nothing. Reads and writes continue, and their messages wait. The mark is set in three ways:
+//! nothing. Reads and writes continue, and their messages stay pending. The mark is set in three ways:
 //!
 //! | by | how |
 //! |---|---|
@@ -190,7 +190,7 @@ impl Service {
                 since,
                 why,
                 "muted: no messages are sent and no timers run until `daybook unmute`; requests are answered, and \
-                 their messages wait"
+                 their messages stay pending"
             ),
             None => {
                 tracing::info!("no longer muted: messages are sent and timers run");

@@ -6,21 +6,16 @@
 //! [`Receiver::wait_for`] or [`Receiver::wait_until`] (blocking) or [`Receiver::until`] (in a runtime), never by
 //! sleeping. A dropped receiver closes its port and all its connections.
 
-mod bell;
-mod said;
+pub use daybook_receiver::{PreparedResponse, Request};
 
-pub use said::{PreparedResponse, Request};
-
-use bell::Bell;
-use std::net::{SocketAddr, TcpListener};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::thread::{self, JoinHandle};
+use daybook_receiver::{ReceiverConnection, ReceiverThread};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 use std::{fmt, io};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::sync::oneshot;
+use tokio::sync::Notify;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
@@ -28,6 +23,8 @@ use tokio_rustls::rustls::ServerConfig;
 const PATIENCE: Duration = Duration::from_secs(120);
 /// The interval between the bytes of a slow receiver.
 const SLOWLY: Duration = Duration::from_millis(20);
+
+const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// How a receiver responds to requests.
 #[derive(Clone)]
@@ -50,6 +47,8 @@ pub enum Behaviour {
     OnlyInformational(u16),
     /// Sends raw bytes and closes the connection.
     Raw(Vec<u8>),
+    /// Sends raw bytes and keeps the connection open.
+    Stalls(Vec<u8>),
 }
 
 /// Makes the response to a request from its number and its body.
@@ -97,7 +96,7 @@ impl fmt::Debug for Behaviour {
 }
 
 /// The counters of a receiver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverCounts {
     /// Requests that were read completely.
     pub requests: usize,
@@ -110,10 +109,8 @@ pub struct ReceiverCounts {
 /// A running receiver.
 #[derive(Debug)]
 pub struct Receiver {
-    address: SocketAddr,
+    thread: ReceiverThread,
     shared: Arc<ReceiverState>,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
@@ -122,69 +119,58 @@ struct ReceiverState {
     /// `None` if requests are only counted.
     requests: Option<Mutex<Vec<Request>>>,
     tls: Option<Arc<ServerConfig>>,
-    count: AtomicUsize,
-    accepted: AtomicUsize,
-    open: AtomicUsize,
-    bell: Bell,
+    counts: Mutex<ReceiverCounts>,
+    /// Wakes the threads that wait for a change of the counters.
+    changed: Condvar,
+    /// Wakes the tasks that wait for it.
+    notified: Notify,
 }
 
 impl Receiver {
     /// A receiver that records its requests.
     pub fn start(behaviour: Behaviour) -> Receiver {
-        Receiver::listen("127.0.0.1:0", behaviour, true, None)
+        Receiver::listen(ANY_PORT, behaviour, true, None)
     }
 
     /// A receiver that responds 200 as fast as it can and only counts.
     pub fn counting() -> Receiver {
-        Receiver::listen("127.0.0.1:0", Behaviour::status(200), false, None)
+        Receiver::listen(ANY_PORT, Behaviour::status(200), false, None)
     }
 
     /// A receiver at an address, for example one where a receiver was before.
     pub fn start_at(address: SocketAddr, behaviour: Behaviour) -> Receiver {
-        Receiver::listen(&address.to_string(), behaviour, true, None)
+        Receiver::listen(address, behaviour, true, None)
     }
 
     /// A receiver with TLS.
     pub fn start_secure(behaviour: Behaviour, config: Arc<ServerConfig>) -> Receiver {
-        Receiver::listen("127.0.0.1:0", behaviour, true, Some(config))
+        Receiver::listen(ANY_PORT, behaviour, true, Some(config))
     }
 
-    fn listen(address: &str, behaviour: Behaviour, remembers: bool, tls: Option<Arc<ServerConfig>>) -> Receiver {
-        let listener = TcpListener::bind(address).expect("the port is free");
-        listener.set_nonblocking(true).expect("a listener can be told not to block");
-        let address = listener.local_addr().expect("a listener has an address");
+    fn listen(address: SocketAddr, behaviour: Behaviour, remembers: bool, tls: Option<Arc<ServerConfig>>) -> Receiver {
         let shared = Arc::new(ReceiverState {
             behaviour: Mutex::new(behaviour),
             requests: remembers.then(Mutex::default),
             tls,
-            count: AtomicUsize::new(0),
-            accepted: AtomicUsize::new(0),
-            open: AtomicUsize::new(0),
-            bell: Bell::default(),
+            counts: Mutex::default(),
+            changed: Condvar::new(),
+            notified: Notify::new(),
         });
-        let (stop, stopped) = oneshot::channel();
         let for_thread = shared.clone();
-        let thread = thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-            runtime.block_on(async {
-                tokio::select! {
-                    () = accept(listener, for_thread) => {}
-                    _ = stopped => {}
-                }
-            });
-        });
-        Receiver { address, shared, stop: Some(stop), thread: Some(thread) }
+        let thread =
+            ReceiverThread::start(address, move |stream| serve(stream, OpenConnection::new(for_thread.clone())));
+        Receiver { thread: thread.expect("the port is free"), shared }
     }
 
     /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.thread.address()
     }
 
     /// Its URL: `http://127.0.0.1:40001/hooks`.
     pub fn url(&self) -> String {
         let scheme = if self.shared.tls.is_some() { "https" } else { "http" };
-        format!("{scheme}://{}/hooks", self.address)
+        format!("{scheme}://{}/hooks", self.address())
     }
 
     /// Changes how it responds to later requests.
@@ -194,7 +180,7 @@ impl Receiver {
 
     /// Its counters.
     pub fn counts(&self) -> ReceiverCounts {
-        self.shared.counts()
+        *self.shared.counts.lock().unwrap()
     }
 
     /// The requests received so far, in order.
@@ -210,34 +196,37 @@ impl Receiver {
 
     /// Blocks until a condition on its counters holds.
     pub fn wait_until(&self, is_so: impl Fn(ReceiverCounts) -> bool) {
-        let is_reached = self.shared.bell.wait(|| is_so(self.counts()));
-        assert!(is_reached, "it did not come true: {:?}", self.counts());
+        let counts = self.shared.counts.lock().unwrap();
+        let waited = self.shared.changed.wait_timeout_while(counts, PATIENCE, |counts| !is_so(*counts));
+        let (counts, waited) = waited.unwrap();
+        assert!(!waited.timed_out(), "it did not come true: {counts:?}");
     }
 
     /// Waits in a runtime until a condition on its counters holds.
     pub async fn until(&self, is_so: impl Fn(ReceiverCounts) -> bool) {
-        let reached = tokio::time::timeout(PATIENCE, self.shared.bell.heard(|| is_so(self.counts()))).await;
-        assert!(reached.is_ok(), "it did not come true: {:?}", self.counts());
-    }
-}
-
-impl Drop for Receiver {
-    fn drop(&mut self) {
-        self.stop.take();
-        if let Some(thread) = self.thread.take() {
-            // A test that is already failing should not fail again here.
-            let _ = thread.join();
-        }
+        let reached = tokio::time::timeout(PATIENCE, async {
+            loop {
+                let notified = self.shared.notified.notified();
+                if is_so(self.counts()) {
+                    return;
+                }
+                notified.await;
+            }
+        });
+        assert!(reached.await.is_ok(), "it did not come true: {:?}", self.counts());
     }
 }
 
 impl ReceiverState {
-    fn counts(&self) -> ReceiverCounts {
-        ReceiverCounts {
-            requests: self.count.load(Ordering::SeqCst),
-            accepted: self.accepted.load(Ordering::SeqCst),
-            open: self.open.load(Ordering::SeqCst),
-        }
+    /// Changes the counters, wakes the waiters, and returns the counters before.
+    fn count(&self, change: impl FnOnce(&mut ReceiverCounts)) -> ReceiverCounts {
+        let mut counts = self.counts.lock().unwrap();
+        let before = *counts;
+        change(&mut counts);
+        drop(counts);
+        self.changed.notify_all();
+        self.notified.notify_waiters();
+        before
     }
 
     fn behaviour(&self) -> Behaviour {
@@ -245,99 +234,68 @@ impl ReceiverState {
     }
 
     /// Records a request; returns its number.
-    fn take_in(&self, connection: usize, head: &[u8], body: &[u8]) -> usize {
-        let number = match &self.requests {
-            Some(requests) => {
-                let request = Request::read(connection, head, body);
-                let mut requests = requests.lock().unwrap();
-                requests.push(request);
-                self.count.fetch_add(1, Ordering::SeqCst)
-            }
-            None => self.count.fetch_add(1, Ordering::SeqCst),
-        };
-        self.bell.ring();
-        number
-    }
-}
-
-async fn accept(listener: TcpListener, shared: Arc<ReceiverState>) {
-    let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
-    loop {
-        let Ok((stream, _)) = listener.accept().await else { return };
-        let _ = stream.set_nodelay(true);
-        let connection = OpenConnection::new(shared.clone());
-        tokio::spawn(async move {
-            // An error on a connection is the sender's to handle.
-            let _ = serve(stream, connection).await;
-        });
+    fn take_in(&self, request: &Request) -> usize {
+        if let Some(requests) = &self.requests {
+            requests.lock().unwrap().push(request.clone());
+        }
+        self.count(|counts| counts.requests += 1).requests
     }
 }
 
 /// A connection that counts as open until this is dropped.
-struct OpenConnection {
-    number: usize,
-    shared: Arc<ReceiverState>,
-}
+struct OpenConnection(Arc<ReceiverState>);
 
 impl OpenConnection {
     fn new(shared: Arc<ReceiverState>) -> OpenConnection {
-        shared.open.fetch_add(1, Ordering::SeqCst);
-        let number = shared.accepted.fetch_add(1, Ordering::SeqCst);
-        shared.bell.ring();
-        OpenConnection { number, shared }
+        shared.count(|counts| {
+            counts.accepted += 1;
+            counts.open += 1;
+        });
+        OpenConnection(shared)
     }
 }
 
 impl Drop for OpenConnection {
     fn drop(&mut self) {
-        self.shared.open.fetch_sub(1, Ordering::SeqCst);
-        self.shared.bell.ring();
+        self.0.count(|counts| counts.open -= 1);
     }
 }
 
 async fn serve(stream: TcpStream, connection: OpenConnection) -> io::Result<()> {
-    if matches!(connection.shared.behaviour(), Behaviour::Reset) {
+    let shared = &connection.0;
+    if matches!(shared.behaviour(), Behaviour::Reset) {
         return stream.set_zero_linger();
     }
-    match connection.shared.tls.clone() {
-        None => {
-            let mut stream = stream;
-            converse(&mut stream, &connection).await?;
-            if matches!(connection.shared.behaviour(), Behaviour::ResetAfterReading) {
-                stream.set_zero_linger()?;
-            }
-            Ok(())
-        }
-        Some(config) => {
-            let mut stream = TlsAcceptor::from(config).accept(stream).await?;
-            converse(&mut stream, &connection).await
-        }
+    if let Some(config) = &shared.tls {
+        let stream = TlsAcceptor::from(config.clone()).accept(stream).await?;
+        return converse(&mut ReceiverConnection::new(stream), shared).await;
     }
+    let mut connection = ReceiverConnection::new(stream);
+    converse(&mut connection, shared).await?;
+    if matches!(shared.behaviour(), Behaviour::ResetAfterReading) {
+        connection.stream.set_zero_linger()?;
+    }
+    Ok(())
 }
 
 /// Reads requests and responds, one after the other.
-async fn converse(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), connection: &OpenConnection) -> io::Result<()> {
-    let (mut bytes, mut out) = (Vec::with_capacity(16 * 1024), Vec::with_capacity(1024));
-    loop {
-        let Some((head_length, length)) = read_request(stream, &mut bytes).await? else { return Ok(()) };
-        let (head, body) = (&bytes[..head_length], &bytes[head_length + 4..length]);
-        let number = connection.shared.take_in(connection.number, head, body);
-        let answer = match connection.shared.behaviour() {
-            Behaviour::Answers(answer) => answer(number, body),
+async fn converse<S>(connection: &mut ReceiverConnection<S>, shared: &ReceiverState) -> io::Result<()>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    while let Some(request) = connection.next().await? {
+        let number = shared.take_in(&request);
+        let answer = match shared.behaviour() {
+            Behaviour::Answers(answer) => answer(number, &request.body),
             Behaviour::Slowly(answer) => {
-                let body = body.to_vec();
-                tokio::task::spawn_blocking(move || answer(number, &body)).await.map_err(io::Error::other)?
+                let answering = tokio::task::spawn_blocking(move || answer(number, &request.body));
+                answering.await.map_err(io::Error::other)?
             }
-            other => return misbehave(stream, other).await,
+            other => return misbehave(&mut connection.stream, other).await,
         };
-        answer.write_to(&mut out);
-        stream.write_all(&out).await?;
-        if answer.closes {
-            return Ok(());
-        }
-        out.clear();
-        bytes.drain(..length);
+        connection.respond(&answer).await?;
     }
+    Ok(())
 }
 
 /// The misbehaviour of bad receivers after they have read a request.
@@ -348,6 +306,10 @@ async fn misbehave(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), behaviour
         Behaviour::Raw(bytes) => {
             stream.write_all(&bytes).await?;
             stream.flush().await
+        }
+        Behaviour::Stalls(bytes) => {
+            stream.write_all(&bytes).await?;
+            until_closed(stream).await
         }
         Behaviour::SlowHead => {
             stream.write_all(b"HTTP/1.1 200 OK\r\nx-slow: ").await?;
@@ -380,36 +342,4 @@ async fn until_closed(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<()> {
     let mut rest = [0; 4096];
     while stream.read(&mut rest).await? > 0 {}
     Ok(())
-}
-
-/// Reads until the bytes begin with a whole request. Returns the length of its head without the blank line, and its
-/// total length; `None` at the end of the connection.
-async fn read_request(
-    stream: &mut (impl AsyncRead + Unpin),
-    bytes: &mut Vec<u8>,
-) -> io::Result<Option<(usize, usize)>> {
-    loop {
-        if let Some(head_length) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
-            let length = head_length + 4 + content_length(&bytes[..head_length]);
-            while bytes.len() < length {
-                if stream.read_buf(bytes).await? == 0 {
-                    return Ok(None);
-                }
-            }
-            return Ok(Some((head_length, length)));
-        }
-        if stream.read_buf(bytes).await? == 0 {
-            return Ok(None);
-        }
-    }
-}
-
-fn content_length(head: &[u8]) -> usize {
-    const NAME: &[u8] = b"content-length:";
-    let mut lines = head.split(|byte| *byte == b'\n');
-    let value = lines.find_map(|line| {
-        let (name, value) = line.split_at_checked(NAME.len())?;
-        name.eq_ignore_ascii_case(NAME).then_some(value)
-    });
-    value.map_or(0, |value| String::from_utf8_lossy(value).trim().parse().expect("a length is a number"))
 }

@@ -1,15 +1,16 @@
 //! Renders Markdown files as pages. Links between files become links between pages; links to files that are not served
 //! become plain text.
 
+use askama::Template;
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
 
 /// A page.
-#[derive(Debug)]
+#[derive(Debug, Template)]
+#[template(path = "markdown.html")]
 pub struct DocumentPage {
-    /// Its title.
-    pub title: String,
-    /// Its HTML.
-    pub body: String,
+    title: String,
+    /// The rendered file, as HTML.
+    body: String,
 }
 
 /// The path of a file's page under `/docs/`: a folder's README is the folder's page.

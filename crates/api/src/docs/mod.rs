@@ -1,20 +1,22 @@
 //! The pages that the binary serves: the API reference and the guides, generated once at start.
 //!
 //! ```text
-//! the OpenAPI document ─► html ──────┐
-//! docs/**/*.md ─► markdown ──────────┼─► Library ─► /docs, /docs/errors/…, /docs/concepts/…
-//! style.css ─────────────────────────┘
+//! the OpenAPI document ─► reference_page ─┐
+//! docs/**/*.md ─► markdown ───────────────┼─► Library ─► /docs, /docs/errors/…, /docs/concepts/…
+//! style.css ──────────────────────────────┘
 //! ```
 //!
+//! `templates` has the HTML of the pages. Templates escape every value, except a rendered Markdown file.
 //! The pages contain no scripts and load nothing from other sites.
 
-mod html;
 mod markdown;
+mod reference_page;
 
+use askama::Template;
 use bytes::Bytes;
 use daybook_service::problem::CODES;
+use reference_page::ReferencePage;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use utoipa::openapi::OpenApi;
 
 /// The style sheet of all pages.
@@ -106,16 +108,16 @@ impl Library {
         let mut pages = BTreeMap::new();
         for (name, text) in PAGES {
             let page = markdown::page(name, text, &is_served);
-            pages.insert(markdown::address(name).to_owned(), html::shell(&page.title, &page.body));
+            pages.insert(markdown::address(name).to_owned(), render(&page));
         }
         for (section, title) in
             [("errors", "Errors"), ("concepts", "Concepts"), ("guides", "Guides"), ("operating", "Operating")]
         {
-            pages.entry(section.to_owned()).or_insert_with(|| index(section, title));
+            pages.entry(section.to_owned()).or_insert_with(|| render(&SectionPage::new(section, title)));
         }
         Library {
             openapi_json: serde_json::to_vec(&document).unwrap_or_default().into(),
-            reference: html::shell("API reference", &html::reference(&document)),
+            reference: render(&ReferencePage::new(&document)),
             pages,
         }
     }
@@ -131,21 +133,47 @@ fn is_served(name: &str) -> bool {
 }
 
 /// A page that lists the pages of a section.
-fn index(section: &str, title: &str) -> Bytes {
-    let mut body = format!("<h1>{title}</h1><ul>");
-    for (name, text) in PAGES {
-        let Some(page) = name.strip_prefix(section).and_then(|rest| rest.strip_prefix('/')) else { continue };
-        let kind = CODES.iter().find(|(code, _)| section == "errors" && *code == page);
-        let status = kind.map(|(code, kind)| match *code {
-            "method_not_allowed" => 405,
-            _ => crate::error::status_of(*kind).as_u16(),
-        });
-        let status = status.map(|status| format!(" <span class=\"status\">{status}</span>")).unwrap_or_default();
-        let heading = html::escape(markdown::heading(text));
-        let _ = write!(body, "<li><a href=\"/docs/{name}\">{heading}</a>{status}</li>");
+#[derive(Template)]
+#[template(path = "section.html")]
+struct SectionPage {
+    title: &'static str,
+    entries: Vec<SectionEntry>,
+}
+
+/// A page of a section.
+struct SectionEntry {
+    /// Its path under `/docs/`.
+    name: &'static str,
+    heading: &'static str,
+    /// The HTTP status of an error.
+    status: Option<u16>,
+}
+
+impl SectionPage {
+    fn new(section: &str, title: &'static str) -> SectionPage {
+        let mut entries = Vec::new();
+        for (name, text) in PAGES {
+            let Some(page) = name.strip_prefix(section).and_then(|rest| rest.strip_prefix('/')) else { continue };
+            let kind = CODES.iter().find(|(code, _)| section == "errors" && *code == page);
+            let status = kind.map(|(code, kind)| match *code {
+                "method_not_allowed" => 405,
+                _ => crate::error::status_of(*kind).as_u16(),
+            });
+            entries.push(SectionEntry { name, heading: markdown::heading(text), status });
+        }
+        SectionPage { title, entries }
     }
-    body.push_str("</ul>");
-    html::shell(title, &body)
+}
+
+/// Renders a page into memory. The templates show only text and numbers, so rendering cannot fail.
+fn render(page: &impl Template) -> Bytes {
+    match page.render() {
+        Ok(text) => text.into(),
+        Err(error) => {
+            debug_assert!(false, "a page cannot be rendered: {error}");
+            Bytes::new()
+        }
+    }
 }
 
 #[cfg(test)]

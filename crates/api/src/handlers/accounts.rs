@@ -36,8 +36,8 @@ pub async fn list_accounts(State(api): State<Api>, Reader(who): Reader, paramete
 
 /// Gets an account
 ///
-/// With `effective_as_of`: the account as of that moment, past, or future if no further events happen. It is computed,
-/// not stored.
+/// With `effective_as_of`: the account as of that moment; for a future moment, as it will be if no further events
+/// happen. It is computed, not stored.
 #[utoipa::path(get, path = Operation::GetAccount.path(), tag = "Accounts", params(AccountPath, AsOfParameters),
     responses((status = 200, description = "The account", body = view::Account)))]
 pub async fn get_account(

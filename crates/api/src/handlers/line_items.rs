@@ -36,7 +36,7 @@ pub async fn get_line_item(
 
 /// Settles a payment that was pending or authorized
 ///
-/// The new status is final. A payment that becomes `INVALID` is undone as if it had never been made.
+/// The new status is final. If a payment becomes `INVALID`, any debts that it paid are owed again.
 #[utoipa::path(put, path = Operation::ChangeLineItem.path(), tag = "Line items", params(LineItemPath),
     request_body(content = form::ChangeLineItem, example = json!({"line_item_status": "VALID"})),
     responses((status = 200, description = "The line item", body = view::LineItem)))]
@@ -55,7 +55,7 @@ pub async fn change_line_item(
 ///
 /// An input held by migration mode can be withdrawn until it is processed, also after its account failed in a release.
 #[utoipa::path(delete, path = Operation::WithdrawLineItem.path(), tag = "Line items", params(LineItemPath),
-    responses((status = 200, description = "The line item as it was", body = view::LineItem)))]
+    responses((status = 200, description = "The withdrawn line item", body = view::LineItem)))]
 pub async fn withdraw_line_item(
     State(api): State<Api>,
     Writer(who): Writer,
@@ -69,13 +69,14 @@ pub async fn withdraw_line_item(
 
 /// Records a payment
 ///
-/// A payment that was received elsewhere; recording it moves no money. It is sent positive and stored negative.
+/// A payment that was received elsewhere; recording it moves no money. The amount is positive in the request and
+/// negative in the line item.
 #[utoipa::path(post, path = Operation::RecordPayment.path(), tag = "Line items",
     params(AccountPath),
     request_body(content = form::PaymentRecord, example = json!({
         "line_item_id": "payment-1", "original_amount_cents": 39857, "effective_at": "2025-02-15T09:00:00-05:00"
     })),
-    responses((status = 200, description = "The payment, with what it paid", body = view::LineItem)))]
+    responses((status = 200, description = "The payment, and the items that it paid down", body = view::LineItem)))]
 pub async fn record_payment(
     State(api): State<Api>,
     Writer(who): Writer,
@@ -88,8 +89,9 @@ pub async fn record_payment(
 
 /// Reverses a payment
 ///
-/// For a payment that bounced. History is not edited: a reversal line item brings the account to where it would be
-/// without the payment, and a fee may be charged.
+/// For a payment that bounced. The debts that it paid are owed again, and a reversal fee may be charged. The line item
+/// of the payment stays. Under `AS_POSTED`, everything posted since the payment stays as well; under `REPLAY`, the
+/// account is recalculated without the payment.
 #[utoipa::path(post, path = Operation::ReversePayment.path(), tag = "Line items",
     params(LineItemPath), request_body(content = form::PaymentReversal, example = json!({})),
     responses((status = 200, description = "The reversal", body = view::LineItem)))]

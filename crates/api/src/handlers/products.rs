@@ -51,7 +51,7 @@ pub async fn get_product(
 /// events are released in the background, and `GET` returns the progress.
 #[utoipa::path(put, path = Operation::SetMigrationMode.path(), tag = "Products", params(ProductPath),
     request_body(content = form::SetMigrationMode, example = json!({"migration_mode": true})),
-    responses((status = 200, description = "What happens now", body = view::MigrationMode)))]
+    responses((status = 200, description = "The new mode", body = view::MigrationMode)))]
 pub async fn set_migration_mode(
     State(api): State<Api>,
     Writer(who): Writer,

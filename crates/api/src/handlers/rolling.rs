@@ -36,7 +36,7 @@ pub struct RollQuery {
 /// releases events. The parameters may be in the query or in the body.
 #[utoipa::path(patch, path = Operation::RollAccount.path(), tag = "Rolling", params(RollQuery),
     request_body(content = Roll, example = json!({"account_id": "loan-1", "effective_at": "2025-03-01T00:00:00-05:00"})),
-    responses((status = 200, description = "What was processed", body = view::Rolled)))]
+    responses((status = 200, description = "The result", body = view::Rolled)))]
 pub async fn roll_account(
     State(api): State<Api>,
     Administrator(who): Administrator,
@@ -51,7 +51,7 @@ pub async fn roll_account(
 /// The same as `PATCH`.
 #[utoipa::path(post, path = Operation::RollAccountByPost.path(), tag = "Rolling", params(RollQuery),
     request_body(content = Roll, example = json!({"account_id": "loan-1", "effective_at": "2025-03-01T00:00:00-05:00"})),
-    responses((status = 200, description = "What was processed", body = view::Rolled)))]
+    responses((status = 200, description = "The result", body = view::Rolled)))]
 pub async fn roll_account_by_post(
     State(api): State<Api>,
     Administrator(who): Administrator,

@@ -95,7 +95,7 @@ pub async fn unsubscribe_by_post(
 
 /// Resumes a subscription
 ///
-/// It gets the messages published from now on. Messages that it missed stay in its dead letters and can be replayed.
+/// The URL gets the messages published from now on. Messages that it missed stay dead letters and can be replayed.
 #[utoipa::path(put, path = Operation::Resubscribe.path(), tag = "Webhooks",
     params(SubscriptionPath),
     responses((status = 200, description = "The subscription", body = view::Subscription)))]

@@ -76,8 +76,8 @@ pub fn run_all(
 
 /// Checks whether accounts can be rolled here. The check itself rolls no account.
 fn rolling(client: &Client) -> Result<Rolling, Trouble> {
-    let nobody = json!({ "account_id": "no-account", "effective_at": "2025-01-01T00:00:00Z" });
-    match client.call(&Operation::RollAccount.request([]), Some(&nobody)) {
+    let no_such_account = json!({ "account_id": "no-account", "effective_at": "2025-01-01T00:00:00Z" });
+    match client.call(&Operation::RollAccount.request([]), Some(&no_such_account)) {
         Err(Trouble::Refused { status: 403, message, .. }) => Ok(Rolling::No(message)),
         Err(Trouble::Refused { .. }) | Ok(_) => Ok(Rolling::Yes),
         Err(trouble) => Err(trouble),

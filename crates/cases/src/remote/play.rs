@@ -136,7 +136,7 @@ impl Play<'_> {
         for part in PRODUCT_PARTS {
             copy[part] = without_nulls(&shown[part]);
         }
-        self.notes.push(format!("played with a copy of product {id}"));
+        self.notes.push(format!("run with a copy of product {id}"));
         Ok(copy)
     }
 

@@ -108,7 +108,7 @@ pub struct ServeFlags {
     /// --confirm-clock [default: 7d]
     #[arg(long, value_name = "DURATION")]
     pub max_clock_jump: Option<String>,
-    /// Confirm, for this start, that the clock is right although it differs from what the database recorded
+    /// Confirm, for this start, that the clock is right although it differs from the time recorded in the database
     #[arg(long)]
     pub confirm_clock: bool,
     /// Start a new, empty database with the existing secrets key. Without this flag, the server refuses to start if

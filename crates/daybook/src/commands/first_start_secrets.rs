@@ -54,7 +54,7 @@ impl FirstStartSecrets {
     pub fn remind(&self) {
         if self.text.is_empty() && self.file.exists() {
             let file = self.file.display();
-            tracing::warn!(%file, "the secrets of the first start are still in this file: store them elsewhere and delete it");
+            tracing::warn!(%file, "the secrets of the first start are still in this file: store them elsewhere and delete the file");
         }
     }
 
@@ -80,7 +80,7 @@ impl FirstStartSecrets {
         match write_for_owner(&self.file, text) {
             Ok(()) => tracing::info!(
                 %file,
-                "this is the first start; its secrets are in this file: store them elsewhere and delete it"
+                "this is the first start; its secrets are in this file: store them elsewhere and delete the file"
             ),
             Err(error) => tracing::error!(
                 %file,

@@ -211,7 +211,7 @@ fn is_health_check(request: &Request<RequestBody>) -> bool {
 }
 
 fn made_room() -> Response<Body> {
-    come_again("the connection was closed to make room for others before its request arrived; nothing was done")
+    come_again("the connection was closed before its request arrived, to make room for others; nothing was changed")
 }
 
 fn come_again(sentence: &str) -> Response<Body> {
@@ -234,7 +234,7 @@ fn ambiguous() -> Response<Body> {
 }
 
 fn late(patience: Duration) -> Response<Body> {
-    let sentence = format!("the body did not arrive within {patience:?}; nothing was done");
+    let sentence = format!("the body did not arrive within {patience:?}; nothing was changed");
     refusal(StatusCode::REQUEST_TIMEOUT, "malformed_request", &sentence)
 }
 

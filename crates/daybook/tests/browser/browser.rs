@@ -117,10 +117,14 @@ impl Browser {
         drop(self.driver);
     }
 
-    /// Sets the width of the window and the system theme.
+    /// Sets the width of the window and the system theme. Without transitions, so that a change of the theme is complete at
+    /// once.
     pub async fn look(&self, look: Look) {
         let scheme = if look.dark { "dark" } else { "light" };
-        let features = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
+        let features = json!({ "features": [
+            { "name": "prefers-color-scheme", "value": scheme },
+            { "name": "prefers-reduced-motion", "value": "reduce" },
+        ] });
         self.devtools("Emulation.setEmulatedMedia", features).await;
         self.width.store(look.width, Ordering::Relaxed);
         self.window(look.width, HEIGHT).await;

@@ -127,14 +127,11 @@ async fn look_at(browser: &Browser, axe: Option<&Axe>, path: &str, name: &str, w
     assert!(!path.contains('{'), "{path} has a parameter that nobody filled in");
     let picture: String = path.trim_start_matches("/console").replace(['/', '?', '=', '&', ':'], "-");
     let picture = if picture.is_empty() { "-home".to_owned() } else { picture };
-    let mut is_dark = None;
+    browser.look(Look::ALL[0]).await;
+    browser.go(path).await;
+    browser.unfold().await;
     for look in Look::ALL {
         browser.look(look).await;
-        // Colours in a transition are neither the old ones nor the new ones.
-        if is_dark.replace(look.dark) != Some(look.dark) {
-            browser.go(path).await;
-            browser.unfold().await;
-        }
         if are_kept() {
             browser.picture(&format!("{name}{picture}-{}", look.name())).await;
         }

@@ -5,9 +5,9 @@
 //!    └── the same payment again until it is acknowledged ──────────────────────┘
 //! ```
 //!
-//! `DAYBOOK_KILLS` is the number of kills; the default is 20 on SQLite and 5 on PostgreSQL. A campaign of about an
+//! `DAYBOOK_KILLS` is the number of kills; the default is 8 on SQLite and 4 on PostgreSQL. A campaign of about an
 //! hour: `DAYBOOK_KILLS=1000 cargo test -p daybook --test faults kills -- --nocapture`. `DAYBOOK_RELEASED_ACCOUNTS` is
-//! the number of accounts in the release during which the server is killed; the default is 400.
+//! the number of accounts in the release during which the server is killed; the default is 150.
 
 use crate::common::api_client::{ApiClient, until};
 use crate::common::chance::{Chance, seed, setting};
@@ -26,13 +26,13 @@ use std::time::Duration;
 
 #[test]
 fn payments_on_sqlite_survive_kills() {
-    payments_survive_kills("SQLite", &Installation::sqlite(), setting("DAYBOOK_KILLS", 20));
+    payments_survive_kills("SQLite", &Installation::sqlite(), setting("DAYBOOK_KILLS", 8));
 }
 
 #[test]
 fn payments_on_postgres_survive_kills() {
     let server = postgres::Server::start_durable();
-    payments_survive_kills("PostgreSQL", &Installation::with(server.database()), setting("DAYBOOK_KILLS", 5));
+    payments_survive_kills("PostgreSQL", &Installation::with(server.database()), setting("DAYBOOK_KILLS", 4));
 }
 
 fn payments_survive_kills(database: &str, installation: &Installation, kills: u64) {
@@ -110,7 +110,7 @@ fn further_than(client: &ApiClient, before: u64) -> Option<u64> {
 }
 
 fn a_release_goes_on_after_kills(database: &str, installation: &Installation, kills: usize) {
-    let accounts = setting("DAYBOOK_RELEASED_ACCOUNTS", 400);
+    let accounts = setting("DAYBOOK_RELEASED_ACCOUNTS", 150);
     let (mut server, client) = installation.open();
     load_history(&client, accounts);
     set_migration_mode(&client, "auto", false);

@@ -18,9 +18,13 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-/// Loans of 360 months, and daily loans of 75 years.
-const MONTHLY: usize = 40;
+/// Loans of 360 months, and daily loans: of 75 years in a campaign, otherwise of 20.
+const MONTHLY: usize = 20;
 const DAILY: usize = 1;
+/// When they were opened.
+const FIRST_MONTH: &str = "1996-11-17T12:00:00-05:00";
+const FIRST_DAY_OF_CAMPAIGN: &str = "1950-11-17T12:00:00-05:00";
+const FIRST_DAY: &str = "2006-11-17T12:00:00-05:00";
 /// The time limit for 99 of 100 payments in a campaign.
 const LIMIT: Duration = Duration::from_millis(250);
 /// How long a campaign observes each part of the work.
@@ -49,6 +53,7 @@ fn asked() -> Option<(usize, usize)> {
 
 fn check(database: &str, installation: &Installation) {
     let (monthly, daily) = asked().unwrap_or((MONTHLY, DAILY));
+    let first_day = if asked().is_some() { FIRST_DAY_OF_CAMPAIGN } else { FIRST_DAY };
     let (server, client) = installation.open();
     make_product(&client, "auto", json!({}), json!({}));
     let mut paid = loan("auto", "paid", "");
@@ -64,15 +69,14 @@ fn check(database: &str, installation: &Installation) {
         large.make_product(product, cycle);
     }
     let mut payer = Payer { client: &client, large: &large, number: 0 };
-    let measured =
-        payer.pay_while("months opened", || large.open("monthly", "m", monthly, "1996-11-17T12:00:00-05:00"));
+    let measured = payer.pay_while("months opened", || large.open("monthly", "m", monthly, FIRST_MONTH));
     measured.print(database);
     if asked().is_none() {
         assert!(measured.between <= MOST_BETWEEN, "{} accounts were done between two payments", measured.between);
     }
-    payer.pay_while("days opened", || large.open("daily", "d", daily, "1950-11-17T12:00:00-05:00")).print(database);
-    large.release(&mut payer, database, "held-monthly", "hm", monthly, "1996-11-17T12:00:00-05:00");
-    large.release(&mut payer, database, "held-daily", "hd", daily, "1950-11-17T12:00:00-05:00");
+    payer.pay_while("days opened", || large.open("daily", "d", daily, first_day)).print(database);
+    large.release(&mut payer, database, "held-monthly", "hm", monthly, FIRST_MONTH);
+    large.release(&mut payer, database, "held-daily", "hd", daily, first_day);
     server.stop();
     if asked().is_none() {
         installation.verify();

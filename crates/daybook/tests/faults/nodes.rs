@@ -8,8 +8,8 @@
 //! every account: one late fee for each elapsed instalment, none twice, none missing ◄────┘ is killed and started again
 //! ```
 //!
-//! `DAYBOOK_NODE_ACCOUNTS` is the number of accounts, half in each product; the default is 2,000. `DAYBOOK_NODE_KILLS`
-//! is the least number of kills; the default is 4. A campaign:
+//! `DAYBOOK_NODE_ACCOUNTS` is the number of accounts, half in each product; the default is 600. `DAYBOOK_NODE_KILLS`
+//! is the least number of kills; the default is 3. A campaign:
 //! `DAYBOOK_NODE_ACCOUNTS=50000 DAYBOOK_NODE_KILLS=50 cargo test -p daybook --test faults nodes -- --nocapture`.
 //!
 //! The work leased by a killed node becomes free after 30 seconds, which is most of the time of this test.
@@ -135,8 +135,8 @@ fn assert_late_fees(client: &ApiClient, product: &str, accounts: u64, expected: 
 #[test]
 fn four_nodes_charge_each_late_fee_once() {
     let stopwatch = Stopwatch::start();
-    let accounts = setting("DAYBOOK_NODE_ACCOUNTS", 2_000) / 2;
-    let least_kills = setting("DAYBOOK_NODE_KILLS", 4);
+    let accounts = setting("DAYBOOK_NODE_ACCOUNTS", 600) / 2;
+    let least_kills = setting("DAYBOOK_NODE_KILLS", 3);
     // A separate server: four nodes need more connections than the shared test server may have left.
     let database = postgres::Server::start();
     let installation = Arc::new(Installation::with(database.database()));

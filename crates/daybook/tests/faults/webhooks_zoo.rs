@@ -20,7 +20,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-const CUSTOMERS: u64 = 400;
+const CUSTOMERS: u64 = 200;
 const HEALTHY: usize = 7;
 const TIMEOUT: &str = "2s";
 const TIMEOUT_MS: i64 = 2_000;

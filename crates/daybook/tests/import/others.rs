@@ -49,7 +49,7 @@ fn what_others_hold_is_not_released(installation: &Installation) {
     client.post("/accounts", &loan(PRODUCT, "theirs", "2025-01-15T00:00:00-05:00")).good();
     let ended = import(installation, server.url(), &["--product", PRODUCT]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
-    assert!(ended.stderr.contains("holds events of 1 account that p/loans.csv does not have"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("holds events of 1 account that p/loans.csv does not contain"), "{}", ended.stderr);
     assert_eq!(counts(&client), [1, 0, 0]);
     assert_eq!(progress(&client, PRODUCT)["state"], "HOLDING");
     let told = import(installation, server.url(), &["--product", PRODUCT, "--release-others"]).good();

@@ -81,7 +81,7 @@ fn what_is_wrong_is_found_and_nothing_else(installation: &Installation) {
         let total: i64 = rows(installation, "p/loans.csv").iter().find(|loan| loan[0] == row[0]).expect("its loan")[10]
             .parse()
             .expect("a number of cents");
-        let end = format!("then owed {}.{:02}", total / 100, total % 100);
+        let end = format!("; balance {}.{:02}", total / 100, total % 100);
         assert!(row[5].ends_with(&end), "{end}: {row:?}");
     }
     server.stop();

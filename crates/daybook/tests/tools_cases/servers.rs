@@ -154,7 +154,7 @@ fn a_product_of_the_server_is_used_by_a_copy() {
     let (code, stdout, _) =
         said(daybook.run(&["test", "case.toml", "--url", server.url(), "--key", &key(&daybook, None)]));
     assert_eq!(code, 0, "{stdout}");
-    assert!(stdout.contains("played with a copy of product auto-12\n"), "{stdout}");
+    assert!(stdout.contains("run with a copy of product auto-12\n"), "{stdout}");
     let (code, stderr) = daybook.failure_of(&["test", "case.toml"]);
     assert_eq!((code, stderr.as_str()), (1, "daybook: 1 of 1 test cases failed\n"));
 }

@@ -6,7 +6,7 @@
 
 use super::PortfolioCheck;
 use super::loan_row::{LoanRow, read_form};
-use crate::check_report::CheckReport;
+use crate::check_report::{CheckReport, InvalidValue};
 use crate::columns::{Column, ColumnTarget, EXTERNAL, LOAN_COLUMNS, LOAN_NEEDS, expected_value_of};
 use crate::csv_file::{CsvFile, CsvRow};
 use crate::error::ImportError;
@@ -89,6 +89,20 @@ struct Reading<'a> {
     customers: HashMap<String, usize>,
 }
 
+/// A row of the file, and the loan that was read from it.
+struct FilledRow<'a> {
+    csv_file: &'a CsvFile,
+    row: &'a CsvRow<'a>,
+    filled: &'a LoanRow,
+}
+
+impl FilledRow<'_> {
+    /// An invalid value of this row.
+    fn invalid(&self, column: &str, value: &str, rule: &str) -> InvalidValue {
+        self.csv_file.invalid(self.row.line, column, value, rule)
+    }
+}
+
 impl Reading<'_> {
     /// Reads a row. An invalid row is kept too, so that its payments find their loan.
     fn take(&mut self, csv_file: &CsvFile, row: &CsvRow<'_>, report: &mut CheckReport) -> Result<(), ImportError> {
@@ -139,15 +153,16 @@ impl Reading<'_> {
             }
         }
         let customer = filled.settle(account_id);
+        let loan = FilledRow { csv_file, row, filled: &filled };
         if report.count() == before {
-            self.check_whole(csv_file, row, &filled, report)?;
+            self.check_whole(&loan, report)?;
         } else {
-            self.check_alone(csv_file, row, &filled, report)?;
+            self.check_alone(&loan, report)?;
         }
         if report.count() == before
             && let Some(customer_id) = customer
         {
-            self.know_customer(csv_file, row, customer_id, &filled, report)?;
+            self.know_customer(&loan, customer_id, report)?;
         }
         self.portfolio.loans.push(ImportedLoan {
             line: row.line,
@@ -185,21 +200,15 @@ impl Reading<'_> {
     }
 
     /// Parses the row as the server will.
-    fn check_whole(
-        &self,
-        csv_file: &CsvFile,
-        row: &CsvRow<'_>,
-        filled: &LoanRow,
-        report: &mut CheckReport,
-    ) -> Result<(), ImportError> {
+    fn check_whole(&self, loan: &FilledRow<'_>, report: &mut CheckReport) -> Result<(), ImportError> {
         let mut refused: Vec<(String, String)> = Vec::new();
-        if !filled.customer.is_empty() {
-            match read_form::<NewCustomer>(&filled.customer) {
+        if !loan.filled.customer.is_empty() {
+            match read_form::<NewCustomer>(&loan.filled.customer) {
                 Ok(form) => refused.extend(form.check().err().map(|problem| (problem.field, problem.message))),
                 Err(problem) => refused.push(problem),
             }
         }
-        match (read_form::<NewAccount>(&filled.account), filled.start) {
+        match (read_form::<NewAccount>(&loan.filled.account), loan.filled.start) {
             (Ok(form), Some(start)) => {
                 let problems = policy::terms(&self.check.product.form, &form, start).err().unwrap_or_default();
                 refused.extend(problems.into_iter().map(|problem| (problem.field, problem.message)));
@@ -211,7 +220,7 @@ impl Reading<'_> {
             return Ok(());
         }
         let before = report.count();
-        self.check_alone(csv_file, row, filled, report)?;
+        self.check_alone(loan, report)?;
         let is_told = report.count() > before;
         for (field, rule) in refused.into_iter().filter(|_| !is_told) {
             let of_field = |column: &&(usize, &Column)| match column.1.target {
@@ -219,26 +228,20 @@ impl Reading<'_> {
                 _ => false,
             };
             let (column, value) = match self.heads.known.iter().find(of_field) {
-                Some((place, column)) => (column.name, row.get(Some(*place))),
+                Some((place, column)) => (column.name, loan.row.get(Some(*place))),
                 None => (field.as_str(), ""),
             };
-            report.add(csv_file.invalid(row.line, column, value, &rule))?;
+            report.add(loan.invalid(column, value, &rule))?;
         }
         Ok(())
     }
 
     /// Reports each value that is invalid on its own.
-    fn check_alone(
-        &self,
-        csv_file: &CsvFile,
-        row: &CsvRow<'_>,
-        filled: &LoanRow,
-        report: &mut CheckReport,
-    ) -> Result<(), ImportError> {
+    fn check_alone(&self, loan: &FilledRow<'_>, report: &mut CheckReport) -> Result<(), ImportError> {
         for (place, column) in &self.heads.known {
-            let value = row.get(Some(*place));
-            if let Some(rule) = filled.rule_broken_alone(column, value, &self.check.product.id) {
-                report.add(csv_file.invalid(row.line, column.name, value, &rule))?;
+            let value = loan.row.get(Some(*place));
+            if let Some(rule) = loan.filled.rule_broken_alone(column, value, &self.check.product.id) {
+                report.add(loan.invalid(column.name, value, &rule))?;
             }
         }
         Ok(())
@@ -247,24 +250,22 @@ impl Reading<'_> {
     /// Records a borrower. A borrower of several loans must be the same in each.
     fn know_customer(
         &mut self,
-        csv_file: &CsvFile,
-        row: &CsvRow<'_>,
+        loan: &FilledRow<'_>,
         customer_id: String,
-        filled: &LoanRow,
         report: &mut CheckReport,
     ) -> Result<(), ImportError> {
-        let body: Box<str> = Value::Object(filled.customer.clone()).to_string().into();
+        let body: Box<str> = Value::Object(loan.filled.customer.clone()).to_string().into();
         match self.customers.entry(customer_id) {
             Entry::Vacant(place) => {
                 let customer_id = place.key().clone();
                 place.insert(self.portfolio.customers.len());
-                self.portfolio.customers.push(Customer { line: row.line, customer_id, body });
+                self.portfolio.customers.push(Customer { line: loan.row.line, customer_id, body });
             }
             Entry::Occupied(place) => {
                 let first = &self.portfolio.customers[*place.get()];
                 if first.body != body {
                     let rule = format!("is also used in line {}, with a different name or details", first.line);
-                    report.add(csv_file.invalid(row.line, "customer_id", place.key(), &rule))?;
+                    report.add(loan.invalid("customer_id", place.key(), &rule))?;
                 }
             }
         }

@@ -79,40 +79,40 @@ pub struct MessageWriter<'a> {
 /// decimal places, in a form that writers agree on ([`PercentText`](crate::form::fields::PercentText)).
 #[derive(Serialize, ToSchema)]
 pub(crate) struct AccountEventData<'a, O> {
-    /// The id of the event, unique.
+    /// The id of the event: unique, and the same each time the event is sent.
     event_id: &'a str,
-    /// When it was recorded.
+    /// When the event was recorded.
     changed_at: view::time::Local,
-    /// When it happened.
+    /// When the event happened, by the account's clock.
     effective_at: view::time::Local,
-    /// The account.
+    /// The account that the event is about.
     account_id: &'a str,
-    /// Counts the messages about the account: 1, 2, 3 and so on.
+    /// The number of the message among the messages about the account: 1, 2, 3, …
     #[schema(minimum = 1)]
     account_sequence: i64,
-    /// The instalment it is about, from 1.
+    /// The number of the instalment that the event is about, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1)]
     instalment: Option<u32>,
-    /// Whether the instalment was paid.
+    /// Whether the instalment was paid when it fell due.
     #[serde(skip_serializing_if = "Option::is_none")]
     paid: Option<bool>,
-    /// The status before.
+    /// The status before the change.
     #[serde(skip_serializing_if = "Option::is_none")]
     previous_status: Option<view::AccountOverview>,
-    /// What was changed about the past.
+    /// The balances and line items that the recalculation changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     recalculation: Option<Recalculated<'a>>,
-    /// The thing as it was right after it happened.
+    /// The object right after the event, as `GET` shows it.
     object: O,
 }
 
-/// What a replay changed.
+/// The balances and line items that a recalculation changed.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Recalculated<'a> {
-    /// The balances before.
+    /// The balances before the recalculation.
     before: view::Amounts,
-    /// The balances after.
+    /// The balances after the recalculation.
     after: view::Amounts,
     /// The line items that changed.
     line_items: Vec<ItemDifference<'a>>,
@@ -125,9 +125,9 @@ pub(crate) struct ItemDifference<'a> {
     line_item_id: String,
     /// Its type.
     line_item_type: &'a str,
-    /// As it was; null for one that is new.
+    /// The line item before the recalculation; null if it is new.
     before: Option<ItemAmounts<'a>>,
-    /// As it is.
+    /// The line item after the recalculation.
     after: ItemAmounts<'a>,
 }
 
@@ -138,7 +138,7 @@ pub(crate) struct ItemAmounts<'a> {
     line_item_status: &'a str,
     /// The whole amount.
     original_amount_cents: i64,
-    /// What is unpaid of it.
+    /// For a debt: the unpaid part. For a payment: the part that went to no debt, as a negative amount.
     balance_cents: i64,
     /// The principal in it.
     principal_cents: i64,

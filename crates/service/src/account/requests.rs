@@ -23,10 +23,10 @@ impl Book {
                 // The caller chose no id, so the name that is taken belongs to the payment's only reversal or the fee's
                 // only waiver.
                 Input::Reversal { payment } if asked.name.starts_with("dbk_") => {
-                    Problem::new("already_reversed", format!("payment \"{payment}\" was reversed already"))
+                    Problem::new("already_reversed", format!("payment \"{payment}\" was already reversed"))
                 }
                 Input::Waiver { fee } if asked.name.starts_with("dbk_") => {
-                    Problem::new("nothing_to_waive", format!("fee \"{fee}\" was waived already"))
+                    Problem::new("nothing_to_waive", format!("fee \"{fee}\" was already waived"))
                 }
                 _ => Problem::id_taken("line_item_id", "line item", &asked.name),
             }

@@ -86,7 +86,7 @@ form! {
         interest_policies: InterestPolicies,
         /// How payments are allocated.
         payment_pouring_policies: PaymentPouringPolicies,
-        /// From when backdated inputs take effect. Default: `AS_POSTED`.
+        /// When backdated inputs take effect. Default: `AS_POSTED`.
         backdating_policy: BackdatingPolicy,
         /// How far in the past accounts may begin.
         opening_policies: OpeningPolicies,
@@ -148,7 +148,7 @@ form! {
         surcharge_fee_interval: Ignored,
         /// Not supported: every `percent_surcharge` must be 0.
         default_surcharge_fee_structure: Ignored,
-        /// Which payments spare an instalment its late fee although they went to older debt. Default: `RECEIPTS`.
+        /// Which payments count as received for an instalment although they paid older debt. Default: `RECEIPTS`.
         late_fee_pyramiding: LateFeePyramiding,
     }
 }

@@ -13,7 +13,7 @@ use utoipa::openapi::{ObjectBuilder, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 form! {
-    /// What a status stops while it lasts. Nothing that was stopped is made up for when the status ends.
+    /// What a status stops while it lasts. When it ends, Daybook does not catch up on what it stopped.
     PairEffects {
         ;
         /// Whether an instalment that is unpaid when its grace period ends is charged a late fee and counts as late.

@@ -115,7 +115,7 @@ impl Service {
         }
         let differ = differ.unwrap_or_default();
         for difference in &differ {
-            tracing::error!(difference, "stored data differs from the journal: see `daybook verify --fix`");
+            tracing::error!(difference, "stored data differ from the journal: see `daybook verify --fix`");
         }
         Ok(differ.len() as u64)
     }

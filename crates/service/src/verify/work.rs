@@ -134,7 +134,7 @@ pub(super) fn again(
     let latest = now.max(stored.now.rolled_to.unwrap_or(now)).max(clock.unwrap_or(now));
     if column.is_some_and(|column| column > latest) {
         return Err(Problem::internal(
-            "neither its state nor its column processed_through shows up to which time it was processed",
+            "neither its state nor its column processed_through contains the time through which it is processed",
         ));
     }
     again_until(stored, product, column)

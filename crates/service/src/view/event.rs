@@ -30,7 +30,7 @@ pub struct TimelineEvent {
     pub state: ProcessingState,
     /// Why it failed.
     pub reason: Option<String>,
-    /// What it changed; null while it is not processed.
+    /// Its effect on the balances; null while it is not processed.
     pub effect: Option<Amounts>,
     /// The balances after it; null while it is not processed.
     pub balance_after: Option<Amounts>,
@@ -240,7 +240,7 @@ impl EventText {
             Cause::PeriodEnd { period } => {
                 let interest = period_interest(amounts);
                 let after = period - instalments;
-                EventText::new("period_end", format!("Period {after} after the last instalment ended. {interest}"))
+                EventText::new("period_end", format!("Post-maturity period {after} ended. {interest}"))
             }
             Cause::GraceEnd { instalment, .. } if amounts.late_fee.is_positive() => {
                 let fee = amounts.late_fee;
@@ -268,7 +268,7 @@ fn without_late_fee(instalment: u32, found: GraceResult) -> String {
         GraceResult::Uncounted => {
             "the late fee is 0.00 under the account's terms. The account's status stops the count of late instalments"
         }
-        GraceResult::Spared => "payments of at least its amount were received, but paid older debt",
+        GraceResult::Spared => "the payments received for it cover its amount, although part of them paid older debt",
         GraceResult::Excused => "it fell due while the account was closed",
         GraceResult::Stopped => "the account's status stops late fees",
     };

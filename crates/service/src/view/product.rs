@@ -140,7 +140,7 @@ impl MigrationState {
 /// The response to turning migration mode on or off.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct MigrationMode {
-    /// What happens now, as a sentence.
+    /// The effect of the new mode, as a sentence.
     pub description: String,
     /// Whether events are held.
     pub migration_mode: bool,
@@ -192,15 +192,15 @@ pub struct MigrationProgress {
 pub struct MigrationReleased<'a> {
     /// The product.
     pub product_id: &'a str,
-    /// Accounts that held events when it began.
+    /// The number of accounts that held events when the release began.
     pub accounts_total: i64,
-    /// Events that were held when it began.
+    /// The number of events that were held when the release began.
     pub events_total: i64,
-    /// Accounts that could not be processed.
+    /// The number of accounts that could not be processed.
     pub failed_accounts: i64,
-    /// When it began.
+    /// When the release began.
     pub started_at: Option<Local>,
-    /// When it was done.
+    /// When the release ended.
     pub finished_at: Local,
 }
 

@@ -102,7 +102,7 @@ pub struct TestSent {
 /// The object of a test event.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct TestMessage {
-    /// A sentence.
+    /// The text of the test message.
     pub message: &'static str,
 }
 

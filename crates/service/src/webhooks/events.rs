@@ -73,7 +73,7 @@ pub const EVENTS: &[EventType] = &[
     event(
         "account_update",
         Thing::Account,
-        "Customers, external fields or notification settings of an account changed; never for balances.",
+        "Customers, external fields or notification settings of an account changed. Balances do not cause this event.",
     ),
     event("account_status_change", Thing::Account, "The status of an account, or the reason for it, changed.")
         .carrying(&["previous_status"]),
@@ -94,7 +94,8 @@ pub const EVENTS: &[EventType] = &[
     event(
         "account_recalculated",
         Thing::Account,
-        "A change effective in the past altered later results; the message shows each altered item before and after.",
+        "A change effective in the past altered later results. The message shows the balances and each altered \
+         line item before and after.",
     )
     .carrying(&["recalculation"]),
     event(

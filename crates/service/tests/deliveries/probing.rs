@@ -255,7 +255,7 @@ async fn the_counter_of_dead_messages_says_that_it_leaves_out_what_a_pause_makes
     assert!(text.contains("\ndaybook_webhooks_dead_total 1\n"), "only the one that was answered 400: {text}");
     let help =
         text.lines().find(|line| line.starts_with("# HELP daybook_webhooks_dead_total ")).expect("it has a help");
-    for said in ["Attempts of active URLs", "a pause", "not counted here but in daybook_webhook_url_dead_letters"] {
+    for said in ["an attempt at an active URL", "a pause", "counted only in daybook_webhook_url_dead_letters"] {
         assert!(help.contains(said), "{help}");
     }
 }

@@ -1,7 +1,7 @@
 //! `engine <- store <- webhooks <- service <- {api, console} <- daybook`, with `cases` between the service and the
 //! crates that show or run test cases, `import` between the service and the binary, `clock` below all crates that need
 //! time, `metrics` below all that count, and `client` for tools that call a running server. `operations` is below all
-//! that name a path of the API.
+//! that name a path of the API, and `receiver` below all that receive webhooks.
 
 use super::{assert_none, output_of};
 use serde_json::Value;
@@ -13,11 +13,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("client", &["operations"]),
     ("clock", &["engine"]),
     ("metrics", &[]),
+    ("receiver", &[]),
     ("store", &["engine", "clock"]),
     ("webhooks", &["engine", "clock", "metrics", "store"]),
     ("service", &["engine", "clock", "metrics", "operations", "store", "webhooks"]),
     ("api", &["engine", "clock", "metrics", "operations", "service"]),
-    ("cases", &["client", "engine", "clock", "operations", "webhooks", "service"]),
+    ("cases", &["client", "engine", "clock", "operations", "receiver", "webhooks", "service"]),
     ("console", &["engine", "clock", "operations", "service", "cases"]),
     ("import", &["client", "engine", "clock", "operations", "service"]),
     (
@@ -28,6 +29,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "clock",
             "metrics",
             "operations",
+            "receiver",
             "store",
             "webhooks",
             "service",
@@ -37,7 +39,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "console",
         ],
     ),
-    ("testkit", &["engine", "clock", "operations", "store", "webhooks", "service", "api", "console"]),
+    ("testkit", &["engine", "clock", "operations", "receiver", "store", "webhooks", "service", "api", "console"]),
 ];
 
 /// A dependency of one workspace crate on another.

@@ -16,9 +16,8 @@ pub struct Attempts {
 }
 
 /// Help text of the counter of dead messages: what it counts, and what it does not.
-const DEAD_HELP: &str = "Attempts of active URLs after which the message is a dead letter: the response was final, or \
-    it was the last retry. Messages that a pause makes dead letters are not counted here but in \
-    daybook_webhook_url_dead_letters";
+const DEAD_HELP: &str = "Messages that became dead letters because of the response to an attempt at an active \
+    URL. Messages that became dead letters because of a pause are counted only in daybook_webhook_url_dead_letters";
 
 /// Labels of the metrics of each URL. URLs may contain secrets and are not shown.
 pub const URL_LABELS: [&str; 2] = ["organization", "webhook_uuid"];

@@ -7,7 +7,7 @@ use daybook_webhooks::guard::{Guard, System};
 use daybook_webhooks::sender::{Fault, SenderSettings};
 use futures_util::StreamExt;
 use futures_util::stream::{self, FuturesUnordered};
-use std::sync::Arc;
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 #[tokio::test]
@@ -38,24 +38,17 @@ async fn as_many_connections_as_messages_in_flight_and_no_more() {
 
 #[tokio::test]
 async fn no_more_than_64_connections_are_put_away() {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let pool = dev_sender(GENEROUS).pool(&format!("http://{}/", listener.local_addr().expect("an address")));
+    let (arrived, one_more) = (Mutex::new(0), Condvar::new());
+    let receiver = Receiver::start(Behaviour::slowly(move |_, _| {
+        let mut count = arrived.lock().expect("no test panics while it counts");
+        *count += 1;
+        one_more.notify_all();
+        let _ = one_more.wait_timeout_while(count, Duration::from_secs(30), |count| *count < 100);
+        PreparedResponse::status(200)
+    }));
+    let pool = dev_sender(GENEROUS).pool(&receiver.url());
     let posts: FuturesUnordered<_> = (0..100).map(|_| pool.post(message(b"{}"))).collect();
-    let receive = async {
-        let mut streams = Vec::new();
-        for _ in 0..100 {
-            streams.push(listener.accept().await.expect("a connection").0);
-        }
-        for stream in &streams {
-            while stream.try_read(&mut [0; 1024]).is_err() {
-                stream.readable().await.expect("a request");
-            }
-            stream.try_write(b"HTTP/1.1 200 Any\r\ncontent-length: 0\r\n\r\n").expect("written");
-        }
-        streams
-    };
-    let (replies, _streams) = tokio::join!(posts.collect::<Vec<_>>(), receive);
-    for reply in replies {
+    for reply in posts.collect::<Vec<_>>().await {
         assert_eq!(reply.status, Some(200), "{reply:?}");
     }
     assert_eq!(pool.idle(), 64);

@@ -163,6 +163,7 @@ async fn a_self_signed_certificate_of_an_authority_is_told_in_a_sentence() {
 
 #[tokio::test]
 async fn an_answer_in_plain_http_is_no_secure_connection() {
+    // A raw socket: no HTTP request ever arrives.
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let guard = Guard { dev: true, networks: Vec::new() };
     let settings =

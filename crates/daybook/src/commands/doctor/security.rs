@@ -25,7 +25,8 @@ pub(super) async fn examine(settings: &Settings, store: Option<&dyn Store>) -> V
         }
         for (name, is_set) in [("dev", settings.dev), ("demo", settings.demo)] {
             if is_set {
-                let sentence = format!("{name} = true is for development, and there is a LIVE organization: remove it");
+                let sentence =
+                    format!("{name} = true is for development, but there is a LIVE organization: remove this setting");
                 findings.push(Finding::warn("development", sentence));
             }
         }
@@ -41,7 +42,7 @@ pub(super) async fn examine(settings: &Settings, store: Option<&dyn Store>) -> V
     if let Some(file) = first_start_secrets::left(settings) {
         let file = file.display();
         let sentence =
-            format!("the secrets of the first start are still in {file}: store them elsewhere and delete it");
+            format!("the secrets of the first start are still in {file}: store them elsewhere and delete the file");
         findings.push(Finding::warn("first start", sentence));
     }
     findings

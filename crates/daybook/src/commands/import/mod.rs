@@ -196,7 +196,7 @@ fn tell(args: &ImportArgs, portfolio: &Portfolio, result: &ImportResult) -> Resu
     })?;
     if !result.failed.is_empty() {
         let count = accounts_in_words(result.failed.len() as u64);
-        return Err(Failure::Failed(format!("{count} could not be processed; the next import tries again")));
+        return Err(Failure::Failed(format!("{count} could not be processed; the next import retries them")));
     }
     if differing > 0 {
         let expects = &portfolio.loans_file;

@@ -2,7 +2,7 @@
 
 use super::judge::Answered;
 use crate::commands::Failure;
-use axum::http::{HeaderMap, HeaderName};
+use daybook_receiver::Request;
 use std::time::Duration;
 use ureq::Agent;
 
@@ -33,12 +33,12 @@ impl Forward {
     }
 
     /// Forwards the body and headers. Returns the response and its `Retry-After`.
-    pub fn pass(&self, headers: &HeaderMap, body: &[u8]) -> (Answered, Option<String>) {
+    pub fn pass(&self, message: &Request) -> (Answered, Option<String>) {
         let mut request = self.agent.post(&self.url);
-        for (name, value) in headers.iter().filter(|(name, _)| is_passed_on(name)) {
-            request = request.header(name.as_str(), value.as_bytes());
+        for (name, value) in message.headers.iter().filter(|(name, _)| !OF_THE_CONNECTION.contains(&name.as_str())) {
+            request = request.header(name, value.as_bytes());
         }
-        match request.send(body) {
+        match request.send(&message.body[..]) {
             Ok(answer) => {
                 let retry_after = answer.headers().get("retry-after").and_then(|value| value.to_str().ok());
                 let answered = Answered { status: answer.status().as_u16(), is_forwarded: true, trouble: None };
@@ -50,8 +50,4 @@ impl Forward {
             }
         }
     }
-}
-
-fn is_passed_on(name: &HeaderName) -> bool {
-    !OF_THE_CONNECTION.contains(&name.as_str())
 }

@@ -1,23 +1,11 @@
 //! Checks a message: its signatures, its attempt number, and whether it changed since the last attempt.
 
+use daybook_receiver::Request;
 use daybook_webhooks::signature::SigningKey;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::HashMap;
-
-/// A received request.
-#[derive(Clone, Debug)]
-pub struct WebhookRequest {
-    /// The `webhook-id` header: the same for each attempt.
-    pub id: String,
-    /// The `webhook-timestamp` header.
-    pub timestamp: String,
-    /// The `webhook-signature` header.
-    pub signatures: String,
-    /// The exact body.
-    pub body: Vec<u8>,
-}
 
 /// A message. `data` is kept unparsed, because its exact bytes are signed.
 #[derive(Deserialize)]
@@ -77,19 +65,20 @@ impl Judge {
     }
 
     /// Whether the signatures of a request are valid under the known keys. Does not record the request.
-    pub fn knows_who_signed(&self, request: &WebhookRequest) -> bool {
+    pub fn knows_who_signed(&self, request: &Request) -> bool {
         let body_is_signed = read(&request.body).is_ok_and(|message| self.signed_body(&message));
         body_is_signed && self.signed_header(request)
     }
 
     /// Checks a request, or returns why it is not a webhook.
-    pub fn judge(&mut self, request: &WebhookRequest) -> Result<Finding, String> {
+    pub fn judge(&mut self, request: &Request) -> Result<Finding, String> {
         let message = read(&request.body)
             .map_err(|error| format!("its body must have event, data and hmac_signature: {error}"))?;
         let data = serde_json::from_str(message.data.get()).map_err(|error| format!("data is not JSON: {error}"))?;
         let (body_is_signed, header_is_signed) = (self.signed_body(&message), self.signed_header(request));
         // Without the header, the signature is the only identification of a message.
-        let id = if request.id.is_empty() { message.hmac_signature.clone() } else { request.id.clone() };
+        let id = request.header("webhook-id").filter(|id| !id.is_empty());
+        let id = id.unwrap_or(&message.hmac_signature).to_owned();
         let (attempts, last) = self.seen.entry(id.clone()).or_default();
         let is_same_as_before = (*attempts > 0).then(|| *last == message.hmac_signature);
         *attempts += 1;
@@ -103,11 +92,12 @@ impl Judge {
         self.keys.iter().any(|key| key.verify(data, &message.hmac_signature))
     }
 
-    fn signed_header(&self, request: &WebhookRequest) -> bool {
-        let Ok(timestamp_s) = request.timestamp.parse() else { return false };
+    fn signed_header(&self, request: &Request) -> bool {
+        let header = |name: &str| request.header(name).unwrap_or_default();
+        let Ok(timestamp_s) = header("webhook-timestamp").parse() else { return false };
         let is_right = |key: &SigningKey| {
-            let expected = key.standard().sign(&request.id, timestamp_s, &request.body);
-            request.signatures.split(' ').any(|signature| signature == expected)
+            let expected = key.standard().sign(header("webhook-id"), timestamp_s, &request.body);
+            header("webhook-signature").split(' ').any(|signature| signature == expected)
         };
         self.keys.iter().any(is_right)
     }
@@ -185,10 +175,12 @@ mod tests {
 
     const DATA: &str = r#"{"effective_at":"2025-02-15T23:59:59-05:00","object":{"account_id":"loan-1","name":"Zoë"}}"#;
 
-    fn request(key: &SigningKey, id: &str, data: &str) -> WebhookRequest {
+    fn request(key: &SigningKey, id: &str, data: &str) -> Request {
         let body = envelope::body("payment_missed", data.as_bytes(), &key.sign(data.as_bytes())).to_vec();
         let signatures = format!("v1,other {}", key.standard().sign(id, 1_700_000_000, &body));
-        WebhookRequest { id: id.to_owned(), timestamp: "1700000000".to_owned(), signatures, body }
+        let headers = [("webhook-id", id), ("webhook-timestamp", "1700000000"), ("webhook-signature", &signatures)];
+        let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        Request { line: String::new(), headers, body }
     }
 
     fn answered(status: u16) -> Answered {
@@ -215,7 +207,7 @@ mod tests {
     fn a_wrong_signature_is_told_and_which() {
         let key = SigningKey::from_bytes(&[7; 32]);
         let mut judge = Judge::new(key.clone());
-        let mut found = |request: &WebhookRequest| {
+        let mut found = |request: &Request| {
             let finding = judge.judge(request).expect("a message");
             (finding.body_is_signed, finding.header_is_signed)
         };
@@ -223,8 +215,10 @@ mod tests {
         assert_eq!(found(&good), (true, true));
         // The JSON is equal but the signed bytes differ; and the header signs the whole body.
         let spaced = String::from_utf8(good.body.clone()).expect("text").replace("\"object\":", "\"object\": ");
-        assert_eq!(found(&WebhookRequest { body: spaced.into_bytes(), ..good.clone() }), (false, false));
-        assert_eq!(found(&WebhookRequest { timestamp: "1700000001".to_owned(), ..good.clone() }), (true, false));
+        assert_eq!(found(&Request { body: spaced.into_bytes(), ..good.clone() }), (false, false));
+        let mut later = good.clone();
+        later.headers[1].1 = "1700000001".to_owned();
+        assert_eq!(found(&later), (true, false));
         assert_eq!(found(&request(&SigningKey::from_bytes(&[8; 32]), "evt_2", DATA)), (false, false));
     }
 
@@ -241,12 +235,7 @@ mod tests {
     #[test]
     fn what_is_no_webhook_is_told() {
         let mut judge = Judge::new(SigningKey::from_bytes(&[7; 32]));
-        let stranger = WebhookRequest {
-            id: String::new(),
-            timestamp: String::new(),
-            signatures: String::new(),
-            body: b"{}".to_vec(),
-        };
+        let stranger = Request { line: String::new(), headers: Vec::new(), body: b"{}".to_vec() };
         let why = judge.judge(&stranger).expect_err("no webhook");
         assert!(why.starts_with("its body must have event, data and hmac_signature: missing field"), "{why}");
     }

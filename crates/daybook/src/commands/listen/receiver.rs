@@ -1,23 +1,18 @@
 //! The receiver: checks each request, responds, and prints a line.
 
 use super::forward::Forward;
-use super::judge::{Answered, Finding, Judge, WebhookRequest, json_line, line};
+use super::judge::{Answered, Finding, Judge, json_line, line};
 use super::{ask, signing_key};
 use crate::commands::{Failure, print, say};
-use axum::Router;
-use axum::body::{Body, to_bytes};
-use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
-use axum::response::Response;
 use daybook_client::Client;
+use daybook_receiver::{PreparedResponse, ReceiverConnection, Request};
 use std::future::Future;
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::net::TcpListener;
-use tokio::sync::Notify;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Notify, watch};
 
-/// Larger than any message.
-const BODY_BYTES_MAX: usize = 64 << 20;
 /// The time limit for responses in progress at the end.
 const FAREWELL: Duration = Duration::from_secs(5);
 
@@ -87,22 +82,19 @@ impl ListenReceiver {
 
     /// Receives messages until it is stopped or has received enough.
     pub async fn serve(&self, listener: TcpListener, told: impl Future<Output = ()>) -> Result<Ended, Failure> {
-        let router = Router::new().fallback(receive).with_state(self.clone());
-        let (closing, mut closed) = tokio::sync::watch::channel(false);
-        let is_closed = async move {
-            // The sender lives in this function: an error means that the receiver is ending anyway.
-            let _ = closed.wait_for(|closed| *closed).await;
+        let (closing, closed) = watch::channel(());
+        let stop = async {
+            tokio::select! {
+                () = told => {}
+                () = self.0.enough.notified() => {}
+            }
         };
-        let serving = axum::serve(listener, router).with_graceful_shutdown(is_closed).into_future();
-        let mut serving = Box::pin(serving);
-        tokio::select! {
-            ended = &mut serving => ended.map_err(|error| Failure::Failed(format!("listening failed: {error}")))?,
-            () = told => {}
-            () = self.0.enough.notified() => {}
-        }
-        closing.send_replace(true);
+        let serve = |stream| self.clone().respond(stream, closed.clone());
+        let mut connections = daybook_receiver::accept(listener, stop, serve).await;
+        drop(closing);
+        let responding = async { while connections.join_next().await.is_some() {} };
         // A message whose response is lost now needs no retry: its subscription is about to be removed.
-        let _ = tokio::time::timeout(FAREWELL, serving).await;
+        let _ = tokio::time::timeout(FAREWELL, responding).await;
         let ended = lock(&self.0.ended).clone();
         match &ended.output {
             Some(why) => Err(Failure::Failed(why.clone())),
@@ -110,8 +102,37 @@ impl ListenReceiver {
         }
     }
 
+    /// Responds to the requests of one connection until it ends or the receiver is closing.
+    async fn respond(self, stream: TcpStream, mut closed: watch::Receiver<()>) -> io::Result<()> {
+        let mut connection = ReceiverConnection::new(stream);
+        loop {
+            let request = tokio::select! {
+                biased;
+                _ = closed.changed() => None,
+                request = connection.next() => request?,
+            };
+            let Some(request) = request else { return Ok(()) };
+            let response = self.response_to(request).await;
+            connection.respond(&response).await?;
+        }
+    }
+
+    async fn response_to(&self, request: Request) -> PreparedResponse {
+        let finding = match self.judge(&request).await {
+            Ok(finding) => finding,
+            Err(why) => {
+                say(&format!("Received a request that is not a webhook: {why}. It was answered with 400.\n"));
+                return PreparedResponse::status(400);
+            }
+        };
+        let (answered, retry_after) = self.answer(&finding, request).await;
+        self.tell(&finding, &answered);
+        let response = PreparedResponse::status(answered.status);
+        retry_after.iter().fold(response, |response, value| response.with("retry-after", value))
+    }
+
     /// Checks a request. If the signature is unknown, fetches the signing key again, as it may have been rotated.
-    async fn judge(&self, request: &WebhookRequest) -> Result<Finding, String> {
+    async fn judge(&self, request: &Request) -> Result<Finding, String> {
         let is_known = lock(&self.0.judge).knows_who_signed(request);
         if !is_known && let Ok(key) = ask(&self.0.client, signing_key).await {
             lock(&self.0.judge).learn(key);
@@ -119,7 +140,7 @@ impl ListenReceiver {
         lock(&self.0.judge).judge(request)
     }
 
-    async fn answer(&self, finding: &Finding, headers: HeaderMap, body: Vec<u8>) -> (Answered, Option<String>) {
+    async fn answer(&self, finding: &Finding, request: Request) -> (Answered, Option<String>) {
         match &self.0.answering {
             ResponseSource::Listed(statuses) => {
                 let status = statuses.get(finding.attempt - 1).or(statuses.last()).copied().unwrap_or(200);
@@ -127,7 +148,7 @@ impl ListenReceiver {
             }
             ResponseSource::Forwarded(forward) => {
                 let forward = forward.clone();
-                let passed = tokio::task::spawn_blocking(move || forward.pass(&headers, &body)).await;
+                let passed = tokio::task::spawn_blocking(move || forward.pass(&request)).await;
                 passed.unwrap_or_else(|error| {
                     (Answered { status: 502, is_forwarded: true, trouble: Some(error.to_string()) }, None)
                 })
@@ -151,37 +172,6 @@ impl ListenReceiver {
             self.0.enough.notify_one();
         }
     }
-}
-
-async fn receive(State(receiver): State<ListenReceiver>, headers: HeaderMap, body: Body) -> Response {
-    let Ok(body) = to_bytes(body, BODY_BYTES_MAX).await else { return answer_of(413, None) };
-    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
-    let request = WebhookRequest {
-        id: header("webhook-id"),
-        timestamp: header("webhook-timestamp"),
-        signatures: header("webhook-signature"),
-        body: body.to_vec(),
-    };
-    match receiver.judge(&request).await {
-        Ok(finding) => {
-            let (answered, retry_after) = receiver.answer(&finding, headers, request.body).await;
-            receiver.tell(&finding, &answered);
-            answer_of(answered.status, retry_after)
-        }
-        Err(why) => {
-            say(&format!("Received a request that is not a webhook: {why}. It was answered with 400.\n"));
-            answer_of(400, None)
-        }
-    }
-}
-
-fn answer_of(status: u16, retry_after: Option<String>) -> Response {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
-    if let Some(value) = retry_after.and_then(|text| text.parse().ok()) {
-        response.headers_mut().insert("retry-after", value);
-    }
-    response
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -45,8 +45,8 @@ fn list() -> Result<(), Failure> {
 /// Accounts of a LIVE organization cannot be rolled. Rolling an account that does not exist reveals the environment and
 /// changes nothing.
 fn refuse_live(client: &Client) -> Result<(), Failure> {
-    let nobody = json!({ "account_id": "no-such-account", "effective_at": "2000-01-01T00:00:00Z" });
-    match client.call(&Operation::RollAccount.request([]), Some(&nobody)) {
+    let no_such_account = json!({ "account_id": "no-such-account", "effective_at": "2000-01-01T00:00:00Z" });
+    match client.call(&Operation::RollAccount.request([]), Some(&no_such_account)) {
         Ok(_) | Err(Trouble::Refused { status: 404, .. }) => Ok(()),
         Err(trouble) if trouble.has_code("live_environment") => Err(Failure::Failed(
             "events can be triggered only in a TEST organization, and this one is LIVE: use a key of a TEST one \

@@ -12,17 +12,16 @@
 use crate::commands::Failure;
 use crate::commands::bench::processor_time;
 use daybook_clock::{Clock, System};
+use daybook_receiver::{PreparedResponse, ReceiverConnection, Request};
 use serde::{Deserialize, Serialize};
+use std::future::pending;
 use std::io::{BufRead, Write};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, PoisonError};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
-const TAKEN: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 2\r\n\r\nok";
 /// The length of the accept queue; the system may allow less.
 const QUEUE: u32 = 4_096;
-const BUFFER_BYTES: usize = 16 * 1024;
 
 /// The receiver's report.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -52,13 +51,7 @@ pub async fn run() -> Result<(), Failure> {
     let port = listener.local_addr().map_err(Failure::Output)?.port();
     let noted = Noted::default();
     let notes = noted.clone();
-    tokio::spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            let noted = noted.clone();
-            // A caller that disconnects does not affect others.
-            tokio::spawn(async move { serve(stream, &noted).await });
-        }
-    });
+    tokio::spawn(daybook_receiver::accept(listener, pending(), move |stream| serve(stream, noted.clone())));
     let answering = tokio::task::spawn_blocking(move || answer(port, &notes));
     answering.await.map_err(|error| Failure::Failed(error.to_string()))?.map_err(Failure::Output)
 }
@@ -86,74 +79,38 @@ fn answer(port: u16, noted: &Noted) -> std::io::Result<()> {
     Ok(())
 }
 
-async fn serve(mut stream: TcpStream, noted: &Noted) -> std::io::Result<()> {
-    stream.set_nodelay(true)?;
-    let mut buffer: Vec<u8> = Vec::with_capacity(BUFFER_BYTES);
-    loop {
-        let request = loop {
-            if let Some(request) = ParsedRequest::read(&buffer)
-                && buffer.len() >= request.length
-            {
-                break request;
-            }
-            if stream.read_buf(&mut buffer).await? == 0 {
-                return Ok(());
-            }
-        };
-        if let Some(arrival) = request.noted {
+async fn serve(stream: TcpStream, noted: Noted) -> std::io::Result<()> {
+    let taken = PreparedResponse::status(200).with("content-type", "text/plain").saying("ok");
+    let mut connection = ReceiverConnection::new(stream);
+    while let Some(request) = connection.next().await? {
+        if let Some(arrival) = arrival(&request) {
             noted.lock().unwrap_or_else(PoisonError::into_inner).push(arrival);
         }
-        let is_answered = request.is_answered;
-        buffer.drain(..request.length);
-        if is_answered {
-            stream.write_all(TAKEN).await?;
+        if !request.path().starts_with("/hang/") {
+            connection.respond(&taken).await?;
         }
     }
+    Ok(())
 }
 
-/// The relevant parts of a request.
-struct ParsedRequest {
-    /// The total length of head and body.
-    length: usize,
-    is_answered: bool,
-    noted: Option<Arrival>,
-}
-
-impl ParsedRequest {
-    /// Reads a request's head, once it has arrived.
-    fn read(buffer: &[u8]) -> Option<ParsedRequest> {
-        let end = buffer.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
-        let head = std::str::from_utf8(&buffer[..end]).ok()?;
-        let (first, fields) = head.split_once("\r\n")?;
-        let path = first.split(' ').nth(1)?;
-        let field = |wanted: &str| {
-            fields.lines().find_map(|line| {
-                let (name, value) = line.split_once(':')?;
-                name.eq_ignore_ascii_case(wanted).then_some(value.trim())
-            })
-        };
-        let body: usize = field("content-length")?.parse().ok()?;
-        let noted = path.strip_prefix("/note/").and_then(|url| {
-            let (_, message) = field("webhook-id")?.rsplit_once('_')?;
-            Some(Arrival { url: url.parse().ok()?, message: message.parse().ok()?, at_us: System.now().micros() })
-        });
-        Some(ParsedRequest { length: end + body, is_answered: !path.starts_with("/hang/"), noted })
-    }
+/// The message's arrival, if it is to be recorded.
+fn arrival(request: &Request) -> Option<Arrival> {
+    let url = request.path().strip_prefix("/note/")?.parse().ok()?;
+    let (_, message) = request.header("webhook-id")?.rsplit_once('_')?;
+    Some(Arrival { url, message: message.parse().ok()?, at_us: System.now().micros() })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::ParsedRequest;
+    use super::{Request, arrival};
 
     #[test]
-    fn a_request_is_as_long_as_it_says_and_its_path_decides() {
-        let head = "POST /note/7 HTTP/1.1\r\nContent-Length: 5\r\nwebhook-id: dbk_evt_bench_000042\r\n\r\n";
-        let request = ParsedRequest::read(format!("{head}he").as_bytes()).expect("the head is there");
-        let arrival = request.noted.expect("it is noted");
-        assert_eq!((request.length, arrival.url, arrival.message), (head.len() + 5, 7, 42));
-        assert!(request.is_answered);
-        assert!(ParsedRequest::read(&head.as_bytes()[..head.len() - 1]).is_none());
-        let hanging = ParsedRequest::read(b"POST /hang/1 HTTP/1.1\r\ncontent-length: 0\r\n\r\n").expect("a head");
-        assert!(!hanging.is_answered && hanging.noted.is_none());
+    fn the_path_and_the_messages_id_say_what_arrived() {
+        let headers = vec![("webhook-id".to_owned(), "dbk_evt_bench_000042".to_owned())];
+        let mut request = Request { line: "POST /note/7 HTTP/1.1".to_owned(), headers, body: Vec::new() };
+        let noted = arrival(&request).expect("it is noted");
+        assert_eq!((noted.url, noted.message), (7, 42));
+        request.line = "POST /take/7 HTTP/1.1".to_owned();
+        assert!(arrival(&request).is_none());
     }
 }

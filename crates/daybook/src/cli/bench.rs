@@ -106,8 +106,8 @@ pub struct BenchWebhooksArgs {
     /// The number of deliveries to all URLs together
     #[arg(long, value_name = "COUNT", default_value_t = 500_000, value_parser = clap::value_parser!(u64).range(100..))]
     pub messages: u64,
-    /// Only measure deliveries to this many URLs, all of which respond [default: one URL, ten URLs, ten URLs of which
-    /// one hangs, and the delay with and without a hanging URL]
+    /// Only measure deliveries to this many URLs, all of which respond [default: measure deliveries to one URL, to ten
+    /// URLs, and to ten URLs of which one hangs; and the delay with and without a hanging URL]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=100))]
     pub urls: Option<u64>,
     /// The number of consecutive messages about the same account

@@ -220,7 +220,7 @@ fn across(settings: &Settings) -> Vec<ConfigProblem> {
         ("tls-cert", settings.tls_cert.is_some(), "tls-key", settings.tls_key.is_some()),
     ];
     let one_sided = pairs.into_iter().filter(|(_, one, _, other)| one != other);
-    let sentences = one_sided.map(|(one, _, other, _)| format!("{one} and {other} must be set together, or neither"));
+    let sentences = one_sided.map(|(one, _, other, _)| format!("{one} and {other} must be set together or not at all"));
     sentences.map(ConfigProblem).collect()
 }
 

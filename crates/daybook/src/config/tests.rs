@@ -156,7 +156,7 @@ fn secrets_are_not_shown() {
 #[test]
 fn a_certificate_has_a_key() {
     let problem = only_problem(load_with(&[("tls-cert", "cert.pem")], &[], None));
-    assert_eq!(problem, "tls-cert and tls-key must be set together, or neither");
+    assert_eq!(problem, "tls-cert and tls-key must be set together or not at all");
     let both =
         load_with(&[("tls-cert", "cert.pem"), ("tls-key", "key.pem")], &[], None).expect("good settings").settings;
     assert_eq!(both.tls_key.as_deref(), Some(Path::new("key.pem")));

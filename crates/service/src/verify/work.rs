@@ -231,8 +231,8 @@ fn work_through(book: &mut Book, record: &JournalEntry, product: &Arc<ProductInf
             if placed != Some(record.place) && !matches!(input, Input::Open) {
                 let was = record.place.at;
                 let message = match placed {
-                    Some(place) => format!("is placed at {}, but was placed at {was}", place.at),
-                    None => format!("has no place, but was placed at {was}"),
+                    Some(place) => format!("recalculating places it at {}, but it was placed at {was}", place.at),
+                    None => format!("recalculating gives it no place, but it was placed at {was}"),
                 };
                 return Err(Problem::internal(message).into());
             }

@@ -191,7 +191,8 @@ async fn a_moved_input_is_found_with_both_times(home: Home) {
     let (is, was) = ("2026-04-01T16:00:00Z", "2026-04-01T16:00:00.000001Z");
     tampered
         .finds(&format!(
-            "account a1: its journal cannot be recalculated: record 3: is placed at {is}, but was placed at {was}"
+            "account a1: its journal cannot be recalculated: record 3: recalculating places it at {is}, but it was \
+             placed at {was}"
         ))
         .await;
 }

@@ -119,7 +119,7 @@ pub fn months_ago(months: u64) -> Result<Time, Failure> {
 }
 
 fn zone() -> Result<Zone, Failure> {
-    Zone::named("America/New_York").ok_or_else(|| Failure::Failed("there is no New York".to_owned()))
+    Zone::named("America/New_York").ok_or_else(|| Failure::Failed("the New York time zone is unknown".to_owned()))
 }
 
 /// A form from JSON.

@@ -32,7 +32,7 @@ pub(super) async fn examine(settings: &Settings, store: Option<&dyn Store>, is_c
 
 fn never_set(now: Time) -> Option<Finding> {
     let is_plausible = (WRITTEN..=FAR_AWAY).contains(&now);
-    (!is_plausible).then(|| Finding::fail(CHECK, format!("the clock shows {now}")))
+    (!is_plausible).then(|| Finding::fail(CHECK, format!("the clock is wrong: it shows {now}")))
 }
 
 /// Whether a server would refuse to go by this clock, because of what the database knows.

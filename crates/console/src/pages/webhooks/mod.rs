@@ -111,8 +111,8 @@ impl Health for Subscription {
                 "No messages are sent to it until you resume it. They become dead letters, which you can replay."
             }
             Some("UNAUTHORIZED") => {
-                "A common cause is that the receiver verifies signatures with a different key than the one on the page \
-                 Keys. Correct the receiver, resume the URL, then replay its dead letters."
+                "A common cause is that the receiver verifies signatures with a different key from the one on the Keys \
+                 page. Correct the receiver, resume the URL, then replay its dead letters."
             }
             Some("CONSECUTIVE_ERRORS") => {
                 "See its last deliveries for the responses, and fix the receiver. For 5 days Daybook tests the URL \

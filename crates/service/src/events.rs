@@ -1,4 +1,4 @@
-//! An account's timeline, page by page: how the balance came about.
+//! The events of one account, page by page: its timeline, which shows how the balance came about.
 //!
 //! The first page costs only what it shows: only the first records of the timeline are read and folded. A later page
 //! depends on everything before it, so the whole journal is folded for it, outside the threads that serve requests. The

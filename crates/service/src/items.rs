@@ -1,4 +1,4 @@
-//! Line items that are shown: read from the store's rows, or waiting in the journal.
+//! Line items as views show them: read from the store's rows, or waiting in the journal.
 
 use crate::account::journal::JournalEntry;
 use crate::account::message_writer::external_fields;

@@ -17,7 +17,7 @@
 //! | `keys`, `organizations`, `people` | use cases: who may use an installation |
 //! | `changes`, `migration`, `rolling`, `previewing` | changes as data, migration mode, rolling in time, previews |
 //! | `events`, `history`, `find`, `search_index`, `portfolio`, `paging` | timelines, search, totals, pages of lists |
-//! | `policy`, `items`, `catalog` | forms to terms of the engine; line items to rows; cached products |
+//! | `policy`, `items`, `catalog` | forms to terms of the engine; rows to line items; cached products |
 //! | `access`, `audit`, `withdrawals`, `secrets`, `ids` | rights, the audit trail, encryption, ids |
 //! | `problem`, `idempotency` | errors with their codes; responses kept for repeated calls |
 //! | `webhooks`, `announcing` | subscriptions and messages; messages that are not about an account |

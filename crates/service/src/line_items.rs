@@ -1,4 +1,4 @@
-//! Line items: payments, reversals, fees, waivers, offsets; and their list.
+//! Use cases about line items: recording payments, reversals, fees, waivers and offsets, and listing them.
 
 use crate::Service;
 use crate::access::{Caller, Right};

@@ -1,4 +1,4 @@
-//! Folds forward from the account's state, or from the beginning if the past is needed or changes.
+//! Folds one account: forward from its state, or from the beginning if the past is needed or changes.
 
 use super::book::{Book, Halt, Rolled, overflow, stopped};
 use super::causes::RELEASE;

@@ -1,4 +1,6 @@
-//! Works on loaded accounts: pure, one after the other, until the batch is full.
+//! Works on the loaded accounts of a batch, one after the other, until the batch is full. Pure.
+//!
+//! How one account is folded is in `account/folding.rs`.
 
 use super::job::{Job, Work};
 use super::queue::JobGroup;

@@ -1,4 +1,4 @@
-//! Every type of event: one list, for subscriptions, for the catalogue and for announcing.
+//! Every type of event that webhooks announce: one list, for subscriptions, for the catalogue and for announcing.
 
 use daybook_store::outbox::{TO_EVERYBODY, TO_THE_OTHERS};
 

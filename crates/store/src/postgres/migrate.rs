@@ -1,4 +1,4 @@
-//! Migrates the tables.
+//! Migrates the tables of a PostgreSQL database to the newest version.
 //!
 //! Migrations are numbered and never change once released. A starting node takes one lock for all migrations, so if
 //! many start at once, one does the work and the others find it done. A database that a newer program has migrated is

@@ -1,4 +1,4 @@
-//! Migrates the tables.
+//! Migrates the tables of a SQLite database to the newest version.
 //!
 //! The files under `migrations/sqlite/` are numbered and never change once released. Each runs in a transaction that
 //! also records its number, so that a crash leaves a database at one version or at the next.

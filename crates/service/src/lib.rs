@@ -50,6 +50,7 @@ pub mod items;
 pub mod keys;
 pub mod line_items;
 mod lock;
+mod message_compression;
 pub mod metrics;
 pub mod migration;
 mod monitoring;

@@ -42,6 +42,7 @@ mod dialect;
 pub mod error;
 pub mod guards;
 pub mod keys;
+mod message_groups;
 pub mod monitoring;
 pub mod outbox;
 pub mod people;

@@ -169,7 +169,7 @@ pub struct Outgoing {
     pub event: String,
     /// The event's id.
     pub event_id: String,
-    /// The exact bytes of `data`.
+    /// The exact bytes of `data`; empty if the stored message is damaged.
     pub data: Bytes,
     /// The signature over them.
     pub signature: String,

@@ -253,7 +253,7 @@ pub(crate) fn item(cells: &mut Cells<'_>) -> Result<ItemRow> {
 /// The columns that a message in the log and a waiting one have in common. Position, due moment and time of
 /// cancellation precede them.
 pub(crate) const MESSAGE: &str =
-    "account, sequence, event, event_id, cause, subject, effective_at, recorded_at, data, signature";
+    "account, sequence, event, event_id, cause, subject, effective_at, recorded_at, content, signature";
 
 /// Position, due moment and time of cancellation are the first columns. For a message in the log, the last two are
 /// NULL; for a waiting one, the first.

@@ -227,6 +227,12 @@ pub trait Upkeep: Send + Sync {
     /// Puts back the triggers that are not there as they should be.
     async fn restore_guards(&self) -> Result<()>;
 
+    /// Compresses messages that an earlier build wrote, at most `limit` of them. Returns whether there may be more.
+    async fn compress_earlier_messages(&self, limit: usize) -> Result<bool>;
+
+    /// How many messages of earlier builds are still to be looked at; `None` if all are compressed.
+    async fn earlier_messages_left(&self) -> Result<Option<u64>>;
+
     /// Writes corrections, all or none.
     async fn correct(&self, corrections: &[Correction]) -> Result<()>;
 }

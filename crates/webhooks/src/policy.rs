@@ -6,6 +6,7 @@
 //! | 429, 5XX, no response | is retried 1, 3, 7, 15, … 1440 minutes after its first failure, then is dead |
 //! | 401 | is dead, and the subscription is paused |
 //! | anything else, including only 1XX | is dead |
+//! | is not asked, because the stored message is damaged | is dead |
 //!
 //! A `Retry-After` header can delay a retry, at most until the following step. A step that has already passed, because
 //! no sender was running, is skipped: the next one counts.
@@ -29,6 +30,8 @@ pub enum ReceiverResponse {
     OnlyInformational,
     /// No response: no connection, a timeout, or unreadable data.
     Nothing,
+    /// None: nothing was sent, because the stored message is damaged.
+    NotAsked,
 }
 
 /// What happens to a message.
@@ -100,7 +103,9 @@ pub fn decide(
             }
         }
         ReceiverResponse::Status(401) => Verdict::Dead { pauses: true },
-        ReceiverResponse::Status(_) | ReceiverResponse::OnlyInformational => Verdict::Dead { pauses: false },
+        ReceiverResponse::Status(_) | ReceiverResponse::OnlyInformational | ReceiverResponse::NotAsked => {
+            Verdict::Dead { pauses: false }
+        }
     }
 }
 
@@ -133,6 +138,7 @@ mod tests {
             assert_eq!(first(ReceiverResponse::Status(status)), Verdict::Retry(minutes(1)), "{status}");
         }
         assert_eq!(first(ReceiverResponse::Nothing), Verdict::Retry(minutes(1)));
+        assert_eq!(first(ReceiverResponse::NotAsked), dead);
         for status in [100, 101, 103, 199, 201, 203, 204, 206, 300, 301, 302, 307, 308, 399] {
             assert_eq!(first(ReceiverResponse::Status(status)), dead, "{status}");
         }

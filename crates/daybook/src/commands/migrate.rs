@@ -40,6 +40,8 @@ struct Done {
     words: u64,
     /// Time zones whose data changed, and the effects.
     zones: AdoptedZoneData,
+    /// The messages of earlier builds that were compressed.
+    compressed: u64,
 }
 
 async fn migrate(settings: &Settings) -> Result<Done, Failure> {
@@ -51,8 +53,9 @@ async fn migrate(settings: &Settings) -> Result<Done, Failure> {
     let refolded = refold(&service).await?;
     let words = service.fill_in_words().await?;
     let zones = service.adopt_zone_data().await?;
+    let compressed = compress_messages(&service).await?;
     service.stop().await;
-    Ok(Done { tables, refolded, words, zones })
+    Ok(Done { tables, refolded, words, zones, compressed })
 }
 
 /// Recomputes every account that was processed under earlier rules, and shows the progress.
@@ -67,9 +70,21 @@ pub async fn refold(service: &Service) -> Result<Refolded, Failure> {
     Ok(done?)
 }
 
+/// Compresses the messages of earlier builds, and shows the progress. Returns how many there were.
+async fn compress_messages(service: &Service) -> Result<u64, Failure> {
+    let Some(total) = service.messages_to_compress().await? else { return Ok(0) };
+    let progress = Progress::begin("compressing messages", total);
+    while service.compress_messages().await? {
+        let left = service.messages_to_compress().await?.unwrap_or(0);
+        progress.is_at(total.saturating_sub(left));
+    }
+    progress.clear();
+    Ok(total)
+}
+
 fn as_text(done: &Done) -> String {
     let Refolded { accounts, moved, failed } = done.refolded;
-    if done.tables.is_empty() && accounts + failed + done.words == 0 && done.zones.zones.is_empty() {
+    if done.tables.is_empty() && accounts + failed + done.words + done.compressed == 0 && done.zones.zones.is_empty() {
         return "the database is up to date\n".to_owned();
     }
     let mut text = String::new();
@@ -78,6 +93,9 @@ fn as_text(done: &Done) -> String {
     }
     if done.words > 0 {
         text.push_str(&format!("indexed {} records for search\n", done.words));
+    }
+    if done.compressed > 0 {
+        text.push_str(&format!("compressed {} messages\n", done.compressed));
     }
     if accounts + failed > 0 {
         text.push_str(&format!(

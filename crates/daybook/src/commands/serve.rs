@@ -89,6 +89,7 @@ async fn serve(settings: &Settings, flags: &ServeFlags, held: Option<&mut Databa
     service.run_clock_watch(clock);
     service.run_mute_watch();
     service.run_tables_watch();
+    service.run_message_compression();
     service.run_timers();
     if let Some(rate) = settings.verify_rate {
         service.run_verifying(rate);

@@ -217,14 +217,14 @@ async fn damaged_bytes_are_not_copied_into_columns(home: Home) {
     for (from, to) in [("dbk_evt_", "dbk_other_"), ("\"changed_at\":\"2026", "\"changed_at\":\"2025")] {
         let looked = lived(home).await;
         let data = replaced(home, from, to);
-        looked.change(&format!("UPDATE messages SET data = {data} WHERE {THIRD}")).await;
+        looked.change(&format!("UPDATE messages SET content = {data} WHERE {THIRD}")).await;
         finds_and_leaves(&looked, from, "its signature does not match its bytes").await;
     }
     // The id follows from account and number, even if the bytes are damaged too.
     let looked = lived(home).await;
     let before: Vec<String> = looked.trial.messages("a1").await.into_iter().map(|message| message.event_id).collect();
     let data = replaced(home, "dbk_evt_", "dbk_other_");
-    looked.change(&format!("UPDATE messages SET event_id = 'another', data = {data} WHERE {THIRD}")).await;
+    looked.change(&format!("UPDATE messages SET event_id = 'another', content = {data} WHERE {THIRD}")).await;
     looked.trial.service.fix(&mut |_| {}).await.expect("it goes on");
     let after: Vec<String> = looked.trial.messages("a1").await.into_iter().map(|message| message.event_id).collect();
     assert_eq!(after, before);
@@ -232,7 +232,7 @@ async fn damaged_bytes_are_not_copied_into_columns(home: Home) {
     let looked = lived(home).await;
     let other = |column: &str| format!("(SELECT m.{column} FROM messages m WHERE m.account = 'a1' AND m.sequence = 4)");
     let (data, signature) = (other("data"), other("signature"));
-    looked.change(&format!("UPDATE messages SET data = {data}, signature = {signature} WHERE {THIRD}")).await;
+    looked.change(&format!("UPDATE messages SET content = {data}, signature = {signature} WHERE {THIRD}")).await;
     finds_and_leaves(&looked, "another's bytes", "account a1: message 3 has bytes with the id ").await;
 }
 
@@ -279,7 +279,7 @@ async fn bytes_are_checked_after_a_rotation_of_the_key(home: Home) {
     let last = looked.trial.messages("a2").await.last().expect("there is one").sequence;
     let data = replaced(home, "account_id", "account_no");
     looked
-        .change(&format!("UPDATE waiting_messages SET data = {data} WHERE account = 'a2' AND sequence = {last}"))
+        .change(&format!("UPDATE waiting_messages SET content = {data} WHERE account = 'a2' AND sequence = {last}"))
         .await;
     finds_and_leaves(&looked, "data", "its signature does not match its bytes").await;
 }
@@ -300,7 +300,7 @@ async fn the_first_message_is_checked_after_one_rotation_of_the_key(home: Home) 
     view_of(looked.trial.service.rotate_hmac_key(&looked.trial.who).await);
     let data = replaced(home, "object", "another");
     let first = "{place} = (SELECT min(m.{place}) FROM messages m)";
-    looked.change(&format!("UPDATE messages SET data = {data} WHERE {first}")).await;
+    looked.change(&format!("UPDATE messages SET content = {data} WHERE {first}")).await;
     finds_and_leaves(&looked, "data", "its signature does not match its bytes").await;
 }
 

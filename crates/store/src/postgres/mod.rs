@@ -24,7 +24,9 @@ mod claim;
 mod commit;
 mod dialect;
 mod due;
+mod earlier_messages;
 mod flight;
+mod grouped_messages;
 mod growth;
 mod guards;
 mod health;
@@ -48,6 +50,7 @@ mod write;
 
 use crate::batch::{Batch, Claimed};
 use crate::error::StoreError;
+use crate::message_groups;
 use crate::records::{AccountKey, ItemRow, MessageRow, OrgId, Organization, ProductKey};
 use crate::sharing::Sharing;
 use crate::{AccountToLoad, Audited, DueAccount, LoadedAccount, Result, Store, Tables};
@@ -213,7 +216,8 @@ impl Store for Postgres {
         due::expire_answers(&self.server, now, limit).await
     }
 
-    async fn commit(&self, batch: Batch) -> Result<Vec<Claimed>> {
+    async fn commit(&self, mut batch: Batch) -> Result<Vec<Claimed>> {
+        message_groups::compress_batch(&mut batch)?;
         // An account with thousands of payments grows the tables as much as thousands of accounts do.
         let accounts = batch.units.iter().flat_map(|unit| &unit.accounts);
         let grown = accounts.map(|account| 1 + account.inputs.len() as u64).sum();

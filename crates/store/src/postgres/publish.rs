@@ -34,20 +34,20 @@ const APPEND: &str = "
         RETURNING org, head),
     listed AS MATERIALIZED (SELECT array_agg(head ORDER BY org) AS heads FROM heads)
     INSERT INTO messages (org, position, account, sequence, event, event_id, cause, subject, effective_at, recorded_at,
-        data, signature)
+        content, signature)
     SELECT m.org, l.heads[m.place] - m.before, m.account, m.sequence, m.event, m.event_id, m.cause, m.subject,
-        m.effective_at, m.recorded_at, m.data, m.signature
+        m.effective_at, m.recorded_at, m.content, m.signature
     FROM listed l
     CROSS JOIN (
         SELECT unnest($3::bigint[]) AS org, unnest($4::int[]) AS place, unnest($5::bigint[]) AS before,
                unnest($6::text[]) AS account, unnest($7::bigint[]) AS sequence, unnest($8::text[]) AS event,
                unnest($9::text[]) AS event_id, unnest($10::text[]) AS cause, unnest($11::text[]) AS subject,
                unnest($12::bigint[]) AS effective_at, unnest($13::bigint[]) AS recorded_at,
-               unnest($14::bytea[]) AS data, unnest($15::text[]) AS signature) m";
+               unnest($14::bytea[]) AS content, unnest($15::text[]) AS signature) m";
 
 const WAIT: &str = "
     INSERT INTO waiting_messages (org, due_at, account, sequence, event, event_id, cause, subject, effective_at,
-        recorded_at, data, signature, cancelled_at)
+        recorded_at, content, signature, cancelled_at)
     SELECT unnest($1::bigint[]), unnest($2::bigint[]), unnest($3::text[]), unnest($4::bigint[]), unnest($5::text[]),
         unnest($6::text[]), unnest($7::text[]), unnest($8::text[]), unnest($9::bigint[]), unnest($10::bigint[]),
         unnest($11::bytea[]), unnest($12::text[]), unnest($13::bigint[])";
@@ -55,7 +55,7 @@ const WAIT: &str = "
 /// Waiting messages of locked accounts.
 const OF_ACCOUNTS: &str = "
     SELECT m.arrival, m.org, NULL::bigint, m.due_at, m.cancelled_at, m.account, m.sequence, m.event, m.event_id,
-        m.cause, m.subject, m.effective_at, m.recorded_at, m.data, m.signature
+        m.cause, m.subject, m.effective_at, m.recorded_at, m.content, m.signature
     FROM (SELECT unnest($1::bigint[]) AS org, unnest($2::text[]) AS account, unnest($3::bigint[]) AS until) w
     CROSS JOIN LATERAL (
         SELECT m.* FROM waiting_messages m
@@ -90,7 +90,7 @@ const LOCK_ACCOUNTS: &str = "
 
 const DUE: &str = "
     SELECT m.arrival, m.org, NULL::bigint, m.due_at, m.cancelled_at, m.account, m.sequence, m.event, m.event_id,
-        m.cause, m.subject, m.effective_at, m.recorded_at, m.data, m.signature
+        m.cause, m.subject, m.effective_at, m.recorded_at, m.content, m.signature
     FROM waiting_messages m WHERE m.due_at <= $1 AND m.cancelled_at IS NULL ORDER BY m.due_at, m.arrival LIMIT $2";
 
 /// A message that moves from waiting into the log.

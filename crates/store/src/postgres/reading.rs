@@ -2,6 +2,7 @@
 
 use super::arrays::limit as most;
 use super::cells::{ITEM, each};
+use super::grouped_messages::each_message;
 use super::server::PostgresServer;
 use crate::Result;
 use crate::records::{AccountKey, ItemRow, MessageRow, OrgId};
@@ -49,7 +50,7 @@ pub(super) async fn messages_of(
                ORDER BY sequence LIMIT $4"
     );
     let rows = server.query(&sql, &[&key.org, &&*key.account, &after, &most(limit)]).await?;
-    each(&rows, rows::message)
+    each_message(server, key.org, &rows, rows::message).await
 }
 
 pub(super) async fn messages_by_cause(
@@ -81,7 +82,8 @@ pub(super) async fn messages_by_cause(
                 FROM waiting_messages WHERE org = $1 AND account = $2 AND sequence < $4 AND cause = ANY($3::text[]))
                ORDER BY sequence"
     );
-    each(&server.query(&sql, &[&key.org, &&*key.account, &causes, &before]).await?, rows::message)
+    let rows = server.query(&sql, &[&key.org, &&*key.account, &causes, &before]).await?;
+    each_message(server, key.org, &rows, rows::message).await
 }
 
 pub(super) async fn messages(server: &PostgresServer, org: OrgId, after: i64, limit: usize) -> Result<Vec<MessageRow>> {
@@ -89,7 +91,8 @@ pub(super) async fn messages(server: &PostgresServer, org: OrgId, after: i64, li
         "SELECT position, NULL::bigint, NULL::bigint, {MESSAGE}
                FROM messages WHERE org = $1 AND position > $2 ORDER BY position LIMIT $3"
     );
-    each(&server.query(&sql, &[&org, &after, &most(limit)]).await?, rows::message)
+    let rows = server.query(&sql, &[&org, &after, &most(limit)]).await?;
+    each_message(server, org, &rows, rows::message).await
 }
 
 /// The line items of several accounts.

@@ -1,12 +1,15 @@
 //! Maintenance of the database.
 
 use super::cells::{Cells, each, maybe};
-use super::server::refused;
-use super::{Postgres, guards, migrate};
+use super::grouped_messages::each_message;
+use super::server::{PostgresServer, refused};
+use super::{Postgres, earlier_messages, guards, migrate};
 use crate::Result;
 use crate::guards::{ForeignTrigger, LostGuard};
+use crate::message_groups::{MESSAGE_WITHOUT_TEXTS, leave_out};
 use crate::portfolio_queries::SearchedKind;
 use crate::records::{AccountKey, OrgId};
+use crate::rows;
 use crate::upkeep::{
     AttemptWords, Correction, HOURS_OFF, HourOff, Kinds, LogStanding, ORPHANS, Orphan, TablesStanding, Upkeep, in_words,
 };
@@ -155,10 +158,22 @@ impl Upkeep for Postgres {
         guards::restore(&self.server).await
     }
 
+    async fn compress_earlier_messages(&self, limit: usize) -> Result<bool> {
+        earlier_messages::compress(&self.server, limit).await
+    }
+
+    async fn earlier_messages_left(&self) -> Result<Option<u64>> {
+        earlier_messages::left(&self.server).await
+    }
+
     async fn correct(&self, corrections: &[Correction]) -> Result<()> {
+        let mut corrections = corrections.to_owned();
+        for correction in &mut corrections {
+            leave_out_texts(&self.server, correction).await?;
+        }
         let mut client = self.server.client().await?;
         let transaction = client.transaction().await.map_err(refused)?;
-        for correction in corrections {
+        for correction in &corrections {
             correct(&transaction, correction).await.map_err(refused)?;
         }
         transaction.commit().await.map_err(refused)?;
@@ -193,6 +208,21 @@ async fn recount(
                ON CONFLICT (org, hour, subscription) DO UPDATE
                SET delivered = excluded.delivered, failed = excluded.failed";
     transaction.execute(sql, &[org, &hour.micros(), subscription, &given.0, &given.1]).await
+}
+
+/// Leaves out of a correction what the message's group holds.
+async fn leave_out_texts(server: &PostgresServer, correction: &mut Correction) -> Result<()> {
+    let Correction::Message(key, facts) = correction else { return Ok(()) };
+    let sql = format!(
+        "SELECT position, NULL::bigint, NULL::bigint, {MESSAGE_WITHOUT_TEXTS} FROM messages
+         WHERE org = $1 AND account = $2 AND sequence = $3"
+    );
+    if facts.waits.is_none() {
+        let rows = server.query(&sql, &[&key.org, &&*key.account, &facts.sequence]).await?;
+        let whole = each_message(server, key.org, &rows, rows::message).await?.pop();
+        leave_out(facts, whole.as_ref());
+    }
+    Ok(())
 }
 
 async fn correct(

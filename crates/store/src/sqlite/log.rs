@@ -18,12 +18,12 @@ use std::collections::btree_map::Entry;
 
 const INSERT_MESSAGE: &str = "
     INSERT INTO messages (place, org, account, sequence, event, event_id, cause, subject, effective_at, recorded_at,
-        data, signature)
+        content, signature)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
 
 const INSERT_WAITING: &str = "
     INSERT INTO waiting_messages (due_at, org, account, sequence, event, event_id, cause, subject, effective_at,
-        recorded_at, data, signature, cancelled_at)
+        recorded_at, content, signature, cancelled_at)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
 
 const DUE: &str = "
@@ -40,8 +40,8 @@ const CANCEL: &str = "
 
 const MOVE: &str = "
     INSERT INTO messages (place, org, account, sequence, event, event_id, cause, subject, effective_at, recorded_at,
-        data, signature)
-    SELECT ?2, org, account, sequence, event, event_id, cause, subject, effective_at, recorded_at, data, signature
+        content, signature)
+    SELECT ?2, org, account, sequence, event, event_id, cause, subject, effective_at, recorded_at, content, signature
     FROM waiting_messages WHERE id = ?1";
 
 const REMOVE_WAITING: &str = "DELETE FROM waiting_messages WHERE id = ?1";

@@ -32,6 +32,8 @@ mod commit;
 mod connection;
 mod dialect;
 mod due;
+mod earlier_messages;
+mod grouped_messages;
 mod guards;
 mod health;
 mod identity;
@@ -52,6 +54,7 @@ mod upkeep;
 
 use crate::batch::{Batch, Claimed};
 use crate::error::StoreError;
+use crate::message_groups;
 use crate::records::{AccountKey, ItemRow, MessageRow, OrgId, Organization, ProductKey};
 use crate::sharing::{self, Sharing};
 use crate::{AccountToLoad, Audited, DueAccount, LoadedAccount, LogSize, Result, Store, Tables};
@@ -347,7 +350,8 @@ impl Store for Sqlite {
         self.write(move |connection| due::expire_answers(connection, now, limit)).await
     }
 
-    async fn commit(&self, batch: Batch) -> Result<Vec<Claimed>> {
+    async fn commit(&self, mut batch: Batch) -> Result<Vec<Claimed>> {
+        message_groups::compress_batch(&mut batch)?;
         let health = self.health.clone();
         self.write(move |connection| {
             let claimed = commit::commit(connection, &batch)?;

@@ -1,6 +1,7 @@
 //! Loads accounts; reads line items and messages.
 
 use super::connection::broken;
+use super::grouped_messages::all_messages;
 use super::rows::{ITEM, LAST_ORG, LAST_POSITION, LOGGED, by_cells, place};
 use crate::records::{AccountKey, InputRow, ItemRow, MessageRow, OrgId};
 use crate::rows::{self, ACCOUNT, INPUT, MESSAGE};
@@ -119,9 +120,9 @@ pub(super) fn messages_of(
     let which = "WHERE org = ?1 AND account = ?2 AND sequence > ?3 ORDER BY sequence LIMIT ?4";
     let params = params![key.org, key.account, after, count(limit)];
     let log = format!("SELECT {LOGGED}, {MESSAGE} FROM messages {which}");
-    let mut found = all(connection, &log, params, by_cells(rows::message))?;
+    let mut found = all_messages(connection, key.org, &log, params, rows::message)?;
     let waiting = format!("SELECT NULL, due_at, cancelled_at, {MESSAGE} FROM waiting_messages {which}");
-    found.extend(all(connection, &waiting, params, by_cells(rows::message))?);
+    found.extend(all_messages(connection, key.org, &waiting, params, rows::message)?);
     found.sort_by_key(|message| message.sequence);
     found.truncate(limit);
     Ok(found)
@@ -149,9 +150,9 @@ pub(super) fn messages_by_cause(
          ORDER BY sequence";
     let params = params![key.org, key.account, causes, before.unwrap_or(i64::MAX)];
     let log = format!("SELECT {LOGGED}, {MESSAGE} FROM messages INDEXED BY messages_by_account {which}");
-    let mut found = all(connection, &log, params, by_cells(rows::message))?;
+    let mut found = all_messages(connection, key.org, &log, params, rows::message)?;
     let waiting = format!("SELECT NULL, due_at, cancelled_at, {MESSAGE} FROM waiting_messages {which}");
-    found.extend(all(connection, &waiting, params, by_cells(rows::message))?);
+    found.extend(all_messages(connection, key.org, &waiting, params, rows::message)?);
     found.sort_by_key(|message| message.sequence);
     Ok(found)
 }
@@ -163,5 +164,5 @@ pub(super) fn messages(connection: &Connection, org: OrgId, after: i64, limit: u
     let sql =
         format!("SELECT {LOGGED}, {MESSAGE} FROM messages WHERE place > ?1 AND place <= ?2 ORDER BY place LIMIT ?3");
     let params = params![place(org, after.max(0)), place(org, LAST_POSITION), count(limit)];
-    all(connection, &sql, params, by_cells(rows::message))
+    all_messages(connection, org, &sql, params, rows::message)
 }

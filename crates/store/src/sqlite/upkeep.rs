@@ -1,11 +1,13 @@
 //! Maintenance of the database.
 
 use super::connection::broken;
+use super::grouped_messages::one_message;
 use super::read::{all, one};
-use super::rows::{LAST_POSITION, place, position, text, time};
-use super::{Sqlite, guards, migrations};
+use super::rows::{LAST_POSITION, LOGGED, place, position, text, time};
+use super::{Sqlite, earlier_messages, guards, migrations};
 use crate::Result;
 use crate::guards::{ForeignTrigger, LostGuard};
+use crate::message_groups::{MESSAGE_WITHOUT_TEXTS, leave_out};
 use crate::portfolio_queries::SearchedKind;
 use crate::records::{AccountKey, OrgId};
 use crate::upkeep::{
@@ -134,9 +136,18 @@ impl Upkeep for Sqlite {
         self.write(guards::restore).await
     }
 
+    async fn compress_earlier_messages(&self, limit: usize) -> Result<bool> {
+        self.write(move |connection| earlier_messages::compress(connection, limit)).await
+    }
+
+    async fn earlier_messages_left(&self) -> Result<Option<u64>> {
+        self.read(earlier_messages::left).await
+    }
+
     async fn correct(&self, corrections: &[Correction]) -> Result<()> {
-        let corrections = corrections.to_owned();
+        let mut corrections = corrections.to_owned();
         self.write(move |connection| {
+            corrections.iter_mut().try_for_each(|correction| leave_out_texts(connection, correction))?;
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(broken)?;
             for correction in &corrections {
                 correct(&transaction, correction).map_err(broken)?;
@@ -168,6 +179,19 @@ fn recount(connection: &Connection, off: &HourOff) -> rusqlite::Result<usize> {
     let sql = "INSERT INTO delivery_hours (org, hour, subscription, delivered, failed) VALUES (?1, ?2, ?3, ?4, ?5)
                ON CONFLICT DO UPDATE SET delivered = excluded.delivered, failed = excluded.failed";
     connection.execute(sql, params![org, hour.micros(), subscription, given.0, given.1])
+}
+
+/// Leaves out of a correction what the message's group holds.
+fn leave_out_texts(connection: &Connection, correction: &mut Correction) -> Result<()> {
+    let Correction::Message(key, facts) = correction else { return Ok(()) };
+    let sql = format!(
+        "SELECT {LOGGED}, {MESSAGE_WITHOUT_TEXTS} FROM messages WHERE org = ?1 AND account = ?2 AND sequence = ?3"
+    );
+    if facts.waits.is_none() {
+        let whole = one_message(connection, key.org, &sql, params![key.org, key.account, facts.sequence])?;
+        leave_out(facts, whole.as_ref());
+    }
+    Ok(())
 }
 
 fn correct(connection: &Connection, correction: &Correction) -> rusqlite::Result<()> {

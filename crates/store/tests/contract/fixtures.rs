@@ -159,7 +159,7 @@ pub fn message(account: Option<&str>, sequence: i64, event_id: &str) -> MessageR
         effective_at: at(600),
         recorded_at: at(601),
         data: Bytes::from_static(b"{\"a\": 1}"),
-        signature: "sig".into(),
+        signature: "qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqo=".into(),
     }
 }
 

@@ -44,7 +44,7 @@ pub struct Reply {
 
 impl Reply {
     /// An attempt without a response.
-    pub(super) fn without_answer(fault: Fault, latency: Duration) -> Reply {
+    pub(crate) fn without_answer(fault: Fault, latency: Duration) -> Reply {
         Reply { status: None, fault: Some(fault), retry_after: None, body_start: Vec::new(), latency }
     }
 }
@@ -95,6 +95,8 @@ pub enum Fault {
     Malformed(String),
     /// The message's id or signature does not fit into a header.
     Unsendable,
+    /// The stored message cannot be read.
+    Damaged,
 }
 
 impl fmt::Display for Fault {
@@ -110,6 +112,7 @@ impl fmt::Display for Fault {
             Fault::OnlyInformational => f.write_str("there were only informational responses (1XX)"),
             Fault::Malformed(why) => write!(f, "the response was not valid HTTP ({why})"),
             Fault::Unsendable => f.write_str("the message's id or signature does not fit into a header"),
+            Fault::Damaged => f.write_str("not sent: the stored message is damaged; run `daybook verify`"),
         }
     }
 }

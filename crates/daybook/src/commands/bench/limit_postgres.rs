@@ -146,7 +146,7 @@ impl ReleasedRows {
             items: CopiedTable::of(
                 &all("SELECT * FROM public.line_items WHERE account = ANY($1) ORDER BY account, item_id").await?,
             ),
-            bytes: messages.iter().map(|row| row.get::<_, &[u8]>("data").len() as u64).sum(),
+            bytes: messages.iter().map(|row| row.get::<_, &[u8]>("content").len() as u64).sum(),
             messages: CopiedTable::of(&messages),
         })
     }

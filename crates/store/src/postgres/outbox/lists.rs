@@ -2,6 +2,7 @@
 
 use super::super::arrays::{limit as most, micros};
 use super::super::cells::{Cells, each};
+use super::super::grouped_messages::fill_in_event_ids;
 use super::super::server::PostgresServer;
 use super::stretch;
 use crate::Result;
@@ -82,10 +83,12 @@ pub(super) async fn attempts(
     let rows = server
         .query(&sql, &[&org, subscription, event, &account, delivered, &since, &until, &after, &most(limit)])
         .await?;
-    each(&rows, |cells| {
+    let mut lines = each(&rows, |cells| {
         let about = about(cells)?;
         Ok(AttemptLine { id: cells.next()?, attempt: attempt(cells, about.position)?, about })
-    })
+    })?;
+    fill_in_event_ids(server, org, lines.iter_mut().map(|line| &mut line.about)).await?;
+    Ok(lines)
 }
 
 /// Each subscription contributes its first failures and the first members of each of its ranges; the list is the first
@@ -130,7 +133,7 @@ pub(super) async fn dead_letters(
     let rows = server
         .query(&sql, &[&org, subscription, event, &account, &since, &until, &now, &position, &last, &most(limit)])
         .await?;
-    each(&rows, |cells| {
+    let mut letters = each(&rows, |cells| {
         Ok(DeadLetter {
             about: about(cells)?,
             dead_at: cells.time()?,
@@ -138,7 +141,9 @@ pub(super) async fn dead_letters(
             reason: cells.next()?,
             status: status(cells)?,
         })
-    })
+    })?;
+    fill_in_event_ids(server, org, letters.iter_mut().map(|letter| &mut letter.about)).await?;
+    Ok(letters)
 }
 
 /// The condition that a dead letter died from `$5` on and before `$6`, if these are given.

@@ -1,8 +1,9 @@
 //! One message: its status for each subscription, and sending it again.
 
 use super::super::audit;
-use super::super::cells::{Cells, each, maybe};
+use super::super::cells::{Cells, each};
 use super::super::flight::{Frame, Param, Query, Transaction};
+use super::super::grouped_messages::each_message;
 use super::super::retry::{Try, retried};
 use super::super::server::PostgresServer;
 use super::SUBSCRIPTION;
@@ -30,15 +31,18 @@ pub(super) async fn by_event_id(
             "SELECT position, NULL::bigint, NULL::bigint, {MESSAGE} FROM messages
              WHERE org = $1 AND account IS NULL AND event_id = $2"
         );
-        return maybe(server.query_opt(&sql, &[&org, &event_id]).await?, rows::message);
+        let rows = server.query(&sql, &[&org, &event_id]).await?;
+        return Ok(each_message(server, org, &rows, rows::message).await?.pop());
     };
-    let it = "org = $1 AND account = $2 AND sequence = $3 AND event_id = $4";
+    let it = "org = $1 AND account = $2 AND sequence = $3";
     let sql = format!(
         "SELECT position, NULL::bigint, NULL::bigint, {MESSAGE} FROM messages WHERE {it}
          UNION ALL
-         SELECT NULL::bigint, due_at, cancelled_at, {MESSAGE} FROM waiting_messages WHERE {it} LIMIT 1"
+         SELECT NULL::bigint, due_at, cancelled_at, {MESSAGE} FROM waiting_messages WHERE {it}"
     );
-    maybe(server.query_opt(&sql, &[&org, &account, &sequence, &event_id]).await?, rows::message)
+    let rows = server.query(&sql, &[&org, &account, &sequence]).await?;
+    let found = each_message(server, org, &rows, rows::message).await?;
+    Ok(found.into_iter().find(|message: &MessageRow| message.event_id == event_id))
 }
 
 const FAILURES: &str = "

@@ -2,16 +2,13 @@
 
 use super::super::arrays::{limit as most, micros};
 use super::super::cells::{Cells, each, maybe};
+use super::super::grouped_messages::each_message;
 use super::super::server::PostgresServer;
 use super::stretch;
 use crate::Result;
 use crate::outbox::{CLOCK_SLACK_US, MOST_COUNTED, MessageFilter, MessageSearchResult, SEARCHED, UrlMetrics};
 use crate::records::{MessageRow, OrgId};
-use crate::rows;
-
-/// The columns that [`rows::message`] reads, without data and signature; position and times precede them.
-const COLUMNS: &str =
-    "account, sequence, event, event_id, cause, subject, effective_at, recorded_at, ''::bytea, ''::text";
+use crate::rows::{self, MESSAGE};
 
 const ASKED_FOR: &str = "($4::text IS NULL OR event = $4) AND ($5::bigint IS NULL OR recorded_at >= $5)
     AND ($6::bigint IS NULL OR recorded_at < $6)";
@@ -34,14 +31,14 @@ pub(super) async fn log(
     let from = if filter.account.is_some() { 1 } else { (before - SEARCHED).max(1) };
     let of_account = if filter.account.is_some() { "account = $8" } else { "$8::text IS NULL" };
     let sql = format!(
-        "SELECT position, position, NULL::bigint, NULL::bigint, {COLUMNS} FROM messages
+        "SELECT position, position, NULL::bigint, NULL::bigint, {MESSAGE} FROM messages
          WHERE org = $1 AND position >= $2 AND position < $3 AND {ASKED_FOR} AND {of_account}
          ORDER BY position DESC LIMIT $7"
     );
     let (since, until, account) = (micros(filter.since), micros(filter.until), filter.account.as_deref());
     let rows =
         server.query(&sql, &[&org, &from, &before, &filter.event, &since, &until, &most(limit), &account]).await?;
-    let messages = each(&rows, placed)?;
+    let messages = each_message(server, org, &rows, placed).await?;
     let next = match messages.last() {
         Some((last, _)) if messages.len() == limit => *last,
         _ => from,
@@ -80,7 +77,7 @@ pub(super) async fn waiting(
 ) -> Result<MessageSearchResult> {
     let of_account = if filter.account.is_some() { "account = $3" } else { "$3::text IS NULL" };
     let sql = format!(
-        "SELECT arrival, NULL::bigint, due_at, cancelled_at, {COLUMNS} FROM waiting_messages
+        "SELECT arrival, NULL::bigint, due_at, cancelled_at, {MESSAGE} FROM waiting_messages
          WHERE org = $1 AND arrival < $2 AND {of_account} AND {ASKED_FOR}
            AND ($8::boolean IS NULL OR (cancelled_at IS NOT NULL) = $8)
          ORDER BY arrival DESC LIMIT $7"
@@ -88,7 +85,7 @@ pub(super) async fn waiting(
     let (since, until, account) = (micros(filter.since), micros(filter.until), filter.account.as_deref());
     let rows =
         server.query(&sql, &[&org, &before, &account, &filter.event, &since, &until, &most(limit), &cancelled]).await?;
-    let messages = each(&rows, placed)?;
+    let messages = each_message(server, org, &rows, placed).await?;
     let next = messages.last().map(|(arrival, _)| *arrival).filter(|_| messages.len() == limit);
     Ok(MessageSearchResult { messages, next })
 }

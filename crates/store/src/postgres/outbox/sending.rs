@@ -3,6 +3,7 @@
 use super::super::arrays::limit as most;
 use super::super::cells::{each, maybe};
 use super::super::flight::{Frame, Query, Transaction};
+use super::super::grouped_messages::each_message;
 use super::super::retry::{Try, retried};
 use super::super::server::PostgresServer;
 use super::SUBSCRIPTION;
@@ -99,7 +100,7 @@ pub(super) async fn heads(server: &PostgresServer) -> Result<Vec<Head>> {
 }
 
 /// The columns that [`outgoing`] reads.
-const OUTGOING: &str = "m.position, m.account, m.event, m.event_id, m.data, m.signature";
+const OUTGOING: &str = "m.position, m.account, m.event, m.event_id, m.content, m.signature";
 
 /// With a filter, each event contributes its first positions; the messages at the first of all these are read.
 pub(super) async fn feed(
@@ -117,7 +118,8 @@ pub(super) async fn feed(
     );
     let Some(filter) = filter else {
         let sql = format!("SELECT {OUTGOING} FROM messages m WHERE {within} ORDER BY m.position LIMIT $5");
-        return each(&server.query(&sql, &[&org, &after, &through, &uuid, &most(limit)]).await?, outgoing);
+        let rows = server.query(&sql, &[&org, &after, &through, &uuid, &most(limit)]).await?;
+        return each_message(server, org, &rows, outgoing).await;
     };
     let sql = format!(
         "SELECT {OUTGOING}
@@ -130,7 +132,8 @@ pub(super) async fn feed(
          ORDER BY m.position"
     );
     let events: Vec<&str> = filter.iter().map(String::as_str).chain([TO_EVERYBODY]).collect();
-    each(&server.query(&sql, &[&org, &after, &through, &uuid, &most(limit), &events]).await?, outgoing)
+    let rows = server.query(&sql, &[&org, &after, &through, &uuid, &most(limit), &events]).await?;
+    each_message(server, org, &rows, outgoing).await
 }
 
 pub(super) async fn due_failures(
@@ -150,7 +153,7 @@ pub(super) async fn due_failures(
          ORDER BY f.retry_at, f.position"
     );
     let rows = server.query(&sql, &[&org, &subscription, &now.micros(), &most(limit)]).await?;
-    each(&rows, |cells| {
+    each_message(server, org, &rows, |cells| {
         let failure = Failure {
             position: cells.next()?,
             attempts: cells.next()?,
@@ -162,6 +165,7 @@ pub(super) async fn due_failures(
         };
         Ok((failure, outgoing(cells)?))
     })
+    .await
 }
 
 pub(super) async fn next_retry(

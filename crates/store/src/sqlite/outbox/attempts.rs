@@ -6,6 +6,7 @@ use crate::outbox::rows::attempt;
 use crate::outbox::{AttemptLine, DeliveryFilter, MessageSummary, Subscription};
 use crate::records::OrgId;
 use crate::rows::Cells;
+use crate::sqlite::grouped_messages::fill_in_event_ids;
 use crate::sqlite::read::{all, count};
 use crate::sqlite::rows::{by_cells, position_in};
 use daybook_engine::time::Time;
@@ -54,6 +55,7 @@ pub(super) fn list(
     }
     lines.sort_unstable_by_key(|line| std::cmp::Reverse(line.id));
     lines.truncate(limit);
+    fill_in_event_ids(connection, org, lines.iter_mut().map(|line| &mut line.about))?;
     Ok(lines)
 }
 

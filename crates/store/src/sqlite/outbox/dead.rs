@@ -10,6 +10,7 @@ use crate::outbox::{
 };
 use crate::records::OrgId;
 use crate::rows::Cells;
+use crate::sqlite::grouped_messages::fill_in_event_ids;
 use crate::sqlite::read::{all, count};
 use crate::sqlite::rows::{by_cells, place};
 use daybook_engine::time::Time;
@@ -253,5 +254,7 @@ pub(super) fn letters(
             }
         }
     }
-    Ok(letters.into_values().take(limit).collect())
+    let mut letters: Vec<DeadLetter> = letters.into_values().take(limit).collect();
+    fill_in_event_ids(connection, org, letters.iter_mut().map(|letter| &mut letter.about))?;
+    Ok(letters)
 }

@@ -7,7 +7,8 @@ use crate::Result;
 use crate::outbox::rows::{ATTEMPT, attempt, failure};
 use crate::outbox::{DeliveryRecords, DeliveryStatus, RangeStatus, ResendResult, Subscription};
 use crate::records::{MessageRow, OrgId};
-use crate::rows::{self, MESSAGE};
+use crate::rows::MESSAGE;
+use crate::sqlite::grouped_messages::one_message;
 use crate::sqlite::read::{all, one};
 use crate::sqlite::rows::{LAST_ORG, LAST_POSITION, LOGGED, by_cells, place};
 use daybook_engine::time::Time;
@@ -25,21 +26,22 @@ pub(super) fn by_event_id(
             "SELECT {LOGGED}, {MESSAGE} FROM messages INDEXED BY messages_about_no_account \
              WHERE account IS NULL AND event_id = ?2 AND org = ?1"
         );
-        return one(connection, &sql, params![org, event_id], by_cells(rows::message));
+        return one_message(connection, org, &sql, params![org, event_id]);
     };
-    let params = params![org, account, sequence, event_id];
+    let params = params![org, account, sequence];
     let sql = format!(
         "SELECT {LOGGED}, {MESSAGE} FROM messages INDEXED BY messages_by_account \
-         WHERE org = ?1 AND account = ?2 AND sequence = ?3 AND event_id = ?4"
+         WHERE org = ?1 AND account = ?2 AND sequence = ?3"
     );
-    if let Some(found) = one(connection, &sql, params, by_cells(rows::message))? {
+    let has_it = |message: &MessageRow| message.event_id == event_id;
+    if let Some(found) = one_message(connection, org, &sql, params)?.filter(has_it) {
         return Ok(Some(found));
     }
     let sql = format!(
         "SELECT NULL, due_at, cancelled_at, {MESSAGE} FROM waiting_messages INDEXED BY waiting_messages_by_account \
-         WHERE org = ?1 AND account = ?2 AND sequence = ?3 AND event_id = ?4"
+         WHERE org = ?1 AND account = ?2 AND sequence = ?3"
     );
-    one(connection, &sql, params, by_cells(rows::message))
+    Ok(one_message(connection, org, &sql, params)?.filter(has_it))
 }
 
 pub(super) fn delivery_records(connection: &Connection, org: OrgId, position: i64) -> Result<Vec<DeliveryRecords>> {
@@ -86,7 +88,7 @@ pub(super) fn send_again(
     let sql = format!("SELECT {LOGGED}, {MESSAGE} FROM messages WHERE place = ?1");
     let is_place = (0..=LAST_ORG).contains(&org) && (1..=LAST_POSITION).contains(&position);
     let message = match is_place {
-        true => one(connection, &sql, [place(org, position)], by_cells(rows::message))?,
+        true => one_message(connection, org, &sql, [place(org, position)])?,
         false => None,
     };
     let Some(message) = message else { return Ok(ResendResult::NotForIt) };

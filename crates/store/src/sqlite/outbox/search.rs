@@ -8,15 +8,12 @@ use crate::outbox::{
     CLOCK_SLACK_US, MOST_COUNTED, MessageFilter, MessageSearchResult, SEARCHED, Subscription, UrlMetrics,
 };
 use crate::records::OrgId;
-use crate::rows;
-use crate::sqlite::read::{all, count, one};
-use crate::sqlite::rows::{LAST_ORG, LAST_POSITION, LOGGED, by_cells, place, position, time};
+use crate::rows::{self, MESSAGE};
+use crate::sqlite::grouped_messages::all_messages;
+use crate::sqlite::read::{count, one};
+use crate::sqlite::rows::{LAST_ORG, LAST_POSITION, LOGGED, place, position, time};
 use daybook_engine::time::Time;
 use rusqlite::{Connection, params};
-
-/// The columns that [`rows::message`] reads, without data and signature; position and times precede them.
-const COLUMNS: &str =
-    "account, sequence, event, event_id, cause, subject, effective_at, recorded_at, x'' AS data, '' AS signature";
 
 const ASKED_FOR: &str = "(?3 IS NULL OR event = ?3) AND (?4 IS NULL OR recorded_at >= ?4) \
                          AND (?5 IS NULL OR recorded_at < ?5)";
@@ -39,20 +36,15 @@ pub(super) fn log(
     let of_account =
         if filter.account.is_some() { "org = ?7 AND account = ?8" } else { "?7 IS NOT NULL AND ?8 IS NULL" };
     let sql = format!(
-        "SELECT {LOGGED}, {COLUMNS} FROM messages {index} \
+        "SELECT {LOGGED}, {MESSAGE} FROM messages {index} \
          WHERE place >= ?1 AND place < ?2 AND {ASKED_FOR} AND {of_account} ORDER BY place DESC LIMIT ?6"
     );
     let (first, end) = (place(org, from), place(org, before.clamp(1, LAST_POSITION)));
     let params = params![first, end, filter.event, since, until, count(limit), org, filter.account];
-    let found = all(
-        connection,
-        &sql,
-        params,
-        by_cells(|cells| {
-            let message = rows::message(cells)?;
-            Ok((message.position.unwrap_or_default(), message))
-        }),
-    )?;
+    let found = all_messages(connection, org, &sql, params, |cells| {
+        let message = rows::message(cells)?;
+        Ok((message.position.unwrap_or_default(), message))
+    })?;
     let next = match found.last() {
         Some((last, _)) if found.len() == limit => Some(*last),
         _ => Some(from),
@@ -95,12 +87,12 @@ pub(super) fn waiting(
     let index = if filter.account.is_some() { "waiting_messages_by_account" } else { "waiting_messages_by_org" };
     let of_account = if filter.account.is_some() { "account = ?7" } else { "?7 IS NULL" };
     let sql = format!(
-        "SELECT id, NULL, due_at, cancelled_at, {COLUMNS} FROM waiting_messages INDEXED BY {index} \
+        "SELECT id, NULL, due_at, cancelled_at, {MESSAGE} FROM waiting_messages INDEXED BY {index} \
          WHERE org = ?1 AND id < ?2 AND {ASKED_FOR} AND {of_account} \
          AND (?8 IS NULL OR (cancelled_at IS NOT NULL) = ?8) ORDER BY id DESC LIMIT ?6"
     );
     let params = params![org, before, filter.event, since, until, count(limit), filter.account, cancelled];
-    let messages = all(connection, &sql, params, by_cells(|cells| Ok((cells.next()?, rows::message(cells)?))))?;
+    let messages = all_messages(connection, org, &sql, params, |cells| Ok((cells.next()?, rows::message(cells)?)))?;
     let next = messages.last().map(|(id, _)| *id).filter(|_| messages.len() == limit);
     Ok(MessageSearchResult { messages, next })
 }

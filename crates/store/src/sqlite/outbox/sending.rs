@@ -9,6 +9,7 @@ use crate::outbox::rows::{outgoing, status};
 use crate::outbox::{Failure, Fate, Head, Outgoing, Overdue, Range, Subscription, SubscriptionFilter, SubscriptionId};
 use crate::records::OrgId;
 use crate::rows::Cells;
+use crate::sqlite::grouped_messages::{all_messages, expand_messages};
 use crate::sqlite::read::{all, count, one};
 use crate::sqlite::rows::{by_cells, optional_time, place, position_in, time};
 use daybook_engine::time::Time;
@@ -39,7 +40,7 @@ pub(super) fn heads(connection: &Connection) -> Result<Vec<Head>> {
     all(connection, sql, [], |row| Ok(Head { org: row.get(0)?, head: row.get(1)?, hurried: row.get(2)? }))
 }
 
-const OUTGOING_COLUMNS: &str = concat!(position_in!("place"), ", account, event, event_id, data, signature");
+const OUTGOING_COLUMNS: &str = concat!(position_in!("place"), ", account, event, event_id, content, signature");
 
 pub(super) fn feed(
     connection: &Connection,
@@ -48,13 +49,16 @@ pub(super) fn feed(
     through: i64,
     limit: usize,
 ) -> Result<Vec<Outgoing>> {
-    scan(connection, &Selection::of(reader), (after, through), limit, OUTGOING_COLUMNS, by_cells(outgoing))
+    let columns = OUTGOING_COLUMNS;
+    let mut messages = scan(connection, &Selection::of(reader), (after, through), limit, columns, by_cells(outgoing))?;
+    expand_messages(connection, reader.org, &mut messages)?;
+    Ok(messages)
 }
 
 const DUE: &str = concat!(
     "SELECT ",
     position_in!("m.place"),
-    ", m.account, m.event, m.event_id, m.data, m.signature, f.attempts, f.first_failed_at, f.retry_at,
+    ", m.account, m.event, m.event_id, m.content, m.signature, f.attempts, f.first_failed_at, f.retry_at,
         f.reason, f.status, f.streak
     FROM failures f INDEXED BY failures_due CROSS JOIN messages m ON m.place = ?1 + f.position
     WHERE f.subscription = ?2 AND f.retry_at <= ?3
@@ -85,7 +89,7 @@ pub(super) fn due_failures(
         };
         Ok((failure, message))
     };
-    all(connection, DUE, params, by_cells(read))
+    all_messages(connection, org, DUE, params, read)
 }
 
 pub(super) fn next_retry(connection: &Connection, org: OrgId, subscription: SubscriptionId) -> Result<Option<Time>> {

@@ -10,6 +10,7 @@ use crate::signature::StandardKey;
 use daybook_engine::time::Time;
 use daybook_store::outbox::{Failure, Outgoing};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// Why a URL is paused, by its name in the API.
 pub(in crate::dispatcher) const UNAUTHORIZED: &str = "UNAUTHORIZED";
@@ -121,6 +122,9 @@ pub(in crate::dispatcher) async fn post(
     message: &Outgoing,
     began_at: Time,
 ) -> Reply {
+    if message.data.is_empty() {
+        return Reply::without_answer(Fault::Damaged, Duration::ZERO);
+    }
     let body = envelope::body(&message.event, &message.data, &message.signature);
     let timestamp_s = began_at.seconds();
     let signatures: Vec<String> = keys.iter().map(|key| key.sign(&message.event_id, timestamp_s, &body)).collect();
@@ -131,9 +135,11 @@ pub(in crate::dispatcher) async fn post(
 fn weigh(reply: &Reply) -> Weight {
     match (reply.status, &reply.fault) {
         (Some(429), _) => Weight::Throttled,
-        (None, Some(Fault::Refused | Fault::Unreachable(_) | Fault::NameNotFound(_) | Fault::Tls(_))) => {
-            Weight::Unreachable
-        }
+        // Damaged messages are stored together, and say nothing about the URL.
+        (
+            None,
+            Some(Fault::Refused | Fault::Unreachable(_) | Fault::NameNotFound(_) | Fault::Tls(_) | Fault::Damaged),
+        ) => Weight::Unreachable,
         _ => Weight::Failed,
     }
 }
@@ -157,6 +163,8 @@ pub(in crate::dispatcher) fn judge(
     let answer = match (reply.status, &reply.fault) {
         (Some(status), _) => ReceiverResponse::Status(status),
         (None, Some(Fault::OnlyInformational)) => ReceiverResponse::OnlyInformational,
+        // Another attempt would fail in the same way.
+        (None, Some(Fault::Damaged)) => ReceiverResponse::NotAsked,
         (None, _) => ReceiverResponse::Nothing,
     };
     let first_failed_at = before.and_then(|before| before.first_failed_at);

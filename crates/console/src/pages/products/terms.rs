@@ -217,7 +217,7 @@ fn amortization(amortization: &AmortizationPolicies) -> String {
         Some(Cents(cents)) => format!(" Rounded to {}.", cents.money()),
     };
     let smooth = if amortization.smooth_last_installment == Some(true) {
-        " The payment is adjusted once to bring the last instalment closer."
+        " The level payment is adjusted once, to bring the last instalment closer to the others."
     } else {
         ""
     };
@@ -232,8 +232,8 @@ fn amortization(amortization: &AmortizationPolicies) -> String {
 
 fn interest(interest: &InterestPolicies) -> String {
     let method = match interest.interest_calc_method {
-        Some(InterestCalcMethod::Daily) => "Each day on the principal unpaid that day",
-        Some(InterestCalcMethod::Periodic) | None => "Once a period on the principal at its start",
+        Some(InterestCalcMethod::Daily) => "Each day, on the principal unpaid that day",
+        Some(InterestCalcMethod::Periodic) | None => "Once a period, on the principal at the start of the period",
     };
     let days = match interest.day_count {
         Some(DayCountRule::Actual365) => "a day is 1/365 of a year",

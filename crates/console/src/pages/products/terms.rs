@@ -138,11 +138,11 @@ fn is_zero(interval: &str) -> bool {
 
 fn dates(billing: &BillingCyclePolicies) -> String {
     let due = match interval(billing.cycle_due_interval.as_ref()).as_str() {
-        none if is_zero(none) => "at the end of its cycle".to_owned(),
+        none if is_zero(none) => "at the end of the cycle".to_owned(),
         before if before.starts_with('-') => {
-            format!("{} before the end of its cycle", before.trim_start_matches('-'))
+            format!("{} before the end of the cycle", before.trim_start_matches('-'))
         }
-        after => format!("{after} after the end of its cycle"),
+        after => format!("{after} after the end of the cycle"),
     };
     let first = billing.first_cycle_interval.as_ref().filter(|first| Some(*first) != billing.cycle_interval.as_ref());
     let first = first.map_or_else(String::new, |first| format!(" The first cycle is {first} long."));

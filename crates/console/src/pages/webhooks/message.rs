@@ -87,10 +87,9 @@ fn stands(stand: DeliveryStatus, is_paused: bool) -> ((&'static str, &'static st
             ("none", "Not sent"),
             "The filter of the URL excludes the message, or the URL was subscribed later.".to_owned(),
         ),
-        DeliveryStatus::Dropped => (
-            ("none", "Not sent"),
-            "The filter of the URL was changed before the message was sent, and excludes it.".to_owned(),
-        ),
+        DeliveryStatus::Dropped => {
+            (("none", "Not sent"), "A change of the URL's filter excluded the message before it was sent.".to_owned())
+        }
         DeliveryStatus::Forgotten => (("none", "Unknown"), "The delivery records are no longer kept.".to_owned()),
     }
 }

@@ -159,7 +159,8 @@ pub const NOTICE: &[Field] = &[
         "time",
         "Time of day",
         FieldKind::Text,
-        "In the product's time zone. Leave empty for close of business; for a summary, for the time at which it is set.",
+        "In the product's time zone. Leave empty for close of business; for a summary, for the time at which it is \
+         set.",
     )
     .hint("09:00:00"),
     Field::new("enabled", "Status", FieldKind::Choice(&[("", "On"), ("false", "Off")]), ""),

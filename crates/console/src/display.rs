@@ -233,11 +233,20 @@ pub fn typed_moment(text: &str, zone: &Zone) -> Option<Time> {
     Some(zone.at(day, TimeOfDay::parse(&clock)?))
 }
 
-/// A constant's name as plain text: `DELINQUENT` becomes `Delinquent`, `CHARGE_OFF` becomes `Charge off`.
+/// A constant's name as plain text: `DELINQUENT` becomes `Delinquent`, `CHARGE_OFF` becomes `Charge off`. `SCRA` is an
+/// abbreviation and stays as it is.
 pub fn plain_words(name: &str) -> String {
+    if name == "SCRA" {
+        return name.to_owned();
+    }
     let text = name.replace('_', " ").to_lowercase();
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// The reason for a status as plain text within a sentence: `CHARGE_OFF` becomes `charge off`.
+pub fn reason_words(name: &str) -> String {
+    if name == "SCRA" { name.to_owned() } else { plain_words(name).to_lowercase() }
 }
 
 #[cfg(test)]

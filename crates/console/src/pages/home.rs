@@ -5,7 +5,7 @@
 
 use crate::Console;
 use crate::chart::{Bar, BarSegment, bars};
-use crate::display::{Count, DisplayTime, Money, plain_words, short_money};
+use crate::display::{Count, DisplayTime, Money, plain_words, reason_words, short_money};
 use crate::guard::Visitor;
 use crate::listing::link;
 use crate::page::{PageError, PageFrame, PageResult, Section, refreshed};
@@ -130,7 +130,7 @@ fn statuses(portfolio: &Portfolio) -> Vec<PortfolioShare> {
         let substatus = figure.substatus.as_deref().unwrap_or_default();
         let name = match substatus {
             "" => plain_words(&figure.status),
-            why => format!("{}: {}", plain_words(&figure.status), plain_words(why).to_lowercase()),
+            why => format!("{}: {}", plain_words(&figure.status), reason_words(why)),
         };
         let class = match (figure.status.as_str(), substatus) {
             ("ACTIVE", _) => "s1",

@@ -8,7 +8,7 @@ use askama::Template;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use daybook_service::people::NewPerson;
-use daybook_service::problem::Problem;
+use daybook_service::problem::{Problem, ProblemKind};
 
 const SIGN_IN: &[Field] = &[
     Field::new("email", "Email", FieldKind::Email, "The email address of your console user.").required(),
@@ -65,7 +65,7 @@ struct Welcome {
 
 impl Welcome {
     async fn new(console: &Console, context: &RequestContext, link: &str, form: Form) -> Result<Welcome, PageError> {
-        let invitation = console.service.invitation(link).await?;
+        let invitation = console.service.invitation(link).await.map_err(not_an_invitation)?;
         Ok(Welcome {
             page: PageFrame::at_the_door("Welcome", context),
             form,
@@ -73,6 +73,13 @@ impl Welcome {
             role: invitation.role.name().to_owned(),
         })
     }
+}
+
+/// The usual advice for something that is not found names the search field, which this page does not have.
+fn not_an_invitation(problem: Problem) -> PageError {
+    let is_unknown = problem.kind == ProblemKind::NotFound;
+    let trouble = PageError::new(problem);
+    if is_unknown { trouble.advising("If you are already a user, sign in.") } else { trouble }
 }
 
 /// The form of an invite link.

@@ -12,7 +12,7 @@ async fn terms_are_told_in_words() {
     let page = setup.get("/console/products/loan").await.page();
     for words in [
         "12 instalments, one every month, at 12 % a year",
-        "due at the end of its cycle",
+        "due at the end of the cycle",
         "$15.00 for each late instalment",
         "After one late instalment the account is delinquent",
         "never charged off automatically",

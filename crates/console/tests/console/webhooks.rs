@@ -177,7 +177,7 @@ async fn a_url_is_paused_resumed_and_its_dead_letters_replayed() {
     let replay = "/console/webhooks/dead-letters/replay";
     let ask = setup.get(replay).await.page();
     assert!(
-        ask.contains("There are no dead letters to send again") && ask.contains("2 dead letters are not sent"),
+        ask.contains("There are no dead letters that can be sent again") && ask.contains("2 dead letters are not sent"),
         "{ask}"
     );
     assert!(!ask.contains("Send them again"), "{ask}");
@@ -185,10 +185,10 @@ async fn a_url_is_paused_resumed_and_its_dead_letters_replayed() {
     let paused = setup.post(&send, &[]).await;
     assert!(paused.status == 422 && paused.body.contains("the URL is paused"), "{}", paused.body);
 
-    assert!(setup.get(&resume).await.page().contains("Its 2 dead letters stay until you replay them"));
+    assert!(setup.get(&resume).await.page().contains("Its 2 dead letters are not sent until you replay them"));
     assert_eq!(setup.post(&resume, &[("once", "2")]).await.leads_to(), "/console/webhooks");
     let ask = setup.get(&format!("{replay}?event=payment_missed")).await.page();
-    assert!(ask.contains("There are no dead letters to send again (of the event payment_missed)"), "{ask}");
+    assert!(ask.contains("There are no dead letters that can be sent again (of the event payment_missed)"), "{ask}");
     let ask = setup.get(&format!("{replay}?webhook_uuid={uuid}&event=customer_create")).await.page();
     assert!(ask.contains("2 dead letters will be sent again") && ask.contains(&receiver.url()), "{ask}");
     assert_eq!(setup.get(&format!("{replay}?account_id=a1")).await.status, 422);

@@ -258,7 +258,7 @@ impl AccountChange {
         let text = |name: &str| body[name].as_str().unwrap_or_default();
         let at = match body["effective_at"].as_str() {
             Some(moment) => format!("effective {}", DisplayTime(moment.to_owned())),
-            None => "effective now, on the account's clock".to_owned(),
+            None => "effective now, by the account's clock".to_owned(),
         };
         let part = match text("allocation") {
             "INTEREST" => "interest",

@@ -1,6 +1,6 @@
 //! What the account pages derive from the service's views.
 
-use crate::display::{AsMoney, Money, plain_words};
+use crate::display::{AsMoney, Money, plain_words, reason_words};
 use daybook_service::view::{
     AccountOverview, Customer, EventPosting, LineItem, ProcessingState, Relationship, ScheduleRow, TimelineEvent,
 };
@@ -14,7 +14,7 @@ pub trait StatusWords {
 impl StatusWords for AccountOverview {
     fn words(&self) -> String {
         match self.account_status_subtype {
-            Some(reason) => format!("{}, {}", plain_words(self.account_status), plain_words(reason).to_lowercase()),
+            Some(reason) => format!("{}, {}", plain_words(self.account_status), reason_words(reason)),
             None => plain_words(self.account_status),
         }
     }

@@ -5,7 +5,7 @@ pub mod opening;
 
 use crate::Console;
 use crate::csv::{Cell, Csv};
-use crate::display::{AsCount, AsMoment, AsMoney, plain_words};
+use crate::display::{AsCount, AsMoment, AsMoney, reason_words};
 use crate::form::{FormValues, QueryParameters};
 use crate::guard::Visitor;
 use crate::listing::{Pager, all, link, paging};
@@ -106,7 +106,7 @@ impl AccountListPage {
     }
 
     fn substatus(&self) -> String {
-        plain_words(self.asked.get("substatus")).to_lowercase()
+        reason_words(self.asked.get("substatus"))
     }
 }
 

@@ -92,7 +92,7 @@ const SSN_FIELD: Field = Field::new(
     SSN,
     "Social security number",
     FieldKind::Text,
-    "Stored encrypted; only the last four digits are ever shown. Leave empty to keep the stored number.",
+    "Stored encrypted; only the last four digits are ever shown. Leave empty to keep a number that is already stored.",
 );
 
 const EXTERNAL_FIELD: Field = Field::new(

@@ -81,8 +81,8 @@ async fn find(console: &Console, visitor: &Visitor, client_id: &str) -> Result<K
 pub async fn ask_revoke(State(console): State<Console>, visitor: Visitor, Path(client_id): Path<String>) -> PageResult {
     let key = find(&console, &visitor, &client_id).await?;
     let used = match key.last_used_at {
-        Some(at) => format!("It was last used on {}.", at.moment()),
-        None => "It has never been used.".to_owned(),
+        Some(at) => format!("The key was last used on {}.", at.moment()),
+        None => "The key has never been used.".to_owned(),
     };
     Ask {
         title: format!("Revoke the key \u{201c}{}\u{201d}", key.name),

@@ -46,7 +46,7 @@ pub async fn ask_rotate(State(console): State<Console>, visitor: Visitor) -> Pag
              hmac_signature matches only the new key."
                 .to_owned(),
             "For 24 hours, the header webhook-signature carries two signatures, one per key. Receivers that verify the \
-             header accept messages while you give them the new key. After that, the old key is no longer used."
+             header continue to accept messages with the old key, so give them the new key within 24 hours."
                 .to_owned(),
             "Messages recorded before the rotation keep their hmac_signature, even if they are sent or replayed later."
                 .to_owned(),

@@ -15,8 +15,8 @@ pub(super) const FORM: &[Field] = &[Field::new(
     "webhook_url",
     "Webhook URL",
     FieldKind::Text,
-    "This URL gets all events. A new URL replaces the one saved here and deletes its pending messages and dead \
-     letters; an empty field removes it. A URL that was subscribed with the API keeps its settings except for its \
+    "This URL gets all events. If you save another URL, or an empty field, the current URL is removed, with its \
+     pending messages and dead letters. A URL that is already subscribed with the API keeps its settings but loses its \
      filter: it gets all events from then on. Other subscriptions do not change.",
 )
 .hint("https://example.com/webhooks")];

@@ -36,8 +36,8 @@ const LATE_FEES: &[(&str, &str)] = &[
     ("PERCENT_OF_PAYMENT", "A percentage of the whole instalment"),
 ];
 const PYRAMIDING: &[(&str, &str)] = &[
-    ("", "Parts that went to fees or late instalments: one missed payment leads to one fee (RECEIPTS)"),
-    ("FEES_ONLY", "Only parts that went to fees"),
+    ("", "Parts that paid fees or late instalments count: one missed payment leads to one fee (RECEIPTS)"),
+    ("FEES_ONLY", "Only parts that paid fees count"),
 ];
 const METHODS: &[(&str, &str)] = &[
     ("", "Equal instalments (LEVEL)"),
@@ -47,7 +47,7 @@ const METHODS: &[(&str, &str)] = &[
 const MONTH_ENDS: &[(&str, &str)] =
     &[("", "On the month's last day (CLAMP)"), ("ROLL", "On the 1st of the next month (ROLL)")];
 const CALCULATIONS: &[(&str, &str)] = &[
-    ("", "Once a period, on the principal at its start (PERIODIC)"),
+    ("", "Once a period, on the principal at the start of the period (PERIODIC)"),
     ("DAILY", "Each day, on the principal unpaid that day"),
 ];
 const DAY_COUNTS: &[(&str, &str)] = &[
@@ -205,10 +205,10 @@ const FEES: &[Field] = &[
     ),
     Field::new(
         life!("fee_policies.late_fee_pyramiding"),
-        "Payments that went to older debt",
+        "Parts of a payment that paid older debt",
         FieldKind::Choice(PYRAMIDING),
         "No late fee is charged if the payments received for an instalment cover it. This setting decides which \
-         parts of these payments count although they paid older debt.",
+         parts of these payments count when they paid older debt instead.",
     ),
 ];
 
@@ -296,9 +296,9 @@ const POURING: &[Field] = &[
         ORDER,
         "Order of debts",
         FieldKind::LongText,
-        "The debts in the order of payment, separated by commas. Each is PAST_DUE, DUE or IN_ADVANCE with FEE, \
-         PENALTY, INTEREST or PRINCIPAL. Leave empty for interest and principal of each instalment, oldest first, then \
-         fees and penalties.",
+        "The debts in the order of payment, separated by commas. The name of a debt begins with PAST_DUE, DUE or \
+         IN_ADVANCE and ends with FEE, PENALTY, INTEREST or PRINCIPAL. Leave empty for interest and principal of each \
+         instalment, oldest first, then fees and penalties.",
     )
     .hint("PAST_DUE_INTEREST, PAST_DUE_PRINCIPAL, DUE_INTEREST, DUE_PRINCIPAL, PAST_DUE_FEE, PAST_DUE_PENALTY, DUE_FEE, DUE_PENALTY"),
     Field::new(

@@ -177,8 +177,8 @@ async fn question(console: &Console, visitor: &Visitor, id: &str, typed: &FormVa
     let words = if is_on {
         vec![
             format!(
-                "From now on, the events of {name} are recorded but not processed: no balances change, no due dates \
-                     are processed, and no webhooks about its accounts are sent."
+                "Until you release them, the events of {name} are recorded but not processed: no balances change, no \
+                     due dates are processed, and no webhooks about its accounts are sent."
             ),
             "Load the history of the accounts in any order, then release it: each account is processed in date \
              order."

@@ -138,11 +138,11 @@ fn is_zero(interval: &str) -> bool {
 
 fn dates(billing: &BillingCyclePolicies) -> String {
     let due = match interval(billing.cycle_due_interval.as_ref()).as_str() {
-        none if is_zero(none) => "at the end of its cycle".to_owned(),
+        none if is_zero(none) => "at the end of the cycle".to_owned(),
         before if before.starts_with('-') => {
-            format!("{} before the end of its cycle", before.trim_start_matches('-'))
+            format!("{} before the end of the cycle", before.trim_start_matches('-'))
         }
-        after => format!("{after} after the end of its cycle"),
+        after => format!("{after} after the end of the cycle"),
     };
     let first = billing.first_cycle_interval.as_ref().filter(|first| Some(*first) != billing.cycle_interval.as_ref());
     let first = first.map_or_else(String::new, |first| format!(" The first cycle is {first} long."));
@@ -217,7 +217,7 @@ fn amortization(amortization: &AmortizationPolicies) -> String {
         Some(Cents(cents)) => format!(" Rounded to {}.", cents.money()),
     };
     let smooth = if amortization.smooth_last_installment == Some(true) {
-        " The payment is adjusted once to bring the last instalment closer."
+        " The level payment is adjusted once, to bring the last instalment closer to the others."
     } else {
         ""
     };
@@ -232,8 +232,8 @@ fn amortization(amortization: &AmortizationPolicies) -> String {
 
 fn interest(interest: &InterestPolicies) -> String {
     let method = match interest.interest_calc_method {
-        Some(InterestCalcMethod::Daily) => "Each day on the principal unpaid that day",
-        Some(InterestCalcMethod::Periodic) | None => "Once a period on the principal at its start",
+        Some(InterestCalcMethod::Daily) => "Each day, on the principal unpaid that day",
+        Some(InterestCalcMethod::Periodic) | None => "Once a period, on the principal at the start of the period",
     };
     let days = match interest.day_count {
         Some(DayCountRule::Actual365) => "a day is 1/365 of a year",

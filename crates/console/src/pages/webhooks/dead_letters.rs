@@ -187,12 +187,12 @@ fn ask(filter: &Filter, counted: &ReplayResult) -> Ask {
             which.push(format!("{words} {} UTC", filter.get(name).replace('T', " ")));
         }
     }
-    let which = if which.is_empty() { "all".to_owned() } else { which.join(", ") };
+    let which = if which.is_empty() { String::new() } else { format!(" ({})", which.join(", ")) };
     let mut words = if counted.replayed == 0 {
-        vec![format!("There are no dead letters to send again ({which}).")]
+        vec![format!("There are no dead letters that can be sent again{which}.")]
     } else {
         vec![format!(
-            "{} will be sent again ({which}), with a new retry schedule. Receivers recognize repeated messages by \
+            "{} will be sent again{which}, with a new retry schedule. Receivers recognize repeated messages by \
              their webhook-id.",
             Count(counted.replayed).of("dead letter", "dead letters")
         )]

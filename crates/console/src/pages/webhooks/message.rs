@@ -83,11 +83,12 @@ fn stands(stand: DeliveryStatus, is_paused: bool) -> ((&'static str, &'static st
         DeliveryStatus::Dead(at) => {
             (("dead", "Dead letter"), format!("Dead since {}. There are no more automatic attempts.", moment(at)))
         }
-        DeliveryStatus::NotForIt => {
-            (("none", "Not sent"), "The filter of the URL excludes it, or the URL was subscribed later.".to_owned())
-        }
+        DeliveryStatus::NotForIt => (
+            ("none", "Not sent"),
+            "The filter of the URL excludes the message, or the URL was subscribed later.".to_owned(),
+        ),
         DeliveryStatus::Dropped => {
-            (("none", "Not sent"), "The filter of the URL excluded it before it was sent.".to_owned())
+            (("none", "Not sent"), "A change of the URL's filter excluded the message before it was sent.".to_owned())
         }
         DeliveryStatus::Forgotten => (("none", "Unknown"), "The delivery records are no longer kept.".to_owned()),
     }

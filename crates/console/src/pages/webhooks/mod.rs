@@ -107,9 +107,7 @@ impl Health for Subscription {
 
     fn advice(&self) -> &'static str {
         match self.paused_reason.as_deref() {
-            Some("UNSUBSCRIBED") => {
-                "No messages are sent to it until you resume it. They become dead letters, which you can replay."
-            }
+            Some("UNSUBSCRIBED") => "Until you resume it, its messages become dead letters, which you can replay.",
             Some("UNAUTHORIZED") => {
                 "A common cause is that the receiver verifies signatures with a different key from the one on the Keys \
                  page. Correct the receiver, resume the URL, then replay its dead letters."

@@ -144,8 +144,8 @@ pub async fn ask_pause(State(console): State<Console>, visitor: Visitor, Path(uu
         words: vec![
             "No messages are sent to it until it is resumed.".to_owned(),
             format!(
-                "New messages for it become dead letters, and so do its {}. You can replay them after you resume it.",
-                Count(one.pending).of("pending message", "pending messages")
+                "Its {}, as do new messages for it. You can replay dead letters after you resume it.",
+                Count(one.pending).of("pending message becomes a dead letter", "pending messages become dead letters")
             ),
         ],
         path: format!("{HERE}/subscriptions/{uuid}/pause"),
@@ -194,8 +194,11 @@ pub async fn ask_resume(State(console): State<Console>, visitor: Visitor, Path(u
             vec![
                 format!("{} {}", one.why_paused(), one.advice()),
                 format!(
-                    "After that it gets new messages. Its {} until you replay them.",
-                    Count(one.dead_letters).of("dead letter stays", "dead letters stay")
+                    "After you resume it, it gets new messages. Its {}.",
+                    Count(one.dead_letters).of(
+                        "dead letter is not sent until you replay it",
+                        "dead letters are not sent until you replay them"
+                    )
                 ),
             ],
             "Resume",

@@ -151,7 +151,7 @@ pub const NOTICE: &[Field] = &[
         "time_offset",
         "Days from the date",
         FieldKind::Text,
-        "Not for the summary. A negative number means before the date. Each offset is a separate notice.",
+        "Not for the summary. A negative number means before the date. Each number of days is a separate notice.",
     )
     .hint("-3 days"),
     Field::new("interval", "How often", FieldKind::Text, "Only for the summary.").hint("1 month"),
@@ -159,7 +159,8 @@ pub const NOTICE: &[Field] = &[
         "time",
         "Time of day",
         FieldKind::Text,
-        "In the product's time zone. Leave empty for the time of the event.",
+        "In the product's time zone. Leave empty for close of business; for a summary, for the time at which it is \
+         set.",
     )
     .hint("09:00:00"),
     Field::new("enabled", "Status", FieldKind::Choice(&[("", "On"), ("false", "Off")]), ""),

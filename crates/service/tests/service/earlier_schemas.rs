@@ -6,11 +6,18 @@
 
 use crate::support::{Home, Trial, json_of, list, on_both, view_of, whole};
 use daybook_service::accounts::AccountQuery;
-use daybook_store::Tables;
+use daybook_store::records::{AccountKey, MessageRow};
+use daybook_store::{Store, Tables};
 use daybook_testkit::old_database::{KEPT, OldDatabase};
 use std::path::PathBuf;
+use std::sync::Arc;
 
-on_both!(every_earlier_version_comes_out_right, no_table_is_changed_by_looking, every_migration_is_in_both_dialects);
+on_both!(
+    every_earlier_version_comes_out_right,
+    messages_of_earlier_builds_are_compressed_unchanged,
+    no_table_is_changed_by_looking,
+    every_migration_is_in_both_dialects,
+);
 
 /// After all of them were made.
 const NOW: &str = "2026-11-18T12:00:00Z";
@@ -97,6 +104,58 @@ async fn every_earlier_version_comes_out_right(home: Home) {
         assert_eq!(*first.entry(made_of(version)).or_insert(figures), figures, "version {version}: as its neighbours");
         work_with(&trial, version).await;
     }
+}
+
+/// All messages of a database: those in the logs, and those of an account with waiting ones.
+async fn all_messages(store: &Arc<dyn Store>) -> Vec<MessageRow> {
+    let mut all = Vec::new();
+    for organization in store.organizations().await.expect("organizations are read") {
+        all.extend(store.messages(organization.org, 0, usize::MAX >> 1).await.expect("messages are read"));
+        let rolled = AccountKey { org: organization.org, account: "rolled".into() };
+        all.extend(store.messages_of(&rolled, 0, 1_000).await.expect("messages are read"));
+    }
+    all
+}
+
+/// Whatever has been compressed when the program stops: the bytes, signatures and ids that are read stay the same.
+async fn messages_of_earlier_builds_are_compressed_unchanged(home: Home) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let version = earlier_versions(home).pop().expect("there are earlier versions");
+    let database = of_version(home, folder.path(), version);
+    let (plain, two) = match home {
+        Home::Sqlite => ("substr(content, 1, 1) > x'02'", "x'02'"),
+        Home::Postgres => ("substr(content, 1, 1) > '\\x02'", "'\\x02'"),
+    };
+    let count = |table: &str, which: &str| database.number(&format!("SELECT count(*) FROM {table} WHERE {which}"));
+    let bytes = || database.number("SELECT CAST(sum(length(content)) AS BIGINT) FROM messages");
+    let mut store = daybook_store::open(&database.address).await.expect("it is migrated");
+    let before = all_messages(&store).await;
+    let (messages, bytes_before) = (count("messages", plain), bytes());
+    assert!(messages > 200 && count("waiting_messages", plain) > 0, "{messages} messages of an earlier build");
+    assert!(before.iter().any(|message| message.due_at.is_some()), "waiting ones are among those that are compared");
+    let mut left = store.earlier_messages_left().await.expect("it is counted").expect("there are some");
+    let mut steps = 0;
+    while store.compress_earlier_messages(37).await.expect("it is compressed") {
+        steps += 1;
+        assert!(all_messages(&store).await == before, "version {version}: after step {steps}");
+        let now = store.earlier_messages_left().await.expect("it is counted").unwrap_or(0);
+        assert!(now < left || now == 0, "step {steps}: {now} of {left} are left");
+        left = now;
+        if steps % 3 == 0 {
+            drop(store);
+            store = daybook_store::open(&database.address).await.expect("it opens again");
+        }
+    }
+    assert!(steps as i64 >= messages / 37, "{steps} steps");
+    assert_eq!(store.earlier_messages_left().await.expect("it is counted"), None);
+    assert!(all_messages(&store).await == before);
+    drop(store);
+    assert_eq!((count("messages", plain), count("waiting_messages", plain)), (0, 0));
+    assert!(count("messages", &format!("substr(content, 1, 1) = {two}")) > messages / 2, "most are in groups");
+    assert!(bytes() * 5 < bytes_before, "{} of {bytes_before} bytes", bytes());
+    let trial = Trial::over(&database.address, NOW).await;
+    trial.service.refold(&mut |_| {}).await.expect("accounts are folded again");
+    assert_eq!(trial.differences().await, Vec::<String>::new());
 }
 
 /// Reads accounts as callers do, records a payment, rolls an account and advances the clock.

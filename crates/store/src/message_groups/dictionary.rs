@@ -2,7 +2,8 @@
 //!
 //! A dictionary is text that messages have in common; both sides need the same one. Each has a number, which every group
 //! names, and none is ever changed or removed: a database holds groups of every build that wrote to it. The newest one
-//! compresses. `cargo run --release -p daybook-cases --example train_dictionary` makes one.
+//! compresses. `crates/store/examples/train_dictionary.rs` makes one, from the scenarios and the samples of the catalogue of
+//! events.
 
 use std::sync::LazyLock;
 use zstd::dict::{DecoderDictionary, EncoderDictionary};

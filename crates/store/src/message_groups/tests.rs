@@ -102,12 +102,13 @@ fn a_column_that_is_not_empty_is_valid() {
     assert_eq!(rows[0].subject, "p1");
 }
 
-/// A damaged group is never mistaken for messages.
+/// A damaged group is not mistaken for other messages. A damaged signature is read: it no longer signs the data.
 #[test]
 fn damage_is_noticed() {
     let given = many(5);
     let rows = stored(&given, 1);
     let holder = rows[4].data.clone();
+    let mut unharmed = 0;
     for at in 0..holder.len() {
         for bit in 0..8 {
             let mut damaged = holder.to_vec();
@@ -115,16 +116,16 @@ fn damage_is_noticed() {
             let mut read = rows.clone();
             read[4].data = Bytes::from(damaged);
             expand(&mut read, []);
-            // Signatures are raw bytes before the frame: there, only what they sign shows the damage.
-            let is_noticed =
-                read.iter().zip(&given).any(|(row, given)| row.data != given.data || row.signature != given.signature);
-            assert!(is_noticed, "bit {bit} of byte {at}");
-            let is_lost_or_right = |row: &MessageRow, given: &MessageRow| {
-                row.data == given.data || row.data.first() != Some(&b'{') || row.signature.is_empty()
-            };
-            assert!(read.iter().zip(&given).all(|(row, given)| is_lost_or_right(row, given)), "bit {bit} of byte {at}");
+            for (row, given) in read.iter().zip(&given) {
+                let is_lost = row.signature.is_empty() && row.data.first() != Some(&b'{');
+                assert!(is_lost || row.data == given.data, "bit {bit} of byte {at}");
+            }
+            let is_unharmed = read.iter().zip(&given).all(|(row, given)| row.signature == given.signature);
+            unharmed += usize::from(is_unharmed);
         }
     }
+    // zstd's header has a bit without meaning.
+    assert!(unharmed <= 1, "{unharmed} bits have no effect");
 }
 
 #[test]

@@ -20,8 +20,8 @@ mod webhooks;
 
 pub use audit::AuditArgs;
 pub use bench::{
-    BenchAction, BenchCasesArgs, BenchCommand, BenchConsoleArgs, BenchPaymentsArgs, BenchReleaseArgs, BenchTarget,
-    BenchWebhookClientArgs, BenchWebhooksArgs,
+    BenchAction, BenchCasesArgs, BenchCommand, BenchConsoleArgs, BenchPaymentsArgs, BenchReleaseArgs, BenchStorageArgs,
+    BenchTarget, BenchWebhookClientArgs, BenchWebhooksArgs,
 };
 pub use care::{BackupArgs, DoctorArgs, MuteArgs, UnmuteArgs};
 pub use cases::{CaseAction, CaseCommand, CaseFromAccountArgs, TestArgs};

@@ -30,6 +30,9 @@ pub enum BenchAction {
     /// Run test cases from files, in memory
     #[command(after_help = "Examples:\n  daybook bench cases --files 1000\n  daybook bench cases --files 1000 --json")]
     Cases(BenchCasesArgs),
+    /// Show how many bytes each table and index of a database takes, in all and for each payment
+    #[command(after_help = "Examples:\n  daybook bench storage --database sqlite:daybook.db")]
+    Storage(BenchStorageArgs),
     /// The receiver of the webhooks, as a separate process
     #[command(hide = true)]
     WebhookReceiver,
@@ -119,6 +122,17 @@ pub struct BenchWebhooksArgs {
     /// Where and how.
     #[command(flatten)]
     pub target: BenchTarget,
+}
+
+/// `daybook bench storage`
+#[derive(Args, Debug)]
+pub struct BenchStorageArgs {
+    /// The database to measure; nothing is changed in it
+    #[arg(long, value_name = "DATABASE")]
+    pub database: String,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `daybook bench cases`

@@ -12,6 +12,7 @@ pub mod limit_sqlite;
 pub mod payments;
 pub mod portfolio;
 pub mod release;
+pub mod storage;
 pub mod webhooks;
 
 use crate::cli::{BenchAction, BenchCommand};
@@ -29,6 +30,7 @@ pub fn run(command: &BenchCommand) -> Result<(), Failure> {
             BenchAction::Console(args) => console::run(args).await,
             BenchAction::Cases(args) => cases::run(args).await,
             BenchAction::Webhooks(args) => webhooks::run(args).await,
+            BenchAction::Storage(args) => storage::run(args).await,
             BenchAction::WebhookReceiver => webhooks::receiver::run().await,
             BenchAction::WebhookClient(args) => webhooks::bare::run(args).await,
         }

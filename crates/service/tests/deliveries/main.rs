@@ -8,6 +8,7 @@ mod support;
 
 mod batches;
 mod campaign;
+mod damaged;
 mod dead_letters;
 mod due_retries;
 mod holding;

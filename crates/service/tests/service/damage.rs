@@ -206,8 +206,8 @@ async fn a_column_that_says_how_far_an_account_is_processed_is_put_back(home: Ho
 /// An expression that replaces a text in a message's bytes.
 fn replaced(home: Home, from: &str, to: &str) -> String {
     match home {
-        Home::Sqlite => format!("CAST(replace(CAST(data AS TEXT), '{from}', '{to}') AS BLOB)"),
-        Home::Postgres => format!("convert_to(replace(convert_from(data, 'UTF8'), '{from}', '{to}'), 'UTF8')"),
+        Home::Sqlite => format!("CAST(replace(CAST(content AS TEXT), '{from}', '{to}') AS BLOB)"),
+        Home::Postgres => format!("convert_to(replace(convert_from(content, 'UTF8'), '{from}', '{to}'), 'UTF8')"),
     }
 }
 
@@ -216,12 +216,14 @@ const THIRD: &str = "account = 'a1' AND sequence = 3";
 async fn damaged_bytes_are_not_copied_into_columns(home: Home) {
     for (from, to) in [("dbk_evt_", "dbk_other_"), ("\"changed_at\":\"2026", "\"changed_at\":\"2025")] {
         let looked = lived(home).await;
+        looked.store_plain().await;
         let data = replaced(home, from, to);
         looked.change(&format!("UPDATE messages SET content = {data} WHERE {THIRD}")).await;
         finds_and_leaves(&looked, from, "its signature does not match its bytes").await;
     }
     // The id follows from account and number, even if the bytes are damaged too.
     let looked = lived(home).await;
+    looked.store_plain().await;
     let before: Vec<String> = looked.trial.messages("a1").await.into_iter().map(|message| message.event_id).collect();
     let data = replaced(home, "dbk_evt_", "dbk_other_");
     looked.change(&format!("UPDATE messages SET event_id = 'another', content = {data} WHERE {THIRD}")).await;
@@ -230,8 +232,9 @@ async fn damaged_bytes_are_not_copied_into_columns(home: Home) {
     assert_eq!(after, before);
     // The bytes of another message, with its signature.
     let looked = lived(home).await;
+    looked.store_plain().await;
     let other = |column: &str| format!("(SELECT m.{column} FROM messages m WHERE m.account = 'a1' AND m.sequence = 4)");
-    let (data, signature) = (other("data"), other("signature"));
+    let (data, signature) = (other("content"), other("signature"));
     looked.change(&format!("UPDATE messages SET content = {data}, signature = {signature} WHERE {THIRD}")).await;
     finds_and_leaves(&looked, "another's bytes", "account a1: message 3 has bytes with the id ").await;
 }
@@ -274,6 +277,7 @@ async fn an_unreadable_product_holds_nobody_up(home: Home) {
 
 async fn bytes_are_checked_after_a_rotation_of_the_key(home: Home) {
     let looked = Looked::lived(home).await;
+    looked.store_plain().await;
     view_of(looked.trial.service.rotate_hmac_key(&looked.trial.who).await);
     looked.trial.verify().await;
     let last = looked.trial.messages("a2").await.last().expect("there is one").sequence;
@@ -297,6 +301,7 @@ async fn messages_of_a_forgotten_key_are_accepted(home: Home) {
 
 async fn the_first_message_is_checked_after_one_rotation_of_the_key(home: Home) {
     let looked = Looked::lived(home).await;
+    looked.store_plain().await;
     view_of(looked.trial.service.rotate_hmac_key(&looked.trial.who).await);
     let data = replaced(home, "object", "another");
     let first = "{place} = (SELECT min(m.{place}) FROM messages m)";

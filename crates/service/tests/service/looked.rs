@@ -163,6 +163,37 @@ impl Looked {
         assert_eq!(changed.len(), 1, "{sql}");
     }
 
+    /// Stores all messages uncompressed, as earlier builds did, so that statements can change their bytes.
+    pub async fn store_plain(&self) {
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let mut all = self.trial.log().await;
+        for account in ["a1", "a2"] {
+            let of_account = self.trial.messages(account).await;
+            all.extend(of_account.into_iter().filter(|message| message.position.is_none()));
+        }
+        for message in all {
+            let (table, which) = match message.position {
+                Some(position) if self.home == Home::Sqlite => {
+                    ("messages", format!("place = {}", position + (1 << 40)))
+                }
+                Some(position) => ("messages", format!("org = 1 AND position = {position}")),
+                None => {
+                    let account = message.account.as_deref().expect("it is about an account");
+                    ("waiting_messages", format!("account = '{account}' AND sequence = {}", message.sequence))
+                }
+            };
+            let data = hex(&message.data);
+            let data = if self.home == Home::Sqlite { format!("x'{data}'") } else { format!("'\\x{data}'::bytea") };
+            let (signature, event_id, subject) = (&message.signature, &message.event_id, &message.subject);
+            self.change(&format!(
+                "UPDATE {table} SET content = {data}, signature = '{signature}', event_id = '{event_id}',
+                     subject = '{subject}' WHERE {which}"
+            ))
+            .await;
+        }
+        self.trial.verify().await;
+    }
+
     pub async fn columns(&self) -> Vec<(String, String)> {
         let sql = match self.home {
             Home::Sqlite => {

@@ -122,9 +122,14 @@ async fn a_missing_message_is_found(home: Home) {
         tampered.change(&format!("DELETE FROM messages WHERE account = 'a1' AND sequence = {sequence}")).await;
         tampered.finds("account a1").await;
     }
+    // The last one of a group: those before it cannot be read without it.
     let tampered = Tampered::lived(home).await;
     tampered.change("DELETE FROM messages WHERE account = 'a1' AND sequence = 10").await;
-    tampered.finds("account a1: message 10 (").await;
+    tampered.finds("account a1: message ").await;
+    let found = tampered.trial.differences().await;
+    for sentence in ["account a1: message 10 (", "account a1: message 9 cannot be read: it is stored together with"] {
+        assert!(found.iter().any(|difference| difference.contains(sentence)), "{found:?}");
+    }
 }
 
 async fn a_message_cancelled_by_another_is_found(home: Home) {
@@ -134,14 +139,23 @@ async fn a_message_cancelled_by_another_is_found(home: Home) {
     tampered.finds(&format!("account a2: message {last} is cancelled")).await;
 }
 
-/// A statement that changes one byte of a message's data.
-fn flip(home: Home, table: &str, which: &str) -> String {
-    let data = match home {
-        Home::Sqlite => "CAST(replace(CAST(data AS TEXT), 'a2', 'b2') AS BLOB)",
-        Home::Postgres => "set_byte(data, 5, 120)",
+/// The last message of the second account that holds a group.
+const HOLDER: &str =
+    "sequence = (SELECT max(m.sequence) FROM messages m WHERE m.account = 'a2' AND length(m.content) > 2)";
+
+/// A statement that changes one byte of a stored message.
+fn flip(home: Home, table: &str, which: &str, byte: &str) -> String {
+    let content = match home {
+        Home::Sqlite => format!("substr(content, 1, {byte}) || x'78' || substr(content, {byte} + 2)"),
+        Home::Postgres => format!("set_byte(content, {byte}, 120)"),
     };
-    format!("UPDATE {table} SET data = {data} WHERE account = 'a2' AND {which}")
+    format!("UPDATE {table} SET content = {content} WHERE account = 'a2' AND {which}")
 }
+
+/// A byte of the first signature.
+const OF_SIGNATURE: &str = "9";
+/// The last byte, of the checksum.
+const LAST: &str = "(length(content) - 1)";
 
 /// The number of flipped bits.
 const FLIPPED_BITS: usize = 60;
@@ -174,15 +188,21 @@ async fn a_flipped_bit_of_a_state_is_never_served(home: Home) {
 
 async fn a_flipped_byte_is_found(home: Home) {
     let tampered = Tampered::lived(home).await;
-    tampered.change(&flip(home, "messages", "sequence = 2")).await;
+    tampered.change(&flip(home, "messages", HOLDER, OF_SIGNATURE)).await;
     tampered.finds_forged().await;
+    let tampered = Tampered::lived(home).await;
+    tampered.change(&flip(home, "messages", HOLDER, LAST)).await;
+    tampered.finds("cannot be read: it is stored together with messages that are damaged or missing").await;
 }
 
 async fn a_flipped_byte_of_a_message_that_waits_is_found(home: Home) {
     let tampered = Tampered::lived(home).await;
     let last = tampered.trial.messages("a2").await.last().expect("there is one").sequence;
-    tampered.change(&flip(home, "waiting_messages", &format!("sequence = {last}"))).await;
-    tampered.finds_forged().await;
+    for byte in [OF_SIGNATURE, LAST] {
+        let tampered = Tampered::lived(home).await;
+        tampered.change(&flip(home, "waiting_messages", &format!("sequence = {last}"), byte)).await;
+        tampered.finds_forged().await;
+    }
 }
 
 async fn a_moved_input_is_found_with_both_times(home: Home) {

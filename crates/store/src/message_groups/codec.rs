@@ -130,13 +130,16 @@ pub(super) fn read(stored: &[u8]) -> Option<Group> {
         };
         Some(Content { signature, subject, event_id, data })
     };
-    Some(Group { contents: contents.into_iter().map(content).collect::<Option<_>>()? })
+    let contents = contents.into_iter().map(content).collect::<Option<_>>()?;
+    (at == frame.len()).then_some(Group { contents })
 }
 
-/// The 32 bytes of a signature, if its text is the one that they give.
-fn raw_signature(text: &str) -> Option<Vec<u8>> {
-    let bytes = STANDARD.decode(text).ok().filter(|bytes| bytes.len() == SIGNATURE_BYTES)?;
-    (STANDARD.encode(&bytes) == text).then_some(bytes)
+/// The 32 bytes of a signature. Only one text gives them: other paddings and stray bits are refused.
+fn raw_signature(text: &str) -> Option<[u8; SIGNATURE_BYTES]> {
+    // Decoding works in steps of three bytes.
+    let mut bytes = [0; SIGNATURE_BYTES + 1];
+    let length = STANDARD.decode_slice(text, &mut bytes).ok()?;
+    bytes[..length].try_into().ok()
 }
 
 /// The event id with which data begins.

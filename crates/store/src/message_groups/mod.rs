@@ -116,7 +116,8 @@ pub(crate) trait Grouped {
     fn position(&self) -> Option<i64>;
     /// The column `content` as it is stored.
     fn data(&self) -> &Bytes;
-    /// Takes what the group holds, unless a column has it.
+    /// Takes what the group holds, unless a column has it. Copies the data: a message that waits to be sent would keep its
+    /// whole group in memory.
     fn fill_in(&mut self, content: &Content);
     /// Its group cannot be read: it was damaged or removed.
     fn lose(&mut self);
@@ -132,7 +133,7 @@ impl Grouped for MessageRow {
     }
 
     fn fill_in(&mut self, content: &Content) {
-        self.data = content.data.clone();
+        self.data = Bytes::copy_from_slice(&content.data);
         fill_in_text(&mut self.signature, &content.signature);
         fill_in_text(&mut self.event_id, &content.event_id);
         fill_in_text(&mut self.subject, &content.subject);
@@ -190,7 +191,7 @@ impl Grouped for Outgoing {
     }
 
     fn fill_in(&mut self, content: &Content) {
-        self.data = content.data.clone();
+        self.data = Bytes::copy_from_slice(&content.data);
         fill_in_text(&mut self.signature, &content.signature);
         fill_in_text(&mut self.event_id, &content.event_id);
     }

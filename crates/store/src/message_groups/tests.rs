@@ -124,8 +124,8 @@ fn damage_is_noticed() {
             unharmed += usize::from(is_unharmed);
         }
     }
-    // zstd's header has a bit without meaning.
-    assert!(unharmed <= 1, "{unharmed} bits have no effect");
+    // A frame has a few bits without meaning.
+    assert!(unharmed < 8, "{unharmed} bits have no effect");
 }
 
 #[test]

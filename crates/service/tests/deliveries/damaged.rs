@@ -1,0 +1,41 @@
+//! A message that is damaged in the database is not sent, and does not keep others from being sent.
+
+use crate::setup::{DeliverySetup, START};
+use crate::support::{Home, Trial, on_both, view_of};
+use daybook_service::DeliveryQuery;
+use daybook_service::paging::Paging;
+use daybook_testkit::old_database::OldDatabase;
+use daybook_testkit::receiver::{Behaviour, Receiver};
+use daybook_webhooks::dispatcher::DispatcherSettings;
+use serde_json::json;
+use std::time::Duration;
+
+on_both!(a_damaged_message_becomes_a_dead_letter);
+
+async fn a_damaged_message_becomes_a_dead_letter(home: Home) {
+    let (_folder, address) = home.kept();
+    let trial = Trial::over(&address, START).await;
+    trial.product("auto-12", json!({})).await;
+    let settings = DispatcherSettings { batch_interval: Duration::ZERO, ..DispatcherSettings::default() };
+    let setup = DeliverySetup::over(trial, settings);
+    let receiver = Receiver::start(Behaviour::status(200));
+    let uuid = setup.subscribe(&receiver).await;
+    for name in ["first", "second", "third"] {
+        setup.announce(name).await;
+    }
+    let damaged = match home {
+        Home::Sqlite => "substr(content, 1, length(content) - 1) || x'00'",
+        Home::Postgres => "set_byte(content, length(content) - 1, get_byte(content, length(content) - 1) # 255)",
+    };
+    let second = "(SELECT min(m.{place}) + 1 FROM messages m WHERE m.event = 'customer_create')";
+    let place = if home == Home::Sqlite { "place" } else { "position" };
+    let second = second.replace("{place}", place);
+    OldDatabase::at(&address).run(&format!("UPDATE messages SET content = {damaged} WHERE {place} = {second}"));
+    setup.send().await;
+    assert_eq!(receiver.counts().requests, 2, "the others are sent");
+    assert!(receiver.requests().iter().all(|request| !String::from_utf8_lossy(&request.body).contains("second")));
+    assert_eq!(setup.state(&uuid).await.3, 1);
+    let (service, who) = (&setup.trial.service, &setup.trial.who);
+    let dead = view_of(service.list_dead_letters(who, Paging::default(), DeliveryQuery::default()).await).to_string();
+    assert!(dead.contains("the stored message is damaged; run `daybook verify`"), "{dead}");
+}

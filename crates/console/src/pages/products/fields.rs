@@ -36,8 +36,8 @@ const LATE_FEES: &[(&str, &str)] = &[
     ("PERCENT_OF_PAYMENT", "A percentage of the whole instalment"),
 ];
 const PYRAMIDING: &[(&str, &str)] = &[
-    ("", "Parts that paid fees or late instalments count: one missed payment leads to one fee (RECEIPTS)"),
-    ("FEES_ONLY", "Only parts that paid fees count"),
+    ("", "They count: one missed payment leads to one late fee (RECEIPTS)"),
+    ("FEES_ONLY", "They do not count: after one missed payment, the next instalments can be late too (FEES_ONLY)"),
 ];
 const METHODS: &[(&str, &str)] = &[
     ("", "Equal instalments (LEVEL)"),
@@ -205,10 +205,12 @@ const FEES: &[Field] = &[
     ),
     Field::new(
         life!("fee_policies.late_fee_pyramiding"),
-        "Parts of a payment that paid older debt",
+        "Parts of a payment that paid late instalments",
         FieldKind::Choice(PYRAMIDING),
-        "No late fee is charged if the payments received for an instalment cover it. This setting decides which \
-         parts of these payments count when they paid older debt instead.",
+        "No late fee is charged if the payments received for an instalment reach its amount. Parts that paid \
+         fees always count. This setting decides whether parts that paid older, late instalments count too. Example: \
+         $400 arrives for an instalment of $400, but $100 of it pays a late one. If the $100 counts, there is no \
+         second late fee.",
     ),
 ];
 

@@ -192,13 +192,13 @@ fn late_fee(fees: &FeePolicies, flat: Money) -> String {
             format!("It is charged after a grace period of {grace}, which starts on the day after the due date.")
         }
     };
-    let spared = match fees.late_fee_pyramiding {
-        Some(LateFeePyramiding::FeesOnly) => "fees",
-        Some(LateFeePyramiding::Receipts) | None => "fees or late instalments",
+    let counts = match fees.late_fee_pyramiding {
+        Some(LateFeePyramiding::FeesOnly) => "fees count; parts that paid late instalments do not.",
+        Some(LateFeePyramiding::Receipts) | None => "fees or late instalments count.",
     };
     format!(
-        "{fee}{least}{most}{cap}. {grace} No fee is charged if the payments received for the instalment cover \
-         it, even if they went to {spared}."
+        "{fee}{least}{most}{cap}. {grace} No fee is charged if the payments received for the instalment reach its \
+         amount. Parts of them that paid {counts}"
     )
 }
 

@@ -293,7 +293,12 @@ impl Service {
                 is_known |= is_signed;
                 let mut differ = |what: String| verified.differences.push(what);
                 if is_known && !is_signed {
-                    differ(format!("message {}: its signature does not match its bytes", message.event_id));
+                    differ(match (&*message.event_id, message.position) {
+                        ("", Some(position)) => format!(
+                            "database: the message at position {position} of the log of organization {org} cannot be read"
+                        ),
+                        (id, _) => format!("message {id}: its signature does not match its bytes"),
+                    });
                 }
                 if message.account.is_some() && message.sequence < 1 {
                     differ(format!("message {} is about an account, but has no number", message.event_id));

@@ -24,7 +24,7 @@ async fn a_damaged_message_becomes_a_dead_letter(home: Home) {
         setup.announce(name).await;
     }
     let damaged = match home {
-        Home::Sqlite => "substr(content, 1, length(content) - 1) || x'00'",
+        Home::Sqlite => "CAST(substr(content, 1, length(content) - 1) || x'78' AS BLOB)",
         Home::Postgres => "set_byte(content, length(content) - 1, get_byte(content, length(content) - 1) # 255)",
     };
     let second = "(SELECT min(m.{place}) + 1 FROM messages m WHERE m.event = 'customer_create')";

@@ -146,7 +146,7 @@ const HOLDER: &str =
 /// A statement that changes one byte of a stored message.
 fn flip(home: Home, table: &str, which: &str, byte: &str) -> String {
     let content = match home {
-        Home::Sqlite => format!("substr(content, 1, {byte}) || x'78' || substr(content, {byte} + 2)"),
+        Home::Sqlite => format!("CAST(substr(content, 1, {byte}) || x'78' || substr(content, {byte} + 2) AS BLOB)"),
         Home::Postgres => format!("set_byte(content, {byte}, 120)"),
     };
     format!("UPDATE {table} SET content = {content} WHERE account = 'a2' AND {which}")

@@ -39,7 +39,7 @@ use daybook_service::Service;
 use daybook_service::problem::Problem;
 use daybook_service::view::render;
 use serde::Serialize;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// The state that every handler gets.
 #[derive(Clone, Debug)]
@@ -48,7 +48,8 @@ struct Api {
     settings: Arc<ApiSettings>,
     limiter: Arc<limits::Limiter>,
     request_metrics: Arc<request_metrics::RequestMetrics>,
-    docs: Arc<docs::Library>,
+    /// Rendered for the first request of a page: rendering takes as long as the rest of a start.
+    docs: Arc<LazyLock<docs::Library>>,
 }
 
 /// The API of a service.
@@ -58,7 +59,7 @@ pub fn router(service: Service, settings: ApiSettings) -> Router {
         limiter: Arc::new(limits::Limiter::new(settings.rate_limit_per_second)),
         settings: Arc::new(settings),
         request_metrics: Arc::default(),
-        docs: Arc::new(docs::Library::new(&openapi())),
+        docs: Arc::new(LazyLock::new(|| docs::Library::new(&openapi()))),
     };
     routes::serve(api)
 }

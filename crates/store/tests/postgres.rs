@@ -12,6 +12,8 @@ mod nodes;
 mod outage;
 #[path = "postgres/sharing.rs"]
 mod sharing;
+#[path = "postgres/template.rs"]
+mod template;
 #[path = "postgres/tls.rs"]
 mod tls;
 
@@ -19,13 +21,13 @@ use daybook_store::Store;
 use daybook_testkit::postgres::Server;
 use std::sync::Arc;
 
-/// Runs a test on a fresh database.
+/// Runs a test on a fresh database, whose tables are copied from a template.
 fn on_postgres<F, T>(test: F)
 where
     F: FnOnce(Arc<dyn Store>) -> T,
     T: Future<Output = ()>,
 {
-    let address = Server::shared().database();
+    let address = Server::shared().migrated_database();
     block_on(async { test(daybook_store::open(&address).await.unwrap()).await });
 }
 

@@ -8,6 +8,7 @@
 //! | [`history`] | random products and histories, with shrinking |
 //! | [`campaign`] | runs a property on many random histories, and prints the seed |
 //! | [`exchange`] | runs a case from JSON to JSON, to compare with other calculators |
+//! | `migrated_template` | the tables that the migrations make, to copy for each PostgreSQL test |
 //! | [`names`] | a name server on loopback with configured answers, or none |
 //! | [`old_database`] | databases that earlier builds made |
 //! | [`postgres`] | a PostgreSQL server for tests, with a fresh database for each |
@@ -22,6 +23,7 @@ pub mod book;
 pub mod campaign;
 pub mod exchange;
 pub mod history;
+mod migrated_template;
 pub mod names;
 pub mod old_database;
 pub mod postgres;

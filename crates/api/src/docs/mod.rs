@@ -1,4 +1,4 @@
-//! The pages that the binary serves: the API reference and the guides, generated once at start.
+//! The pages that the binary serves: the API reference and the guides, rendered once, for the first request of one.
 //!
 //! ```text
 //! the OpenAPI document ─► reference_page ─┐

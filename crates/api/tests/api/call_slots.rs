@@ -74,7 +74,7 @@ async fn a_burst_of_lists_leaves_others_their_slots_on_sqlite() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_burst_of_lists_leaves_others_their_slots_on_postgres() {
-    a_burst_of_lists_leaves_others_their_slots(&daybook_testkit::postgres::Server::shared().database()).await;
+    a_burst_of_lists_leaves_others_their_slots(&daybook_testkit::postgres::Server::shared().migrated_database()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

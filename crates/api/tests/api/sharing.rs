@@ -75,5 +75,5 @@ async fn reads_wait_for_their_organization_only_on_sqlite() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn reads_wait_for_their_organization_only_on_postgres() {
-    reads_wait_for_their_organization_only(&daybook_testkit::postgres::Server::shared().database()).await;
+    reads_wait_for_their_organization_only(&daybook_testkit::postgres::Server::shared().migrated_database()).await;
 }

@@ -92,7 +92,7 @@ impl Got {
 /// An empty database: in memory, or with `DAYBOOK_API_DATABASE=postgres` on a PostgreSQL server for tests.
 fn database() -> String {
     match std::env::var("DAYBOOK_API_DATABASE").as_deref() {
-        Ok("postgres") => daybook_testkit::postgres::Server::shared().database(),
+        Ok("postgres") => daybook_testkit::postgres::Server::shared().migrated_database(),
         Ok(other) => panic!("DAYBOOK_API_DATABASE is {other}: it may be postgres, or not be set"),
         Err(_) => "sqlite::memory:".to_owned(),
     }

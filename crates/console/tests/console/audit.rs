@@ -260,7 +260,7 @@ async fn a_long_search_goes_on_page_by_page() {
 /// A page waits for a turn of its organization; a form does not.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_page_uses_the_share_of_its_organization() {
-    for address in ["sqlite::memory:".to_owned(), daybook_testkit::postgres::Server::shared().database()] {
+    for address in ["sqlite::memory:".to_owned(), daybook_testkit::postgres::Server::shared().migrated_database()] {
         let setup = ConsoleSetup::on(&address, "TEST").await;
         let held = setup.service.hold_reads(setup.who.org).await.expect("no other call reads");
         let page = tokio::spawn({

@@ -32,7 +32,7 @@ async fn waits(setup: &ConsoleSetup, path: &str) -> [usize; 2] {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_page_takes_a_slot() {
-    for address in ["sqlite::memory:".to_owned(), daybook_testkit::postgres::Server::shared().database()] {
+    for address in ["sqlite::memory:".to_owned(), daybook_testkit::postgres::Server::shared().migrated_database()] {
         let setup = ConsoleSetup::on(&address, "TEST").await;
         let mut slots = Vec::new();
         for kind in CallKind::ALL {

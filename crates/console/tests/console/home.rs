@@ -62,7 +62,7 @@ async fn what_needs_attention_leads_to_where_it_is_mended() {
 /// While many accounts are counted for the first time, the page states this and reloads automatically.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_takes_long_to_count_is_told_and_shown_later() {
-    let address = Server::shared().database();
+    let address = Server::shared().migrated_database();
     let setup = ConsoleSetup::on(&address, "TEST").await;
     let service = setup.service.clone().counting(Counting { many: 1, patience: Duration::ZERO, ..Counting::default() });
     let setup = setup.over(service);

@@ -241,7 +241,7 @@ async fn an_account_that_cannot_be_released_is_told_with_its_reason() {
 /// While held events are counted, the page states this.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_takes_long_to_count_is_shown_later() {
-    let address = Server::shared().database();
+    let address = Server::shared().migrated_database();
     let setup = ConsoleSetup::on(&address, "TEST").await;
     setup.product("old", json!({}), true).await;
     setup.account("a1", "old", "2025-02-01T12:00:00-05:00", json!({})).await;

@@ -29,7 +29,7 @@ impl Installation {
 
     /// With a database on the PostgreSQL server that tests share.
     pub fn postgres() -> Installation {
-        Installation::with(postgres::Server::shared().database())
+        Installation::with(postgres::Server::shared().migrated_database())
     }
 
     /// With the database at an address.

@@ -18,7 +18,7 @@ const LEASE: Duration = Duration::from_secs(20);
 #[test]
 fn no_message_of_a_healthy_url_is_buried_on_postgres() {
     let rounds = setting("DAYBOOK_LEASE_ROUNDS", 1);
-    let installation = WebhooksInstallation::postgres(&postgres::Server::shared().database());
+    let installation = WebhooksInstallation::postgres(&postgres::Server::shared().migrated_database());
     let receivers: Vec<Receiver> = (0..10).map(|_| Receiver::start(Behaviour::status(200))).collect();
     let urls: Vec<String> = receivers.iter().map(Receiver::url).collect();
     let spare = Receiver::start(Behaviour::status(200));

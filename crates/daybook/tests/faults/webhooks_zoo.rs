@@ -41,7 +41,7 @@ fn receivers_that_hang_harm_nobody_on_sqlite() {
 
 #[test]
 fn receivers_that_hang_harm_nobody_on_postgres() {
-    let installation = WebhooksInstallation::postgres(&postgres::Server::shared().database());
+    let installation = WebhooksInstallation::postgres(&postgres::Server::shared().migrated_database());
     receivers_that_hang_harm_nobody("PostgreSQL", &installation);
 }
 

@@ -34,7 +34,7 @@ fn accounts_of_a_demo_server_become_cases_that_pass() {
 #[test]
 fn it_works_on_postgresql_too() {
     let (_folder, daybook) = fresh();
-    let daybook = daybook.with("DAYBOOK_DATABASE", &postgres::Server::shared().database());
+    let daybook = daybook.with("DAYBOOK_DATABASE", &postgres::Server::shared().migrated_database());
     let server = daybook.serve(&["--demo"]);
     let output = daybook.stdout_of(&["case", "from-account", "loan-03-chloe"]);
     crate::folder::write(daybook.folder(), "case.toml", &output);

@@ -69,7 +69,7 @@ fn every_case_comes_to_the_same_on_sqlite() {
 #[test]
 fn every_case_comes_to_the_same_on_postgresql() {
     let (_folder, daybook) = fresh();
-    let daybook = daybook.with("DAYBOOK_DATABASE", &postgres::Server::shared().database());
+    let daybook = daybook.with("DAYBOOK_DATABASE", &postgres::Server::shared().migrated_database());
     let server = daybook.serve(&PROMPT);
     all_pass_twice(&daybook, &server);
 }

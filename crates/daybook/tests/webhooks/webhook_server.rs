@@ -24,7 +24,7 @@ impl WebhookServer {
 
     /// On a database of the PostgreSQL server that tests share.
     pub fn postgres() -> WebhookServer {
-        WebhookServer::with(&postgres::Server::shared().database())
+        WebhookServer::with(&postgres::Server::shared().migrated_database())
     }
 
     fn with(database: &str) -> WebhookServer {

@@ -75,7 +75,7 @@ fn before(database: &OldDatabase) -> (i64, i64) {
 async fn every_migration_is_in_both_dialects(home: Home) {
     let numbers = |home| migrations(home).into_iter().map(|(number, _)| number).collect::<Vec<_>>();
     assert_eq!(numbers(Home::Sqlite), numbers(Home::Postgres));
-    let store = daybook_store::open(&home.address()).await.expect("a new database opens");
+    let store = daybook_store::open(&home.empty()).await.expect("a new database opens");
     assert_eq!(store.migrated(), numbers(home), "the folder has what the program runs");
 }
 

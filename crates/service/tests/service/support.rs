@@ -42,8 +42,16 @@ pub enum Home {
 }
 
 impl Home {
-    /// The address of a new database.
+    /// The address of a new database. On PostgreSQL, it has the tables already.
     pub fn address(self) -> String {
+        match self {
+            Home::Sqlite => "sqlite::memory:".to_owned(),
+            Home::Postgres => Server::shared().migrated_database(),
+        }
+    }
+
+    /// The address of a new database without tables.
+    pub fn empty(self) -> String {
         match self {
             Home::Sqlite => "sqlite::memory:".to_owned(),
             Home::Postgres => Server::shared().database(),

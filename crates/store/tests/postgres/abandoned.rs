@@ -44,7 +44,7 @@ async fn give_up<T>(what: &str, store: &Arc<dyn Store>, watcher: &Client, call: 
 
 #[test]
 fn a_connection_whose_statement_was_given_up_is_closed() {
-    let address = Server::shared().database();
+    let address = Server::shared().migrated_database();
     block_on(async {
         let store = daybook_store::open(&address).await.unwrap();
         let org = organization(&store, "one").await;

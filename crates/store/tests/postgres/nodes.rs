@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// This many nodes on a fresh database, and an organization with a product.
 async fn nodes(count: usize) -> (Vec<Arc<dyn Store>>, OrgId) {
-    let address = Server::shared().database();
+    let address = Server::shared().migrated_database();
     let mut nodes = Vec::new();
     for _ in 0..count {
         nodes.push(daybook_store::open(&address).await.unwrap());
@@ -282,7 +282,7 @@ async fn until_waiting<T>(address: &str, work: &tokio::task::JoinHandle<T>) {
 #[test]
 fn a_commit_waits_for_a_migration_and_writes_nothing_into_newer_tables() {
     block_on(async {
-        let address = Server::shared().database();
+        let address = Server::shared().migrated_database();
         let store = daybook_store::open(&address).await.unwrap();
         let org = organization(&store, "one").await;
         let migration = connected(&address).await;
@@ -326,7 +326,7 @@ fn a_migration_waits_for_commits_in_progress() {
 #[test]
 fn a_damaged_log_is_found() {
     block_on(async {
-        let address = Server::shared().database();
+        let address = Server::shared().migrated_database();
         let store = daybook_store::open(&address).await.unwrap();
         let org = organization(&store, "one").await;
         let messages = (1..=3).map(|n| (org, message(None, 0, &n.to_string()))).collect();

@@ -128,7 +128,7 @@ fn a_database_that_is_not_there_is_refused() {
 #[test]
 fn a_backup_is_left_to_the_server() {
     block_on(async {
-        let store: Arc<dyn Store> = daybook_store::open(&Server::shared().database()).await.unwrap();
+        let store: Arc<dyn Store> = daybook_store::open(&Server::shared().migrated_database()).await.unwrap();
         let backup = store.backup(std::path::Path::new("nowhere"), &[]).await;
         assert!(backup.unwrap_err().to_string().contains("pg_dump"));
     });

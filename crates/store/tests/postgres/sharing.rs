@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// organization, payments and authentication.
 #[test]
 fn slow_reads_of_one_organization_leave_connections_for_another() {
-    let address = Server::shared().database();
+    let address = Server::shared().migrated_database();
     block_on(async {
         let store = daybook_store::open(&address).await.unwrap();
         let (one, two) = (organization(&store, "one").await, organization(&store, "two").await);

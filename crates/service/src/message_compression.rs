@@ -21,15 +21,16 @@ const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(5);
 const LOG_EVERY: u64 = 100_000;
 
 impl Service {
-    /// How many messages of earlier builds are still to be compressed; `None` if all are.
+    /// How many messages are still to be looked at; `None` if all are compressed.
     #[boxed]
     pub async fn messages_to_compress(&self) -> Result<Option<u64>, Problem> {
         Ok(self.store.earlier_messages_left().await?)
     }
 
-    /// Compresses some of them. Returns whether there may be more.
+    /// Looks at the next messages, and returns how many of them it compressed. `None` if all are compressed, or another
+    /// node compresses at this moment.
     #[boxed]
-    pub async fn compress_messages(&self) -> Result<bool, Problem> {
+    pub async fn compress_messages(&self) -> Result<Option<u64>, Problem> {
         self.check_tables()?;
         Ok(self.store.compress_earlier_messages(STEP).await?)
     }
@@ -71,7 +72,7 @@ async fn step(service: &Service, logged: &mut Option<u64>) -> Result<bool, Probl
         tracing::info!(left, "compressing messages of an earlier build, in the background");
         *logged = Some(left);
     }
-    if !service.compress_messages().await? {
+    if service.compress_messages().await?.is_none() {
         // It is done, or another node does it.
         tokio::time::sleep(PAUSE_AFTER_FAILURE / 10).await;
     }

@@ -227,10 +227,11 @@ pub trait Upkeep: Send + Sync {
     /// Puts back the triggers that are not there as they should be.
     async fn restore_guards(&self) -> Result<()>;
 
-    /// Compresses messages that an earlier build wrote, at most `limit` of them. Returns whether there may be more.
-    async fn compress_earlier_messages(&self, limit: usize) -> Result<bool>;
+    /// Goes on compressing messages that an earlier build wrote: looks at the next `limit` messages at most, and returns
+    /// how many of them it compressed. `None` if all are compressed, or another node compresses at this moment.
+    async fn compress_earlier_messages(&self, limit: usize) -> Result<Option<u64>>;
 
-    /// How many messages of earlier builds are still to be looked at; `None` if all are compressed.
+    /// How many positions of the logs are still to be looked at; `None` if all messages are compressed.
     async fn earlier_messages_left(&self) -> Result<Option<u64>>;
 
     /// Writes corrections, all or none.

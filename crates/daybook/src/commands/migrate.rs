@@ -70,16 +70,24 @@ pub async fn refold(service: &Service) -> Result<Refolded, Failure> {
     Ok(done?)
 }
 
+/// How long to wait for another node.
+const PAUSE: Duration = Duration::from_millis(100);
+
 /// Compresses the messages of earlier builds, and shows the progress. Returns how many there were.
 async fn compress_messages(service: &Service) -> Result<u64, Failure> {
     let Some(total) = service.messages_to_compress().await? else { return Ok(0) };
     let progress = Progress::begin("compressing messages", total);
-    while service.compress_messages().await? {
-        let left = service.messages_to_compress().await?.unwrap_or(0);
+    let mut compressed = 0;
+    while let Some(left) = service.messages_to_compress().await? {
         progress.is_at(total.saturating_sub(left));
+        match service.compress_messages().await? {
+            Some(some) => compressed += some,
+            // Another node compresses.
+            None => tokio::time::sleep(PAUSE).await,
+        }
     }
     progress.clear();
-    Ok(total)
+    Ok(compressed)
 }
 
 fn as_text(done: &Done) -> String {

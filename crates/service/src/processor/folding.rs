@@ -77,13 +77,15 @@ pub fn fold_all(ready: Vec<LoadedGroup>, limits: &BatchLimits, secrets: &Secrets
             folded.push(Folded::Later(ready.group));
             continue;
         }
-        let one = fold_one(ready, limits.slice, secrets, now);
-        if let Folded::Worked(worked) = &one
-            && let Some(unit) = &worked.unit
+        let mut one = fold_one(ready, limits.slice, secrets, now);
+        if let Folded::Worked(worked) = &mut one
+            && let Some(unit) = &mut worked.unit
         {
             let (more_rows, more_bytes) = size(unit);
             rows += more_rows;
             bytes += more_bytes;
+            // Here and not in the commit, which runs on a thread that serves callers. The commit reports an error.
+            let _ = unit.compress_messages();
         }
         folded.push(one);
     }

@@ -35,6 +35,9 @@ impl Service {
     pub async fn message(&self, who: &Caller, event_id: &str) -> Result<MessageDetails, Problem> {
         who.may(Right::Read)?;
         let row = self.message_row(who.org, event_id).await?;
+        if row.data.is_empty() {
+            return Err(Problem::internal(format!("the stored message {event_id} is damaged; run `daybook verify`")));
+        }
         let standings = match row.position {
             Some(position) => self.store.delivery_records(who.org, &[position]).await?.pop().unwrap_or_default(),
             None => Vec::new(),

@@ -10,7 +10,7 @@ use daybook_webhooks::dispatcher::DispatcherSettings;
 use serde_json::json;
 use std::time::Duration;
 
-on_both!(a_damaged_message_becomes_a_dead_letter);
+on_both!(a_damaged_message_becomes_a_dead_letter, damage_pauses_no_url);
 
 async fn a_damaged_message_becomes_a_dead_letter(home: Home) {
     let (_folder, address) = home.kept();
@@ -38,4 +38,27 @@ async fn a_damaged_message_becomes_a_dead_letter(home: Home) {
     let (service, who) = (&setup.trial.service, &setup.trial.who);
     let dead = view_of(service.list_dead_letters(who, Paging::default(), DeliveryQuery::default()).await).to_string();
     assert!(dead.contains("the stored message is damaged; run `daybook verify`"), "{dead}");
+}
+
+/// All messages of a group are damaged at once: that says nothing about the URL.
+async fn damage_pauses_no_url(home: Home) {
+    let (_folder, address) = home.kept();
+    let trial = Trial::over(&address, START).await;
+    trial.product("auto-12", json!({})).await;
+    let settings = DispatcherSettings { batch_interval: Duration::ZERO, ..DispatcherSettings::default() };
+    let setup = DeliverySetup::over(trial, settings);
+    let receiver = Receiver::start(Behaviour::status(200));
+    let uuid = setup.subscribe(&receiver).await;
+    setup.trial.account("auto-12", "late", "2024-01-15T00:00:00-05:00").await;
+    let (place, damaged) = match home {
+        Home::Sqlite => ("place", "CAST(content || x'78' AS BLOB)"),
+        Home::Postgres => ("position", "content || '\\x78'"),
+    };
+    let first = format!("(SELECT min(m.{place}) FROM messages m WHERE m.account = 'late' AND length(m.content) > 9)");
+    OldDatabase::at(&address).run(&format!("UPDATE messages SET content = {damaged} WHERE {place} = {first}"));
+    setup.send().await;
+    let sent = receiver.counts().requests as u64;
+    let (status, _, pending, dead) = setup.state(&uuid).await;
+    assert_eq!((status.as_str(), pending, dead), ("ACTIVE", 0, 16));
+    assert!(sent > 16, "{sent} others are sent");
 }

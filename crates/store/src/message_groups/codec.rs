@@ -6,7 +6,8 @@
 //! | 1 | the number of messages |
 //! | 1 | the number of signatures that follow |
 //! | 32 each | the signatures of messages, if they are 32 bytes in Base64, as the service makes them |
-//! | the rest | a zstd frame, with a checksum |
+//! | most of the rest | a zstd frame |
+//! | 4 | a checksum over all these bytes: the beginning of their SHA-256 |
 //!
 //! The frame has a head for each message, and then the data of all messages, one after the other. A head consists of
 //! texts with their lengths (a signature of another form, the subject, the event id) and the length of the data. An event
@@ -19,12 +20,14 @@ use crate::records::MessageRow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use sha2::{Digest, Sha256};
 use std::io;
 use std::sync::{Mutex, PoisonError};
 use zstd::bulk::{Compressor, Decompressor};
 
 const SIGNATURE_BYTES: usize = 32;
-/// Larger than any group: a damaged length must not take all memory.
+const CHECKSUM_BYTES: usize = 4;
+/// Larger than any group.
 const EXPANDED_BYTES_MAX: usize = 1 << 30;
 /// How the data of messages begins: the event id follows.
 const EVENT_ID_FIRST: &[u8] = b"{\"event_id\":\"";
@@ -35,18 +38,18 @@ const ELSEWHERE: u64 = 0;
 
 /// What a group holds of a message. A text that is in the row's own column is empty here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Content {
+pub(crate) struct MessageContent {
     pub signature: String,
     pub subject: String,
     pub event_id: String,
     pub data: Bytes,
 }
 
-impl Content {
+impl MessageContent {
     /// Of a message that leaves everything to the group, or keeps its event id and subject in columns.
-    pub fn of(message: &MessageRow, is_all: bool) -> Content {
+    pub fn of(message: &MessageRow, is_all: bool) -> MessageContent {
         let column = |text: &String| if is_all { text.clone() } else { String::new() };
-        Content {
+        MessageContent {
             signature: message.signature.clone(),
             subject: column(&message.subject),
             event_id: column(&message.event_id),
@@ -58,18 +61,18 @@ impl Content {
 /// The messages of a group.
 #[derive(Debug)]
 pub(super) struct Group {
-    contents: Vec<Content>,
+    contents: Vec<MessageContent>,
 }
 
 impl Group {
     /// The message that is this many before the last.
-    pub fn before_last(&self, distance: usize) -> Option<&Content> {
+    pub fn before_last(&self, distance: usize) -> Option<&MessageContent> {
         self.contents.get(self.contents.len().checked_sub(distance + 1)?)
     }
 }
 
 /// Adds the bytes of a group.
-pub(super) fn write(contents: &[Content], to: &mut Vec<u8>) -> Result<()> {
+pub(super) fn write(contents: &[MessageContent], to: &mut Vec<u8>) -> Result<()> {
     let mut frame = Vec::with_capacity(contents.iter().map(|content| content.data.len() + 64).sum());
     let mut signatures = Vec::with_capacity(contents.len() * SIGNATURE_BYTES);
     for content in contents {
@@ -89,13 +92,21 @@ pub(super) fn write(contents: &[Content], to: &mut Vec<u8>) -> Result<()> {
         put_number(&mut frame, content.data.len() as u64);
     }
     contents.iter().for_each(|content| frame.extend_from_slice(&content.data));
+    let begin = to.len();
     let byte = |count: usize| u8::try_from(count).map_err(|_| failed("a group has too many messages"));
     to.extend([dictionary::NEWEST, byte(contents.len())?, byte(signatures.len() / SIGNATURE_BYTES)?]);
     to.extend_from_slice(&signatures);
     let mut compressor = COMPRESSORS.take(new_compressor).map_err(failed)?;
     to.extend_from_slice(&compressor.compress(&frame).map_err(failed)?);
     COMPRESSORS.give_back(compressor);
+    let checksum = checksum(&to[begin..]);
+    to.extend_from_slice(&checksum);
     Ok(())
+}
+
+fn checksum(bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {
+    let hash = Sha256::digest(bytes);
+    [hash[0], hash[1], hash[2], hash[3]]
 }
 
 fn failed(error: impl ToString) -> StoreError {
@@ -104,11 +115,15 @@ fn failed(error: impl ToString) -> StoreError {
 
 /// Reads the bytes of a group; `None` if they are damaged.
 pub(super) fn read(stored: &[u8]) -> Option<Group> {
+    let (stored, found) = stored.split_last_chunk()?;
+    if checksum(stored) != *found {
+        return None;
+    }
     let (&[number, count, signed], rest) = stored.split_first_chunk()?;
     let (signatures, frame) = rest.split_at_checked(usize::from(signed) * SIGNATURE_BYTES)?;
     let frame = Bytes::from(decompress(number, frame)?);
     let mut signatures = signatures.chunks_exact(SIGNATURE_BYTES).map(|signature| STANDARD.encode(signature));
-    let mut reader = Reader { bytes: &frame, at: 0 };
+    let mut reader = HeadReader { bytes: &frame, at: 0 };
     let mut contents = Vec::with_capacity(usize::from(count));
     for _ in 0..count {
         let signature = match reader.text()? {
@@ -128,7 +143,7 @@ pub(super) fn read(stored: &[u8]) -> Option<Group> {
             Some(text) => text,
             None => leading_event_id(&data)?.to_owned(),
         };
-        Some(Content { signature, subject, event_id, data })
+        Some(MessageContent { signature, subject, event_id, data })
     };
     let contents = contents.into_iter().map(content).collect::<Option<_>>()?;
     (at == frame.len()).then_some(Group { contents })
@@ -163,12 +178,12 @@ fn put_text(to: &mut Vec<u8>, text: &str) {
 }
 
 /// Reads what `put_number` and `put_text` wrote.
-struct Reader<'a> {
+struct HeadReader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl Reader<'_> {
+impl HeadReader<'_> {
     fn number(&mut self) -> Option<u64> {
         let mut number = 0_u64;
         for shift in (0..63).step_by(7) {
@@ -217,7 +232,7 @@ impl<T> Kept<T> {
 
 fn new_compressor() -> io::Result<Compressor<'static>> {
     let mut compressor = Compressor::with_prepared_dictionary(dictionary::newest())?;
-    compressor.include_checksum(true)?;
+    compressor.include_checksum(false)?;
     compressor.include_dictid(false)?;
     Ok(compressor)
 }

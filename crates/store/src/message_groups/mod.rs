@@ -8,9 +8,11 @@
 //!
 //! | first byte of `content` | what follows |
 //! |---|---|
-//! | [`HOLDS_GROUP`] | the number of the [dictionary](dictionary), the number of messages, signatures, a zstd frame |
-//! | [`HELD_BY_LATER`] | one byte: how many positions further the row with the group is |
-//! | any other | the row is not compressed: this is the data itself, JSON that begins with `{` |
+//! | [`HOLDS_GROUP`] | the [group](codec): the number of its dictionary, signatures, a zstd frame, a checksum |
+//! | [`HELD_BY_LATER`] | one byte, how many positions further the row with the group is; the beginning of the signature |
+//! | `{` | nothing else: the row is not compressed, and this is the data itself, which is JSON |
+//!
+//! Content that begins otherwise, or a row whose group cannot be read or has another signature for it, is damaged.
 //!
 //! A group also holds the signatures, and of messages about an account the event ids and subjects; these columns are
 //! empty then. A column that is not empty is valid: the group holds what an empty column leaves out. A waiting message is
@@ -27,27 +29,37 @@ pub(crate) mod earlier;
 mod tests;
 
 use crate::Result;
-use crate::batch::Batch;
+use crate::batch::{Batch, Unit};
 use crate::outbox::{Failure, MessageSummary, Outgoing};
 use crate::records::{MessageRow, OrgId};
 use crate::upkeep::MessageFacts;
 use bytes::Bytes;
-use codec::{Content, Group};
+use codec::{Group, MessageContent};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
 
 /// The most messages in a group: to read one message, all of its group are decompressed.
 pub(crate) const MOST_IN_GROUP: usize = 16;
-/// A group with this many bytes gets no further message.
-const GROUP_BYTES_ENOUGH: usize = 24 << 10;
+/// The most bytes of data in a group of several messages.
+const GROUP_BYTES_MAX: usize = 32 << 10;
 /// The first byte of `content` in a row that holds a group.
 const HOLDS_GROUP: u8 = 1;
 /// The first byte of `content` in a row whose group is in a later row.
 const HELD_BY_LATER: u8 = 2;
 
+impl Unit {
+    /// Compresses the unit's messages, unless they are. Committing a unit does it too; whoever computes large units on a
+    /// thread of their own calls this there.
+    pub fn compress_messages(&mut self) -> Result<()> {
+        let is_done = self.messages.iter().any(|(_, message)| {
+            matches!(message.data.first(), Some(&(HOLDS_GROUP | HELD_BY_LATER))) && message.signature.is_empty()
+        });
+        if is_done { Ok(()) } else { compress(&mut self.messages) }
+    }
+}
+
 /// Compresses the messages of a batch.
 pub(crate) fn compress_batch(batch: &mut Batch) -> Result<()> {
-    batch.units.iter_mut().try_for_each(|unit| compress(&mut unit.messages))
+    batch.units.iter_mut().try_for_each(Unit::compress_messages)
 }
 
 /// Compresses the messages of a unit. Those that go into the log must get positions in this order, one directly after
@@ -56,7 +68,7 @@ fn compress(messages: &mut [(OrgId, MessageRow)]) -> Result<()> {
     let mut logs: BTreeMap<OrgId, Vec<&mut MessageRow>> = BTreeMap::new();
     for (org, message) in messages {
         if message.due_at.is_some() {
-            store_group(&mut [message], Columns::Kept)?;
+            store_group(&mut [message], TextColumns::Kept)?;
         } else {
             logs.entry(*org).or_default().push(message);
         }
@@ -65,41 +77,41 @@ fn compress(messages: &mut [(OrgId, MessageRow)]) -> Result<()> {
         let mut rest = &mut log[..];
         while !rest.is_empty() {
             let (group, others) = rest.split_at_mut(first_group(rest));
-            store_group(group, Columns::LeftOut)?;
+            store_group(group, TextColumns::LeftOut)?;
             rest = others;
         }
     }
     Ok(())
 }
 
-/// How many messages the first group gets.
+/// How many messages the first group gets: one, or as many as fit.
 fn first_group(messages: &[&mut MessageRow]) -> usize {
     let mut bytes = 0;
     let fits = |message: &&&mut MessageRow| {
-        let is_room = bytes < GROUP_BYTES_ENOUGH;
         bytes += message.data.len();
-        is_room
+        bytes <= GROUP_BYTES_MAX
     };
-    messages.iter().take(MOST_IN_GROUP).take_while(fits).count()
+    messages.iter().take(MOST_IN_GROUP).take_while(fits).count().max(1)
 }
 
 /// Whether event ids and subjects stay in columns of their own.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Columns {
+enum TextColumns {
     Kept,
     LeftOut,
 }
 
-fn store_group(messages: &mut [&mut MessageRow], columns: Columns) -> Result<()> {
-    let leaves_out = |message: &MessageRow| columns == Columns::LeftOut && message.account.is_some();
-    let contents: Vec<Content> = messages.iter().map(|message| Content::of(message, leaves_out(message))).collect();
+fn store_group(messages: &mut [&mut MessageRow], columns: TextColumns) -> Result<()> {
+    let leaves_out = |message: &MessageRow| columns == TextColumns::LeftOut && message.account.is_some();
+    let contents: Vec<MessageContent> =
+        messages.iter().map(|message| MessageContent::of(message, leaves_out(message))).collect();
     let mut holder = vec![HOLDS_GROUP];
     codec::write(&contents, &mut holder)?;
     let last = messages.len().saturating_sub(1);
     for (index, message) in messages.iter_mut().enumerate() {
         message.data = match u8::try_from(last - index).unwrap_or(u8::MAX) {
             0 => Bytes::from(std::mem::take(&mut holder)),
-            distance => Bytes::from(vec![HELD_BY_LATER, distance]),
+            distance => Bytes::from([&[HELD_BY_LATER, distance][..], &mark_of(&message.signature)].concat()),
         };
         message.signature.clear();
         if leaves_out(message) {
@@ -110,6 +122,13 @@ fn store_group(messages: &mut [&mut MessageRow], columns: Columns) -> Result<()>
     Ok(())
 }
 
+/// The beginning of a signature, by which a row recognises its message in the group.
+fn mark_of(signature: &str) -> [u8; 4] {
+    let mut mark = [0; 4];
+    mark.iter_mut().zip(signature.bytes()).for_each(|(mark, byte)| *mark = byte);
+    mark
+}
+
 /// A row that may have left something to a group.
 pub(crate) trait Grouped {
     /// Its position in the log; `None` for a waiting message.
@@ -118,7 +137,7 @@ pub(crate) trait Grouped {
     fn data(&self) -> &Bytes;
     /// Takes what the group holds, unless a column has it. Copies the data: a message that waits to be sent would keep its
     /// whole group in memory.
-    fn fill_in(&mut self, content: &Content);
+    fn fill_in(&mut self, content: &MessageContent);
     /// Its group cannot be read: it was damaged or removed.
     fn lose(&mut self);
 }
@@ -132,15 +151,16 @@ impl Grouped for MessageRow {
         &self.data
     }
 
-    fn fill_in(&mut self, content: &Content) {
+    fn fill_in(&mut self, content: &MessageContent) {
         self.data = Bytes::copy_from_slice(&content.data);
         fill_in_text(&mut self.signature, &content.signature);
         fill_in_text(&mut self.event_id, &content.event_id);
         fill_in_text(&mut self.subject, &content.subject);
     }
 
-    /// Stays as it is stored, which no key has signed.
-    fn lose(&mut self) {}
+    fn lose(&mut self) {
+        self.data = Bytes::new();
+    }
 }
 
 /// A row with its key in a list.
@@ -153,7 +173,7 @@ impl<K> Grouped for (K, MessageRow) {
         &self.1.data
     }
 
-    fn fill_in(&mut self, content: &Content) {
+    fn fill_in(&mut self, content: &MessageContent) {
         self.1.fill_in(content);
     }
 
@@ -172,7 +192,7 @@ impl Grouped for (Failure, Outgoing) {
         &self.1.data
     }
 
-    fn fill_in(&mut self, content: &Content) {
+    fn fill_in(&mut self, content: &MessageContent) {
         self.1.fill_in(content);
     }
 
@@ -190,7 +210,7 @@ impl Grouped for Outgoing {
         &self.data
     }
 
-    fn fill_in(&mut self, content: &Content) {
+    fn fill_in(&mut self, content: &MessageContent) {
         self.data = Bytes::copy_from_slice(&content.data);
         fill_in_text(&mut self.signature, &content.signature);
         fill_in_text(&mut self.event_id, &content.event_id);
@@ -207,23 +227,36 @@ fn fill_in_text(column: &mut String, held: &str) {
     }
 }
 
-/// The position of the row that holds a row's group, and the row's place in it, counted from the last. `None` if the row
-/// is not compressed.
-fn holder(row: &impl Grouped) -> Option<(i64, usize)> {
+/// Where a row's data are.
+enum Place {
+    /// In the row itself, not compressed.
+    Here,
+    /// In a group: the position of the row that holds it, the message's place counted from the last, and its mark.
+    InGroup(i64, usize, Option<[u8; 4]>),
+    /// Nowhere: the content is damaged.
+    Nowhere,
+}
+
+fn place_of(row: &impl Grouped) -> Place {
     let position = row.position().unwrap_or_default();
     match **row.data() {
-        [HOLDS_GROUP, ..] => Some((position, 0)),
-        [HELD_BY_LATER, distance] => Some((position + i64::from(distance), usize::from(distance))),
-        _ => None,
+        [b'{', ..] => Place::Here,
+        [HOLDS_GROUP, ..] => Place::InGroup(position, 0, None),
+        [HELD_BY_LATER, distance, a, b, c, d] => {
+            Place::InGroup(position + i64::from(distance), usize::from(distance), Some([a, b, c, d]))
+        }
+        _ => Place::Nowhere,
     }
 }
 
 /// The positions of rows that hold groups of these rows and are not among them.
 pub(crate) fn missing_rows<M: Grouped>(rows: &[M]) -> Vec<i64> {
     let there: BTreeSet<Option<i64>> = rows.iter().map(Grouped::position).collect();
-    let needed = rows.iter().filter_map(holder).filter(|(_, from_last)| *from_last > 0);
-    let missing: BTreeSet<i64> =
-        needed.map(|(position, _)| position).filter(|position| !there.contains(&Some(*position))).collect();
+    let needed = rows.iter().filter_map(|row| match place_of(row) {
+        Place::InGroup(position, 1.., _) => Some(position),
+        _ => None,
+    });
+    let missing: BTreeSet<i64> = needed.filter(|position| !there.contains(&Some(*position))).collect();
     missing.into_iter().collect()
 }
 
@@ -231,21 +264,29 @@ pub(crate) fn missing_rows<M: Grouped>(rows: &[M]) -> Vec<i64> {
 pub(crate) fn expand<M: Grouped>(rows: &mut [M], further: impl IntoIterator<Item = (i64, Bytes)>) {
     let mut stored: HashMap<i64, Bytes> = further.into_iter().collect();
     for row in &*rows {
-        if let (Some((position, 0)), Some(_)) = (holder(row), row.position()) {
+        if let (Place::InGroup(position, 0, _), Some(_)) = (place_of(row), row.position()) {
             stored.insert(position, row.data().clone());
         }
     }
-    let mut groups: HashMap<i64, Option<Arc<Group>>> = HashMap::new();
+    // Rows are mostly in the order of the log: only the last group is kept.
+    let mut last: Option<(i64, Option<Group>)> = None;
     for row in rows {
-        let Some((position, from_last)) = holder(row) else { continue };
-        let group = match row.position() {
-            None => read_group(row.data()),
-            Some(_) => {
-                let read = || stored.get(&position).and_then(read_group);
-                groups.entry(position).or_insert_with(read).clone()
+        let (position, from_last, mark) = match place_of(row) {
+            Place::Here => continue,
+            Place::Nowhere => {
+                row.lose();
+                continue;
             }
+            Place::InGroup(position, from_last, mark) => (position, from_last, mark),
         };
-        match group.as_ref().and_then(|group| group.before_last(from_last)) {
+        if row.position().is_none() {
+            last = Some((position, read_group(row.data())));
+        } else if last.as_ref().is_none_or(|(of, _)| *of != position) {
+            last = Some((position, stored.get(&position).and_then(read_group)));
+        }
+        let group = last.as_ref().and_then(|(_, group)| group.as_ref());
+        let content = group.and_then(|group| group.before_last(from_last));
+        match content.filter(|content| mark.is_none_or(|mark| mark == mark_of(&content.signature))) {
             Some(content) => row.fill_in(content),
             None => row.lose(),
         }
@@ -279,7 +320,7 @@ pub(crate) fn leave_out(facts: &mut MessageFacts, whole: Option<&MessageRow>) {
 pub(crate) const MESSAGE_WITHOUT_TEXTS: &str =
     "account, sequence, event, '' AS event_id, cause, '' AS subject, effective_at, recorded_at, content, signature";
 
-fn read_group(data: &Bytes) -> Option<Arc<Group>> {
-    let [HOLDS_GROUP, ..] = **data else { return None };
-    codec::read(&data[1..]).map(Arc::new)
+fn read_group(data: &Bytes) -> Option<Group> {
+    let [HOLDS_GROUP, group @ ..] = &**data else { return None };
+    codec::read(group)
 }

@@ -1,6 +1,7 @@
 use super::*;
 use crate::records::MessageRow;
 use daybook_engine::time::Time;
+use std::sync::Arc;
 
 const ORG: OrgId = 7;
 
@@ -21,8 +22,13 @@ fn message(account: Option<&str>, sequence: i64) -> MessageRow {
         effective_at: Time::from_seconds(sequence),
         recorded_at: Time::from_seconds(9),
         data: Bytes::from(data),
-        signature: "qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqo=".to_owned(),
+        signature: signature(sequence),
     }
+}
+
+/// A signature of 32 bytes, different for each message.
+fn signature(number: i64) -> String {
+    format!("sig{}{:038}o=", number % 10, number)
 }
 
 /// The messages after they were compressed, written at these positions, and read.
@@ -86,7 +92,7 @@ fn one_row_is_read_with_the_row_that_holds_its_group() {
 fn columns_that_a_group_holds_are_empty() {
     let rows = stored(&many(3), 1);
     assert!(rows.iter().all(|row| row.event_id.is_empty() && row.subject.is_empty() && row.signature.is_empty()));
-    assert_eq!(rows[0].data, Bytes::from_static(&[HELD_BY_LATER, 2]));
+    assert_eq!(rows[0].data, Bytes::from_static(&[HELD_BY_LATER, 2, b's', b'i', b'g', b'1']));
     // Without an account, a message is found by these columns.
     let own = &stored(&[message(None, 1)], 1)[0];
     assert_eq!((own.event_id.as_str(), own.subject.as_str()), ("dbk_evt_3f9a0c2b71.c.1", "p1"));
@@ -102,13 +108,11 @@ fn a_column_that_is_not_empty_is_valid() {
     assert_eq!(rows[0].subject, "p1");
 }
 
-/// A damaged group is not mistaken for other messages. A damaged signature is read: it no longer signs the data.
+/// Whatever bit of a group's row is damaged: none of its messages is read.
 #[test]
-fn damage_is_noticed() {
-    let given = many(5);
-    let rows = stored(&given, 1);
+fn a_damaged_group_is_noticed() {
+    let rows = stored(&many(5), 1);
     let holder = rows[4].data.clone();
-    let mut unharmed = 0;
     for at in 0..holder.len() {
         for bit in 0..8 {
             let mut damaged = holder.to_vec();
@@ -116,16 +120,40 @@ fn damage_is_noticed() {
             let mut read = rows.clone();
             read[4].data = Bytes::from(damaged);
             expand(&mut read, []);
-            for (row, given) in read.iter().zip(&given) {
-                let is_lost = row.signature.is_empty() && row.data.first() != Some(&b'{');
-                assert!(is_lost || row.data == given.data, "bit {bit} of byte {at}");
-            }
-            let is_unharmed = read.iter().zip(&given).all(|(row, given)| row.signature == given.signature);
-            unharmed += usize::from(is_unharmed);
+            assert!(read.iter().all(|row| row.data.is_empty()), "bit {bit} of byte {at}");
         }
     }
-    // A frame has a few bits without meaning.
-    assert!(unharmed < 8, "{unharmed} bits have no effect");
+}
+
+/// Whatever bit of another row is damaged: its message is not read, and no other one in its place.
+#[test]
+fn a_damaged_distance_is_noticed() {
+    let given = many(5);
+    let rows = stored(&given, 1);
+    for at in 0..rows[1].data.len() {
+        for bit in 0..8 {
+            let mut damaged = rows[1].data.to_vec();
+            damaged[at] ^= 1 << bit;
+            let mut read = rows.clone();
+            read[1].data = Bytes::from(damaged);
+            expand(&mut read, []);
+            for (index, (row, given)) in read.iter().zip(&given).enumerate() {
+                let expected = if index == 1 { &Bytes::new() } else { &given.data };
+                assert_eq!(&row.data, expected, "bit {bit} of byte {at}, message {index}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_large_message_has_a_group_of_its_own() {
+    let mut given = many(5);
+    given[2].data = Bytes::from(format!("{{\"a\":\"{}\"}}", "x".repeat(GROUP_BYTES_MAX)));
+    let rows = stored(&given, 1);
+    assert_eq!(rows.iter().map(|row| row.data[0]).collect::<Vec<_>>(), [2, 1, 1, 2, 1]);
+    let mut read = rows;
+    expand(&mut read, []);
+    assert_eq!(without_position(read), given);
 }
 
 #[test]

@@ -158,7 +158,7 @@ impl Upkeep for Postgres {
         guards::restore(&self.server).await
     }
 
-    async fn compress_earlier_messages(&self, limit: usize) -> Result<bool> {
+    async fn compress_earlier_messages(&self, limit: usize) -> Result<Option<u64>> {
         earlier_messages::compress(&self.server, limit).await
     }
 

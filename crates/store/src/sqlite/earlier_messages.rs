@@ -4,23 +4,26 @@ use super::connection::broken;
 use super::read::{all, count, one};
 use super::rows::{LOGGED, by_cells, place};
 use crate::Result;
-use crate::message_groups::earlier::{Progress, TO_COMPRESS, compress_plain};
+use crate::message_groups::earlier::{CompressionProgress, TO_COMPRESS, compress_plain, last_of_step};
 use crate::records::{MessageRow, OrgId};
 use crate::rows::{self, MESSAGE};
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
-pub(super) fn compress(connection: &mut Connection, limit: usize) -> Result<bool> {
+/// What a step did: up to where, and how many messages it compressed. `None` at the end of the table.
+type Step = Option<(CompressionProgress, u64)>;
+
+pub(super) fn compress(connection: &mut Connection, limit: usize) -> Result<Option<u64>> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(broken)?;
-    let value = "SELECT value FROM settings WHERE name = ?1";
-    let Some(value) = one(&transaction, value, [TO_COMPRESS], |row| row.get::<_, Vec<u8>>(0))? else {
-        return Ok(false);
+    let Some(from) = standing(&transaction)? else { return Ok(None) };
+    let step = match from {
+        CompressionProgress::Log(org, position) => match compress_log(&transaction, place(org, position), limit)? {
+            None => Some((CompressionProgress::Waiting(0, 0), 0)),
+            step => step,
+        },
+        CompressionProgress::Waiting(_, id) => compress_waiting(&transaction, id, limit)?,
     };
-    let progress = match compress_log(&transaction, Progress::read(&value)?, limit)? {
-        Some(progress) => Some(progress),
-        None => compress_waiting(&transaction, limit)?.then_some(Progress::END_OF_LOG),
-    };
-    match progress {
-        Some(progress) => {
+    match &step {
+        Some((progress, _)) => {
             let sql = "UPDATE settings SET value = ?2 WHERE name = ?1";
             transaction.execute(sql, params![TO_COMPRESS, progress.bytes()]).map_err(broken)?;
         }
@@ -29,39 +32,50 @@ pub(super) fn compress(connection: &mut Connection, limit: usize) -> Result<bool
         }
     }
     transaction.commit().map_err(broken)?;
-    Ok(progress.is_some())
+    Ok(step.map(|(_, compressed)| compressed))
 }
 
-/// Goes on in the log; `None` at its end.
-fn compress_log(transaction: &Transaction<'_>, from: Progress, limit: usize) -> Result<Option<Progress>> {
-    let sql = format!("SELECT place >> 40, {LOGGED}, {MESSAGE} FROM messages WHERE place > ?1 ORDER BY place LIMIT ?2");
-    let after = if from == Progress::END_OF_LOG { i64::MAX } else { place(from.org, from.position) };
-    let mut messages = all(transaction, &sql, params![after, count(limit)], by_cells(rows::message_of))?;
-    let Some((org, last)) = messages.last() else { return Ok(None) };
-    let reached = Progress { org: *org, position: last.position.unwrap_or_default() };
-    let sql = "UPDATE messages SET content = ?2, signature = ?3, event_id = ?4, subject = ?5 WHERE place = ?1";
-    for (org, message) in compress_plain(&mut messages)? {
-        let place = place(*org, message.position.unwrap_or_default());
-        write(transaction, sql, place, message)?;
-    }
-    Ok(Some(reached))
+fn standing(connection: &Connection) -> Result<Option<CompressionProgress>> {
+    let value = "SELECT value FROM settings WHERE name = ?1";
+    let value = one(connection, value, [TO_COMPRESS], |row| row.get::<_, Vec<u8>>(0))?;
+    value.map(|value| CompressionProgress::read(&value)).transpose()
 }
 
-/// Whether there were any.
-fn compress_waiting(transaction: &Transaction<'_>, limit: usize) -> Result<bool> {
+fn compress_log(transaction: &Transaction<'_>, after: i64, limit: usize) -> Result<Step> {
+    let next = "SELECT place, length(content) FROM messages WHERE place > ?1 ORDER BY place LIMIT ?2";
+    let next = all(transaction, next, params![after, count(limit)], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let Some(last) = last_of_step::<i64>(&next) else { return Ok(None) };
     let sql = format!(
-        "SELECT id, org, NULL, due_at, cancelled_at, {MESSAGE} FROM waiting_messages
-         WHERE substr(content, 1, 1) > x'02' LIMIT ?1"
+        "SELECT place >> 40, {LOGGED}, {MESSAGE} FROM messages WHERE place > ?1 AND place <= ?2 ORDER BY place"
+    );
+    let mut messages = all(transaction, &sql, params![after, last], by_cells(rows::message_of))?;
+    let compressed = compress_plain(&mut messages)?;
+    let sql = "UPDATE messages SET content = ?2, signature = ?3, event_id = ?4, subject = ?5 WHERE place = ?1";
+    for (org, message) in compressed.iter().map(|index| &messages[*index]) {
+        write(transaction, sql, place(*org, message.position.unwrap_or_default()), message)?;
+    }
+    let Some((org, message)) = messages.last() else { return Ok(None) };
+    let progress = CompressionProgress::Log(*org, message.position.unwrap_or_default());
+    Ok(Some((progress, compressed.len() as u64)))
+}
+
+fn compress_waiting(transaction: &Transaction<'_>, after: i64, limit: usize) -> Result<Step> {
+    let next = "SELECT id, length(content) FROM waiting_messages WHERE id > ?1 ORDER BY id LIMIT ?2";
+    let next = all(transaction, next, params![after, count(limit)], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let Some(last) = last_of_step::<i64>(&next) else { return Ok(None) };
+    let sql = format!(
+        "SELECT id, org, NULL, due_at, cancelled_at, {MESSAGE} FROM waiting_messages WHERE id > ?1 AND id <= ?2
+         ORDER BY id"
     );
     let read = by_cells(|cells| Ok((cells.next::<i64>()?, rows::message_of(cells)?)));
     let (ids, mut messages): (Vec<i64>, Vec<(OrgId, MessageRow)>) =
-        all(transaction, &sql, params![count(limit)], read)?.into_iter().unzip();
-    compress_plain(&mut messages)?;
+        all(transaction, &sql, params![after, last], read)?.into_iter().unzip();
+    let compressed = compress_plain(&mut messages)?;
     let sql = "UPDATE waiting_messages SET content = ?2, signature = ?3, event_id = ?4, subject = ?5 WHERE id = ?1";
-    for (id, (_, message)) in ids.iter().zip(&messages) {
-        write(transaction, sql, *id, message)?;
+    for index in &compressed {
+        write(transaction, sql, ids[*index], &messages[*index].1)?;
     }
-    Ok(!ids.is_empty())
+    Ok(Some((CompressionProgress::Waiting(0, last), compressed.len() as u64)))
 }
 
 fn write(transaction: &Transaction<'_>, sql: &str, key: i64, message: &MessageRow) -> Result<()> {
@@ -71,9 +85,8 @@ fn write(transaction: &Transaction<'_>, sql: &str, key: i64, message: &MessageRo
 }
 
 pub(super) fn left(connection: &Connection) -> Result<Option<u64>> {
-    let value = "SELECT value FROM settings WHERE name = ?1";
-    let Some(value) = one(connection, value, [TO_COMPRESS], |row| row.get::<_, Vec<u8>>(0))? else { return Ok(None) };
+    let Some(standing) = standing(connection)? else { return Ok(None) };
     let heads: Vec<(OrgId, i64)> =
         all(connection, "SELECT org, head FROM log_heads", [], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    Ok(Some(Progress::read(&value)?.left_of(&heads)))
+    Ok(Some(standing.left_of(&heads)))
 }

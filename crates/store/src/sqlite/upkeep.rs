@@ -136,7 +136,7 @@ impl Upkeep for Sqlite {
         self.write(guards::restore).await
     }
 
-    async fn compress_earlier_messages(&self, limit: usize) -> Result<bool> {
+    async fn compress_earlier_messages(&self, limit: usize) -> Result<Option<u64>> {
         self.write(move |connection| earlier_messages::compress(connection, limit)).await
     }
 

@@ -55,6 +55,8 @@ pub(super) enum Weight {
     Unreachable,
     /// Not at all: the URL requested a delay.
     Throttled,
+    /// Not at all: nothing was sent.
+    NotSent,
 }
 
 /// Failures to connect within this time count as one.
@@ -134,7 +136,7 @@ impl Ledger {
         let is_same_second = |at: Time| (0..ONE_FAILURE_MICROS).contains(&(now.micros() - at.micros()));
         match weight {
             _ if counted == self.streak => return counted,
-            Weight::Throttled => return counted,
+            Weight::Throttled | Weight::NotSent => return counted,
             Weight::Unreachable if self.unreachable_at.is_some_and(is_same_second) => return counted,
             Weight::Unreachable => self.unreachable_at = Some(now),
             Weight::Failed => {}

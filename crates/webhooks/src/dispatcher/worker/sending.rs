@@ -71,6 +71,7 @@ impl Worker {
             Weight::Throttled => verdict = self.hold(&reply, now, under_way, verdict),
             Weight::Unreachable => self.pace.unreachable(now),
             Weight::Failed => self.pace.failed(),
+            Weight::NotSent => {}
         }
         let may_have_failed = self.overlap > 0;
         self.overlap = self.overlap.saturating_sub(1);
@@ -135,11 +136,10 @@ pub(in crate::dispatcher) async fn post(
 fn weigh(reply: &Reply) -> Weight {
     match (reply.status, &reply.fault) {
         (Some(429), _) => Weight::Throttled,
-        // Damaged messages are stored together, and say nothing about the URL.
-        (
-            None,
-            Some(Fault::Refused | Fault::Unreachable(_) | Fault::NameNotFound(_) | Fault::Tls(_) | Fault::Damaged),
-        ) => Weight::Unreachable,
+        (None, Some(Fault::Refused | Fault::Unreachable(_) | Fault::NameNotFound(_) | Fault::Tls(_))) => {
+            Weight::Unreachable
+        }
+        (None, Some(Fault::Damaged)) => Weight::NotSent,
         _ => Weight::Failed,
     }
 }

@@ -70,7 +70,7 @@ async fn exists(client: &Client, database: &str) -> Result<bool, Error> {
     Ok(!found.is_empty())
 }
 
-/// Makes the template under another name, so that nobody copies half of it. If several processes start at once, one does
+/// Makes the template under another name, so that no test copies half of it. If several processes start at once, one does
 /// this, and the others wait until it is done. The lock ends with the connection.
 async fn make(server: &Server, client: &Client, migrations: &Migrations, template: &str) -> Result<(), Error> {
     client.batch_execute(&format!("SELECT pg_advisory_lock({LOCK})")).await?;
@@ -82,7 +82,7 @@ async fn make(server: &Server, client: &Client, migrations: &Migrations, templat
     client.batch_execute(&format!("DROP DATABASE IF EXISTS {unfinished} WITH (FORCE)")).await?;
     client.batch_execute(&format!("CREATE DATABASE {unfinished} STRATEGY FILE_COPY")).await?;
     server.with_client(&unfinished, async |client| migrations.run(client).await)?;
-    // Nobody writes anything into it: a database that refuses connections can still be copied.
+    // It stays unchanged: a database that refuses connections can still be copied.
     client.batch_execute(&format!("ALTER DATABASE {unfinished} WITH ALLOW_CONNECTIONS false")).await?;
     client.batch_execute(&format!("ALTER DATABASE {unfinished} RENAME TO {template}")).await
 }

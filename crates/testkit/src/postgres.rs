@@ -333,6 +333,6 @@ mod tests {
         let made = server.execute("SELECT datname FROM pg_database WHERE datname LIKE 'migrated%'").expect("a list");
         assert_eq!(made.len(), 1, "{made:?}");
         let refused = server.with_client(&made[0], async |client| first_column(client, "SELECT 1").await);
-        assert!(refused.is_err(), "nobody can write into the template");
+        assert!(refused.is_err(), "no client can write into the template");
     }
 }

@@ -12,12 +12,16 @@ use std::time::Duration;
 
 on_both!(a_damaged_message_becomes_a_dead_letter, damage_pauses_no_url);
 
-async fn a_damaged_message_becomes_a_dead_letter(home: Home) {
-    let (_folder, address) = home.kept();
-    let trial = Trial::over(&address, START).await;
+async fn sending_at_once(address: &str) -> DeliverySetup {
+    let trial = Trial::over(address, START).await;
     trial.product("auto-12", json!({})).await;
     let settings = DispatcherSettings { batch_interval: Duration::ZERO, ..DispatcherSettings::default() };
-    let setup = DeliverySetup::over(trial, settings);
+    DeliverySetup::over(trial, settings)
+}
+
+async fn a_damaged_message_becomes_a_dead_letter(home: Home) {
+    let (_folder, address) = home.kept();
+    let setup = sending_at_once(&address).await;
     let receiver = Receiver::start(Behaviour::status(200));
     let uuid = setup.subscribe(&receiver).await;
     for name in ["first", "second", "third"] {
@@ -43,10 +47,7 @@ async fn a_damaged_message_becomes_a_dead_letter(home: Home) {
 /// All messages of a group are damaged at once: that says nothing about the URL.
 async fn damage_pauses_no_url(home: Home) {
     let (_folder, address) = home.kept();
-    let trial = Trial::over(&address, START).await;
-    trial.product("auto-12", json!({})).await;
-    let settings = DispatcherSettings { batch_interval: Duration::ZERO, ..DispatcherSettings::default() };
-    let setup = DeliverySetup::over(trial, settings);
+    let setup = sending_at_once(&address).await;
     let receiver = Receiver::start(Behaviour::status(200));
     let uuid = setup.subscribe(&receiver).await;
     setup.trial.account("auto-12", "late", "2024-01-15T00:00:00-05:00").await;

@@ -30,7 +30,7 @@ mod tests;
 
 use crate::Result;
 use crate::batch::{Batch, Unit};
-use crate::outbox::{Failure, MessageSummary, Outgoing};
+use crate::outbox::{MessageSummary, Outgoing};
 use crate::records::{MessageRow, OrgId};
 use crate::upkeep::MessageFacts;
 use bytes::Bytes;
@@ -47,8 +47,8 @@ const HOLDS_GROUP: u8 = 1;
 const HELD_BY_LATER: u8 = 2;
 
 impl Unit {
-    /// Compresses the unit's messages, unless they are. Committing a unit does it too; whoever computes large units on a
-    /// thread of their own calls this there.
+    /// Compresses the unit's messages, unless they are. A commit does it too; code that computes large units on
+    /// its own thread calls this there.
     pub fn compress_messages(&mut self) -> Result<()> {
         let is_done = self.messages.iter().any(|(_, message)| {
             matches!(message.data.first(), Some(&(HOLDS_GROUP | HELD_BY_LATER))) && message.signature.is_empty()
@@ -163,33 +163,14 @@ impl Grouped for MessageRow {
     }
 }
 
-/// A row with its key in a list.
-impl<K> Grouped for (K, MessageRow) {
+/// A row together with something else about it.
+impl<K, M: Grouped> Grouped for (K, M) {
     fn position(&self) -> Option<i64> {
-        self.1.position
+        self.1.position()
     }
 
     fn data(&self) -> &Bytes {
-        &self.1.data
-    }
-
-    fn fill_in(&mut self, content: &MessageContent) {
-        self.1.fill_in(content);
-    }
-
-    fn lose(&mut self) {
-        self.1.lose();
-    }
-}
-
-/// A failed message.
-impl Grouped for (Failure, Outgoing) {
-    fn position(&self) -> Option<i64> {
-        Some(self.1.position)
-    }
-
-    fn data(&self) -> &Bytes {
-        &self.1.data
+        self.1.data()
     }
 
     fn fill_in(&mut self, content: &MessageContent) {

@@ -193,12 +193,12 @@ fn late_fee(fees: &FeePolicies, flat: Money) -> String {
         }
     };
     let counts = match fees.late_fee_pyramiding {
-        Some(LateFeePyramiding::FeesOnly) => "fees count; parts that paid late instalments do not.",
-        Some(LateFeePyramiding::Receipts) | None => "fees or late instalments count.",
+        Some(LateFeePyramiding::FeesOnly) => "fees counts towards it; money that paid late instalments does not.",
+        Some(LateFeePyramiding::Receipts) | None => "fees or late instalments counts towards it.",
     };
     format!(
         "{fee}{least}{most}{cap}. {grace} No fee is charged if the payments received for the instalment reach its \
-         amount. Parts of them that paid {counts}"
+         amount. Money in these payments that paid {counts}"
     )
 }
 

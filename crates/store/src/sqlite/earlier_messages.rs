@@ -1,6 +1,7 @@
 //! Compresses messages that earlier builds wrote: see [`crate::message_groups::earlier`].
 
 use super::connection::broken;
+use super::log::{INSERT_MESSAGE, insert};
 use super::read::{all, count, one};
 use super::rows::{LOGGED, by_cells, place};
 use crate::Result;
@@ -50,10 +51,15 @@ fn compress_log(transaction: &Transaction<'_>, after: i64, limit: usize) -> Resu
     );
     let mut messages = all(transaction, &sql, params![after, last], by_cells(rows::message_of))?;
     let compressed = compress_plain(&mut messages)?;
-    let sql = "UPDATE messages SET content = ?2, signature = ?3, event_id = ?4, subject = ?5 WHERE place = ?1";
-    for (org, message) in compressed.iter().map(|index| &messages[*index]) {
-        write(transaction, sql, place(*org, message.position.unwrap_or_default()), message)?;
-    }
+    // Deleted and inserted again: an update leaves pages as they are, however empty, and their space is never used again.
+    let compressed_messages = || compressed.iter().map(|index| &messages[*index]);
+    let place_of = |(org, message): &(OrgId, MessageRow)| place(*org, message.position.unwrap_or_default());
+    let mut remove = transaction.prepare_cached("DELETE FROM messages WHERE place = ?1").map_err(broken)?;
+    compressed_messages().try_for_each(|one| remove.execute([place_of(one)]).map(drop)).map_err(broken)?;
+    let mut add = transaction.prepare_cached(INSERT_MESSAGE).map_err(broken)?;
+    compressed_messages()
+        .try_for_each(|one| insert(&mut add, place_of(one), one.0, &one.1, &[]).map(drop))
+        .map_err(broken)?;
     let Some((org, message)) = messages.last() else { return Ok(None) };
     let progress = CompressionProgress::Log(*org, message.position.unwrap_or_default());
     Ok(Some((progress, compressed.len() as u64)))

@@ -16,7 +16,7 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension, ToSql, params, pa
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-const INSERT_MESSAGE: &str = "
+pub(super) const INSERT_MESSAGE: &str = "
     INSERT INTO messages (place, org, account, sequence, event, event_id, cause, subject, effective_at, recorded_at,
         content, signature)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
@@ -168,7 +168,7 @@ impl<'c> Log<'c> {
 
 /// Writes a message; `first` is its place, or the moment when it is due; `last` holds further columns of a waiting
 /// message.
-fn insert(
+pub(super) fn insert(
     statement: &mut CachedStatement<'_>,
     first: i64,
     org: OrgId,

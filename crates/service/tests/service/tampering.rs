@@ -146,8 +146,11 @@ const HOLDER: &str =
 /// A statement that changes one byte of a stored message.
 fn flip(home: Home, table: &str, which: &str, byte: &str) -> String {
     let content = match home {
-        Home::Sqlite => format!("CAST(substr(content, 1, {byte}) || x'78' || substr(content, {byte} + 2) AS BLOB)"),
-        Home::Postgres => format!("set_byte(content, {byte}, 120)"),
+        Home::Sqlite => {
+            let other = format!("CASE substr(content, {byte} + 1, 1) WHEN x'78' THEN x'79' ELSE x'78' END");
+            format!("CAST(substr(content, 1, {byte}) || {other} || substr(content, {byte} + 2) AS BLOB)")
+        }
+        Home::Postgres => format!("set_byte(content, {byte}, 255 - get_byte(content, {byte}))"),
     };
     format!("UPDATE {table} SET content = {content} WHERE account = 'a2' AND {which}")
 }

@@ -2,6 +2,7 @@
 
 use crate::scenario::{CaseEventKind, EventInput};
 use daybook_service::access::Caller;
+use daybook_service::changes::ChangeRequest;
 use daybook_service::problem::Problem;
 use daybook_service::{Service, form};
 use serde::de::DeserializeOwned;
@@ -19,23 +20,23 @@ pub async fn submit(
     let mut body = input.body.clone();
     body.insert("effective_at".to_owned(), Value::from(effective_at));
     let body = Value::Object(body);
-    let target = input.target.as_deref().unwrap_or_default();
-    match input.kind {
+    let item = || input.target.clone().unwrap_or_default();
+    let change = match input.kind {
         CaseEventKind::Roll => return Ok(()),
-        CaseEventKind::Payment => service.record_payment(who, None, account, read(&body)?).await,
-        CaseEventKind::PaymentReversal => service.reverse_payment(who, None, account, target, read(&body)?).await,
-        CaseEventKind::PaymentStatus => service.change_line_item(who, None, account, target, read(&body)?).await,
-        CaseEventKind::ManualFee => service.charge_manual_fee(who, None, account, read(&body)?).await,
-        CaseEventKind::FeeWaiver => service.waive_fee(who, None, account, target, read(&body)?).await,
-        CaseEventKind::CreditOffset => service.credit_offset(who, None, account, read(&body)?).await,
-        CaseEventKind::DebitOffset => service.debit_offset(who, None, account, read(&body)?).await,
-        CaseEventKind::Status => service.set_account_status(who, None, account, read(&body)?).await,
-        CaseEventKind::NotificationConfig => service.set_notification_config(who, None, account, read(&body)?).await,
+        CaseEventKind::Payment => ChangeRequest::Payment(read(&body)?),
+        CaseEventKind::PaymentReversal => ChangeRequest::Reversal(item(), read(&body)?),
+        CaseEventKind::PaymentStatus => ChangeRequest::PaymentStatus(item(), read(&body)?),
+        CaseEventKind::ManualFee => ChangeRequest::Fee(read(&body)?),
+        CaseEventKind::FeeWaiver => ChangeRequest::Waiver(item(), read(&body)?),
+        CaseEventKind::CreditOffset => ChangeRequest::Credit(read(&body)?),
+        CaseEventKind::DebitOffset => ChangeRequest::Debit(read(&body)?),
+        CaseEventKind::Status => ChangeRequest::Status(read(&body)?),
+        CaseEventKind::NotificationConfig => ChangeRequest::Notice(read(&body)?),
         CaseEventKind::Charge => {
             return Err(Problem::invalid("charge", "is for revolving products: this is an instalment loan"));
         }
-    }
-    .map(drop)
+    };
+    service.change_account(who, None, account, change).await.map(drop)
 }
 
 /// Parses a body into its form.

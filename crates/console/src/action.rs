@@ -9,7 +9,9 @@ use bytes::Bytes;
 use daybook_operations::{Operation, RequestLine};
 use daybook_service::Service;
 use daybook_service::access::Caller;
+use daybook_service::changes::ChangeRequest;
 use daybook_service::form::parse;
+use daybook_service::problem::Problem;
 use daybook_service::processor::job::IdempotencyKey;
 use daybook_service::view::render;
 use serde_json::Value;
@@ -170,6 +172,39 @@ impl Action {
         line
     }
 
+    /// The request of an action that changes an account.
+    pub fn change_request(&self) -> Result<ChangeRequest, PageError> {
+        let json = self.body().map(Value::to_string).unwrap_or_default();
+        let json = json.as_bytes();
+        Ok(match self {
+            Action::SetStatus(..) => ChangeRequest::Status(parse(json)?),
+            Action::SetNotification(..) => ChangeRequest::Notice(parse(json)?),
+            Action::RecordPayment(..) => ChangeRequest::Payment(parse(json)?),
+            Action::ChangeLineItem(_, item, _) => ChangeRequest::PaymentStatus(item.clone(), parse(json)?),
+            Action::WithdrawLineItem(_, item) => ChangeRequest::Withdrawal(item.clone()),
+            Action::ReversePayment(_, item, _) => ChangeRequest::Reversal(item.clone(), parse(json)?),
+            Action::ChargeFee(..) => ChangeRequest::Fee(parse(json)?),
+            Action::WaiveFee(_, item, _) => ChangeRequest::Waiver(item.clone(), parse(json)?),
+            Action::CreditOffset(..) => ChangeRequest::Credit(parse(json)?),
+            Action::DebitOffset(..) => ChangeRequest::Debit(parse(json)?),
+            Action::Roll(_) => ChangeRequest::Roll(parse(json)?),
+            Action::CreateProduct(_)
+            | Action::SetMigrationMode(..)
+            | Action::CreateCustomer(_)
+            | Action::UpdateCustomer(..)
+            | Action::CreateAccount(_)
+            | Action::Subscribe(_)
+            | Action::Unsubscribe(_)
+            | Action::Resubscribe(_)
+            | Action::DeleteSubscription(_)
+            | Action::Replay(_)
+            | Action::RevokeKey(_)
+            | Action::RotateHmacKey(_) => {
+                return Err(Problem::internal(format!("{} does not change an account", self.request())).into());
+            }
+        })
+    }
+
     /// Performs the action and returns the response of the API. `once` is a token unique to the form: submitting the
     /// form twice performs the action once.
     #[boxed]
@@ -188,35 +223,17 @@ impl Action {
                 service.update_customer(who, idempotency_key, customer, parse(json)?).await?
             }
             Action::CreateAccount(_) => service.create_account(who, idempotency_key, parse(json)?).await?,
-            Action::SetStatus(account, _) => {
-                service.set_account_status(who, idempotency_key, account, parse(json)?).await?
-            }
-            Action::SetNotification(account, _) => {
-                service.set_notification_config(who, idempotency_key, account, parse(json)?).await?
-            }
-            Action::RecordPayment(account, _) => {
-                service.record_payment(who, idempotency_key, account, parse(json)?).await?
-            }
-            Action::ChangeLineItem(account, item, _) => {
-                service.change_line_item(who, idempotency_key, account, item, parse(json)?).await?
-            }
-            Action::WithdrawLineItem(account, item) => {
-                service.withdraw_line_item(who, idempotency_key, account, item).await?
-            }
-            Action::ReversePayment(account, item, _) => {
-                service.reverse_payment(who, idempotency_key, account, item, parse(json)?).await?
-            }
-            Action::ChargeFee(account, _) => {
-                service.charge_manual_fee(who, idempotency_key, account, parse(json)?).await?
-            }
-            Action::WaiveFee(account, item, _) => {
-                service.waive_fee(who, idempotency_key, account, item, parse(json)?).await?
-            }
-            Action::CreditOffset(account, _) => {
-                service.credit_offset(who, idempotency_key, account, parse(json)?).await?
-            }
-            Action::DebitOffset(account, _) => {
-                service.debit_offset(who, idempotency_key, account, parse(json)?).await?
+            Action::SetStatus(account, _)
+            | Action::SetNotification(account, _)
+            | Action::RecordPayment(account, _)
+            | Action::ChangeLineItem(account, ..)
+            | Action::WithdrawLineItem(account, _)
+            | Action::ReversePayment(account, ..)
+            | Action::ChargeFee(account, _)
+            | Action::WaiveFee(account, ..)
+            | Action::CreditOffset(account, _)
+            | Action::DebitOffset(account, _) => {
+                service.change_account(who, idempotency_key, account, self.change_request()?).await?
             }
             Action::Roll(_) => service.roll_account(who, idempotency_key, parse(json)?).await?,
             Action::Subscribe(_) => service.subscribe(who, idempotency_key, parse(json)?).await?,

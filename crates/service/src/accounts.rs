@@ -1,4 +1,4 @@
-//! Accounts: creating, reading and listing them, and setting their status.
+//! Accounts: creating, reading and listing them. `changes` sets their status.
 
 use crate::Service;
 use crate::access::{Caller, Right};
@@ -8,7 +8,6 @@ use crate::account::profile::Profile;
 use crate::audit::Act;
 use crate::boxed;
 use crate::catalog::ProductInfo;
-use crate::changes::ChangeRequest;
 use crate::find::AccountFilter;
 use crate::form;
 use crate::form::fields::{CustomerRole, metro2_warning};
@@ -223,18 +222,6 @@ impl Service {
             }
             shown => shown.map(Some),
         }
-    }
-
-    /// Sets the status of an account.
-    #[boxed]
-    pub async fn set_account_status(
-        &self,
-        who: &Caller,
-        idempotency_key: Option<IdempotencyKey>,
-        account: &str,
-        form: form::SetStatus,
-    ) -> Result<Bytes, Problem> {
-        self.change(who, idempotency_key, account, ChangeRequest::Status(form)).await
     }
 
     /// The amortization schedule of an account.

@@ -83,9 +83,9 @@ pub struct OpeningRehearsal {
 }
 
 impl ChangeRequest {
-    /// The right it requires.
-    fn right(&self) -> Right {
-        if matches!(self, ChangeRequest::Roll(_)) { Right::Administer } else { Right::Write }
+    /// Refuses callers that may not make it.
+    fn check_right(&self, who: &Caller) -> Result<(), Problem> {
+        if matches!(self, ChangeRequest::Roll(_)) { crate::rolling::may_roll(who) } else { who.may(Right::Write) }
     }
 
     /// The audit entry for it.
@@ -187,14 +187,18 @@ impl Service {
 
     /// Applies a change to an account.
     #[boxed]
-    pub(crate) async fn change(
+    pub async fn change_account(
         &self,
         who: &Caller,
         idempotency_key: Option<IdempotencyKey>,
         account: &str,
         change: ChangeRequest,
     ) -> Result<Bytes, Problem> {
-        who.may(change.right())?;
+        change.check_right(who)?;
+        let withdrawn = match &change {
+            ChangeRequest::Withdrawal(item) => Some(item.clone()),
+            _ => None,
+        };
         let act = (!who.is_recorded).then(|| change.act(account));
         let work = change.work()?;
         let act = act.map(|act| match &work {
@@ -205,16 +209,30 @@ impl Service {
             _ => act,
         });
         let record = act.and_then(|act| self.recorded(who, act));
-        self.processor.ask(account_key(who, account), work, idempotency_key, who.only_held, record).await
+        let key = account_key(who, account);
+        let answer = self.processor.ask(key.clone(), work, idempotency_key, who.only_held, record).await;
+        match (answer, withdrawn) {
+            (Err(missing), Some(item)) if missing.code == "not_found" => {
+                Err(self.explain_withdrawal(&key, &item, missing).await?)
+            }
+            (answer, _) => answer,
+        }
+    }
+
+    /// Why an item could not be withdrawn that is not among the inputs. The engine makes line items of its own; they
+    /// have no input, and are never held.
+    async fn explain_withdrawal(&self, key: &AccountKey, item: &str, missing: Problem) -> Result<Problem, Problem> {
+        if self.store.items_by_id(key, &[Arc::from(item)]).await?.is_empty() {
+            return Ok(missing);
+        }
+        let message = "is not held; only line items held by migration mode can be withdrawn";
+        Ok(Problem::new("not_held", format!("line item \"{item}\" {message}")))
     }
 
     /// Computes the result of a change on a book that is then discarded. Nothing is written or announced.
     #[boxed]
     pub async fn rehearse(&self, who: &Caller, account: &str, change: ChangeRequest) -> Result<Rehearsal, Problem> {
-        who.may(change.right())?;
-        if matches!(change, ChangeRequest::Roll(_)) {
-            crate::rolling::may_roll(who)?;
-        }
+        change.check_right(who)?;
         let now = self.clock.now();
         let mut book = self.load_book(&account_key(who, account), Inputs::All).await?;
         let mut asked = change.work()?;

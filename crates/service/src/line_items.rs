@@ -1,4 +1,4 @@
-//! Use cases about line items: recording payments, reversals, fees, waivers and offsets, and listing them.
+//! Reading line items: one, or a page of them. `changes` records them.
 
 use crate::Service;
 use crate::access::{Caller, Right};
@@ -6,14 +6,10 @@ use crate::account::book::Book;
 use crate::account::journal::{JournalEntry, Names, named};
 use crate::accounts::{account_key, problem};
 use crate::boxed;
-use crate::changes::ChangeRequest;
-use crate::form;
 use crate::items::{ShownItem, kind_names, status_names};
 use crate::paging::Paging;
 use crate::problem::Problem;
-use crate::processor::job::IdempotencyKey;
 use crate::view;
-use bytes::Bytes;
 use daybook_engine::item::{ItemId, ItemStatus};
 use daybook_engine::time::Time;
 use daybook_store::records::ItemRow;
@@ -60,119 +56,6 @@ impl ItemQuery {
 }
 
 impl Service {
-    /// Records a payment.
-    #[boxed]
-    pub async fn record_payment(
-        &self,
-        who: &Caller,
-        idempotency_key: Option<IdempotencyKey>,
-        account: &str,
-        form: form::PaymentRecord,
-    ) -> Result<Bytes, Problem> {
-        self.change(who, idempotency_key, account, ChangeRequest::Payment(form)).await
-    }
-
-    /// Decides the status of a pending or authorized payment.
-    #[boxed]
-    pub async fn change_line_item(
-        &self,
-        who: &Caller,
-        idempotency_key: Option<IdempotencyKey>,
-        account: &str,
-        item: &str,
-        form: form::ChangeLineItem,
-    ) -> Result<Bytes, Problem> {
-        self.change(who, idempotency_key, account, ChangeRequest::PaymentStatus(item.to_owned(), form)).await
-    }
-
-    /// Reverses a payment that bounced.
-    #[boxed]
-    pub async fn reverse_payment(
-        &self,
-        who: &Caller,
-        idempotency_key: Option<IdempotencyKey>,
-        account: &str,
-        item: &str,
-        form: form::PaymentReversal,
-    ) -> Result<Bytes, Problem> {
-        self.change(who, idempotency_key, account, ChangeRequest::Reversal(item.to_owned(), form)).await
-    }
-
-    /// Charges a fee.
-    #[boxed]
-    pub async fn charge_manual_fee(
-        &self,
-        who: &Caller,
-        idempotency_key: Option<IdempotencyKey>,
-        account: &str,
-        form: form::ManualFee,
-    ) -> Result<Bytes, Problem> {
-        self.change(who, idempotency_key, account, ChangeRequest::Fee(form)).await
-    }
-
-    /// Waives the unpaid part of a fee.
-    #[boxed]
-    pub async fn waive_fee(
-        &self,
-        who: &Caller,
-        idempotency_key: Option<IdempotencyKey>,
-        account: &str,
-        item: &str,
-        form: form::FeeWaiver,
-    ) -> Result<Bytes, Problem> {
-        self.change(who, idempotency_key, account, ChangeRequest::Waiver(item.to_owned(), form)).await
-    }
-
-    /// Raises the balance.
-    #[boxed]
-    pub async fn credit_offset(
-        &self,
-        who: &Caller,
-        idempotency_key: Option<IdempotencyKey>,
-        account: &str,
-        form: form::Offset,
-    ) -> Result<Bytes, Problem> {
-        self.change(who, idempotency_key, account, ChangeRequest::Credit(form)).await
-    }
-
-    /// Lowers the balance.
-    #[boxed]
-    pub async fn debit_offset(
-        &self,
-        who: &Caller,
-        idempotency_key: Option<IdempotencyKey>,
-        account: &str,
-        form: form::Offset,
-    ) -> Result<Bytes, Problem> {
-        self.change(who, idempotency_key, account, ChangeRequest::Debit(form)).await
-    }
-
-    /// Withdraws an input that is still held.
-    #[boxed]
-    pub async fn withdraw_line_item(
-        &self,
-        who: &Caller,
-        idempotency_key: Option<IdempotencyKey>,
-        account: &str,
-        item: &str,
-    ) -> Result<Bytes, Problem> {
-        let key = account_key(who, account);
-        match self.change(who, idempotency_key, account, ChangeRequest::Withdrawal(item.to_owned())).await {
-            Err(missing) if missing.code == "not_found" => {
-                // A line item that the engine made has no input, and is never held.
-                let found = self.store.items_by_id(&key, &[Arc::from(item)]).await?;
-                if found.is_empty() {
-                    return Err(missing);
-                }
-                let message = format!(
-                    "line item \"{item}\" is not held; only line items held by migration mode can be withdrawn"
-                );
-                Err(Problem::new("not_held", message))
-            }
-            answer => answer,
-        }
-    }
-
     /// A page of an account's line items.
     #[boxed]
     pub async fn list_line_items(

@@ -5,6 +5,7 @@ use crate::parameters::{AccountParameters, AsOfParameters, NoParameters, PagePar
 use crate::{Api, Json, JsonResult};
 use axum::extract::State;
 use daybook_operations::Operation;
+use daybook_service::changes::ChangeRequest;
 use daybook_service::{form, view};
 
 /// Opens an account
@@ -60,7 +61,8 @@ pub async fn set_account_status(
     _: NoParameters,
     call: Form<form::SetStatus>,
 ) -> JsonResult {
-    Ok(Json(api.service.set_account_status(&who, call.idempotency_key, path.account_id.as_str(), call.form).await?))
+    let change = ChangeRequest::Status(call.form);
+    Ok(Json(api.service.change_account(&who, call.idempotency_key, path.account_id.as_str(), change).await?))
 }
 
 /// Gets the amortization schedule

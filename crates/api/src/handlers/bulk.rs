@@ -22,6 +22,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use daybook_operations::Operation;
 use daybook_service::access::Caller;
+use daybook_service::changes::ChangeRequest;
 use daybook_service::form::{self, fields::Reference};
 use daybook_service::problem::Problem;
 use daybook_service::processor::job::IdempotencyKey;
@@ -172,31 +173,23 @@ fn change<'a>(
     ids: &[&str],
     body: &str,
 ) -> Result<Running<'a>, Refusal> {
-    let service = &api.service;
     let account = id("account", ids.first().copied().unwrap_or_default())?;
-    macro_rules! call {
-        ($operation:ident) => {{
-            let form = read(body)?;
-            Ok(run(async move { service.$operation(who, idempotency_key, account.as_str(), form).await }))
-        }};
-        ($operation:ident, item) => {{
-            let (form, item) = (read(body)?, id("line item", ids.get(1).copied().unwrap_or_default())?);
-            Ok(run(
-                async move { service.$operation(who, idempotency_key, account.as_str(), item.as_str(), form).await },
-            ))
-        }};
-    }
-    match operation {
-        Operation::SetAccountStatus => call!(set_account_status),
-        Operation::SetNotificationConfig => call!(set_notification_config),
-        Operation::RecordPayment => call!(record_payment),
-        Operation::ReversePayment => call!(reverse_payment, item),
-        Operation::ChargeManualFee => call!(charge_manual_fee),
-        Operation::WaiveFee => call!(waive_fee, item),
-        Operation::CreditOffset => call!(credit_offset),
-        Operation::DebitOffset => call!(debit_offset),
-        other => Err(Problem::internal(format!("{other:?} may be a line of a bulk call, but is not handled")).into()),
-    }
+    let item = || id("line item", ids.get(1).copied().unwrap_or_default()).map(|item| item.as_str().to_owned());
+    let change = match operation {
+        Operation::SetAccountStatus => ChangeRequest::Status(read(body)?),
+        Operation::SetNotificationConfig => ChangeRequest::Notice(read(body)?),
+        Operation::RecordPayment => ChangeRequest::Payment(read(body)?),
+        Operation::ReversePayment => ChangeRequest::Reversal(item()?, read(body)?),
+        Operation::ChargeManualFee => ChangeRequest::Fee(read(body)?),
+        Operation::WaiveFee => ChangeRequest::Waiver(item()?, read(body)?),
+        Operation::CreditOffset => ChangeRequest::Credit(read(body)?),
+        Operation::DebitOffset => ChangeRequest::Debit(read(body)?),
+        other => {
+            let problem = format!("{other:?} may be a line of a bulk call, but is not handled");
+            return Err(Problem::internal(problem).into());
+        }
+    };
+    Ok(run(async move { api.service.change_account(who, idempotency_key, account.as_str(), change).await }))
 }
 
 fn not_taken(method: &str, path: &str) -> Refusal {

@@ -5,6 +5,7 @@ use crate::parameters::{AsOfParameters, ItemParameters, NoParameters};
 use crate::{Api, Json, JsonResult};
 use axum::extract::State;
 use daybook_operations::Operation;
+use daybook_service::changes::ChangeRequest;
 use daybook_service::{form, view};
 
 /// Lists the line items of an account
@@ -48,7 +49,8 @@ pub async fn change_line_item(
     call: Form<form::ChangeLineItem>,
 ) -> JsonResult {
     let (account, item) = (path.account_id.as_str(), path.line_item_id.as_str());
-    Ok(Json(api.service.change_line_item(&who, call.idempotency_key, account, item, call.form).await?))
+    let change = ChangeRequest::PaymentStatus(item.to_owned(), call.form);
+    Ok(Json(api.service.change_account(&who, call.idempotency_key, account, change).await?))
 }
 
 /// Withdraws an input that is still held
@@ -64,7 +66,8 @@ pub async fn withdraw_line_item(
     call: Bodiless,
 ) -> JsonResult {
     let (account, item) = (path.account_id.as_str(), path.line_item_id.as_str());
-    Ok(Json(api.service.withdraw_line_item(&who, call.idempotency_key, account, item).await?))
+    let change = ChangeRequest::Withdrawal(item.to_owned());
+    Ok(Json(api.service.change_account(&who, call.idempotency_key, account, change).await?))
 }
 
 /// Records a payment
@@ -84,7 +87,8 @@ pub async fn record_payment(
     _: NoParameters,
     call: Form<form::PaymentRecord>,
 ) -> JsonResult {
-    Ok(Json(api.service.record_payment(&who, call.idempotency_key, path.account_id.as_str(), call.form).await?))
+    let change = ChangeRequest::Payment(call.form);
+    Ok(Json(api.service.change_account(&who, call.idempotency_key, path.account_id.as_str(), change).await?))
 }
 
 /// Reverses a payment
@@ -103,7 +107,8 @@ pub async fn reverse_payment(
     call: Form<form::PaymentReversal>,
 ) -> JsonResult {
     let (account, item) = (path.account_id.as_str(), path.line_item_id.as_str());
-    Ok(Json(api.service.reverse_payment(&who, call.idempotency_key, account, item, call.form).await?))
+    let change = ChangeRequest::Reversal(item.to_owned(), call.form);
+    Ok(Json(api.service.change_account(&who, call.idempotency_key, account, change).await?))
 }
 
 /// Charges a fee
@@ -117,7 +122,8 @@ pub async fn charge_manual_fee(
     _: NoParameters,
     call: Form<form::ManualFee>,
 ) -> JsonResult {
-    Ok(Json(api.service.charge_manual_fee(&who, call.idempotency_key, path.account_id.as_str(), call.form).await?))
+    let change = ChangeRequest::Fee(call.form);
+    Ok(Json(api.service.change_account(&who, call.idempotency_key, path.account_id.as_str(), change).await?))
 }
 
 /// Waives a fee
@@ -134,7 +140,8 @@ pub async fn waive_fee(
     call: Form<form::FeeWaiver>,
 ) -> JsonResult {
     let (account, item) = (path.account_id.as_str(), path.line_item_id.as_str());
-    Ok(Json(api.service.waive_fee(&who, call.idempotency_key, account, item, call.form).await?))
+    let change = ChangeRequest::Waiver(item.to_owned(), call.form);
+    Ok(Json(api.service.change_account(&who, call.idempotency_key, account, change).await?))
 }
 
 /// Raises a balance
@@ -148,7 +155,8 @@ pub async fn credit_offset(
     _: NoParameters,
     call: Form<form::Offset>,
 ) -> JsonResult {
-    Ok(Json(api.service.credit_offset(&who, call.idempotency_key, path.account_id.as_str(), call.form).await?))
+    let change = ChangeRequest::Credit(call.form);
+    Ok(Json(api.service.change_account(&who, call.idempotency_key, path.account_id.as_str(), change).await?))
 }
 
 /// Lowers a balance
@@ -162,5 +170,6 @@ pub async fn debit_offset(
     _: NoParameters,
     call: Form<form::Offset>,
 ) -> JsonResult {
-    Ok(Json(api.service.debit_offset(&who, call.idempotency_key, path.account_id.as_str(), call.form).await?))
+    let change = ChangeRequest::Debit(call.form);
+    Ok(Json(api.service.change_account(&who, call.idempotency_key, path.account_id.as_str(), change).await?))
 }

@@ -5,6 +5,7 @@ use crate::parameters::NoParameters;
 use crate::{Api, Json, JsonResult};
 use axum::extract::State;
 use daybook_operations::Operation;
+use daybook_service::changes::ChangeRequest;
 use daybook_service::{form, view};
 
 /// Configures a notice of an account
@@ -23,9 +24,8 @@ pub async fn set_notification_config(
     _: NoParameters,
     call: Form<form::NotificationConfig>,
 ) -> JsonResult {
-    Ok(Json(
-        api.service.set_notification_config(&who, call.idempotency_key, path.account_id.as_str(), call.form).await?,
-    ))
+    let change = ChangeRequest::Notice(call.form);
+    Ok(Json(api.service.change_account(&who, call.idempotency_key, path.account_id.as_str(), change).await?))
 }
 
 /// Gets the notices of an account

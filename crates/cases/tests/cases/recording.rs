@@ -8,6 +8,7 @@ use daybook_clock::Manual;
 use daybook_engine::time::Time;
 use daybook_service::Service;
 use daybook_service::access::Caller;
+use daybook_service::changes::ChangeRequest;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -77,7 +78,7 @@ impl Server {
 
     async fn pay(&self, account: &str, body: &Value) {
         let form = read(body).expect("a form");
-        self.service.record_payment(&self.who, None, account, form).await.expect("it is taken");
+        self.service.change_account(&self.who, None, account, ChangeRequest::Payment(form)).await.expect("it is taken");
     }
 
     /// Checks that the case written from an account passes. Returns its text.
@@ -246,10 +247,13 @@ async fn ids_that_the_service_made_are_renamed_wherever_they_are() {
     let account = server.live_through(&case(file, text.split("[[event]]").next().expect("a beginning"))).await;
     let (service, who) = (&server.service, &server.who);
     let fee = read(&json!({ "original_amount_cents": 900 })).expect("a form");
-    let fee = service.charge_manual_fee(who, None, &account, fee).await.expect("it is charged");
+    let fee = service.change_account(who, None, &account, ChangeRequest::Fee(fee)).await.expect("it is charged");
     let fee = self::text(&fee, "line_item_id");
     let waiver = read(&json!({})).expect("a form");
-    service.waive_fee(who, None, &account, &fee, waiver).await.expect("it is waived");
+    service
+        .change_account(who, None, &account, ChangeRequest::Waiver(fee.clone(), waiver))
+        .await
+        .expect("it is waived");
     let written = server.check(&account).await;
     assert!(!written.contains(&fee), "{written}");
     assert!(written.contains("fee_waiver = { fee = \"manual_fee-"), "{written}");

@@ -1,6 +1,7 @@
 //! Products: their terms in words, the form with every policy, and a complete migration.
 
 use crate::setup::{ConsoleSetup, KeptFromAll, assert_harmless, form_of, json_of, view_of};
+use daybook_service::changes::ChangeRequest;
 use daybook_testkit::postgres::Server;
 use serde_json::json;
 
@@ -226,7 +227,17 @@ async fn an_account_that_cannot_be_released_is_told_with_its_reason() {
     setup.account("good", "old", "2025-01-15T09:00:00-05:00", json!({})).await;
     // Waives a fee that does not exist: only the release can detect this.
     let waiver = json!({"line_item_id": "w", "effective_at": "2025-02-10T09:00:00-05:00"});
-    json_of(setup.service.waive_fee(&setup.who, None, "bad", "dbk_late_fee_1", form_of(&waiver)).await);
+    json_of(
+        setup
+            .service
+            .change_account(
+                &setup.who,
+                None,
+                "bad",
+                ChangeRequest::Waiver("dbk_late_fee_1".to_owned(), form_of(&waiver)),
+            )
+            .await,
+    );
     setup.post("/console/products/old/migration", &[("to", "off")]).await.leads_to();
     setup.settle().await;
     let page = setup.get("/console/products/old").await.page();

@@ -9,6 +9,7 @@ use daybook_console::ConsoleSettings;
 use daybook_engine::time::Time;
 use daybook_service::Service;
 use daybook_service::access::{Caller, Role};
+use daybook_service::changes::ChangeRequest;
 use daybook_service::form;
 use daybook_service::organizations::Bootstrap;
 use daybook_service::people::{NewPerson, Session};
@@ -257,7 +258,7 @@ impl ConsoleSetup {
     /// Records a payment.
     pub async fn pay(&self, account: &str, id: &str, at: &str, cents: i64) {
         let form = json!({"line_item_id": id, "effective_at": at, "original_amount_cents": cents});
-        json_of(self.service.record_payment(&self.who, None, account, form_of(&form)).await);
+        json_of(self.service.change_account(&self.who, None, account, ChangeRequest::Payment(form_of(&form))).await);
     }
 
     /// A product `loan`; a customer `ann` and her account `a1`, which missed two instalments; an account `a2` whose

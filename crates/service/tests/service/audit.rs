@@ -3,6 +3,7 @@
 use crate::support::{Home, LEVEL, Trial, form_of, json_of, on_both, view_of};
 use daybook_service::AuditQuery;
 use daybook_service::access::Caller;
+use daybook_service::changes::ChangeRequest;
 use daybook_service::paging::Paging;
 use serde_json::{Value, json};
 
@@ -102,7 +103,7 @@ async fn a_payment_is_recorded_with_who_and_from_where(home: Home) {
     let who = trial.who.clone().from_where(Some(address), "req-1");
     let form =
         json!({"line_item_id": "late", "original_amount_cents": 700, "effective_at": "2026-04-01T12:00:00-04:00"});
-    json_of(trial.service.record_payment(&who, None, "a1", form_of(&form)).await);
+    json_of(trial.service.change_account(&who, None, "a1", ChangeRequest::Payment(form_of(&form))).await);
     let records = audited.records().await;
     let last = &records[0];
     assert_eq!(last["number"], records.len());

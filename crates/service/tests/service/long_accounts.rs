@@ -1,6 +1,7 @@
 //! A page of a long account's timeline costs only what it shows, and shows the same as the whole timeline.
 
 use crate::support::{Home, Trial, form_of, json_of, list, on_both, view_of};
+use daybook_service::changes::ChangeRequest;
 use daybook_service::paging::Paging;
 use serde_json::{Value, json};
 
@@ -72,7 +73,7 @@ async fn many_payments_can_be_verified(home: Home) {
     for number in (0..60).rev() {
         let at = format!("2026-04-01T12:00:{number:02}-04:00");
         let body = json!({ "line_item_id": format!("p{number}"), "original_amount_cents": 100, "effective_at": at });
-        json_of(trial.service.record_payment(&trial.who, None, "a1", form_of(&body)).await);
+        json_of(trial.service.change_account(&trial.who, None, "a1", ChangeRequest::Payment(form_of(&body))).await);
     }
     let held = trial.events("a1").await;
     assert_eq!(first(&trial, "a1", 2).await.0, held[..2], "what is held");
@@ -95,7 +96,9 @@ async fn a_record_that_arrived_last_is_on_the_first_page(home: Home) {
     let pay = |name: String, at: String| {
         let (service, who) = (trial.service.clone(), trial.who.clone());
         let body = json!({ "line_item_id": name, "original_amount_cents": 1, "effective_at": at });
-        tokio::spawn(async move { json_of(service.record_payment(&who, None, "a1", form_of(&body)).await) })
+        tokio::spawn(async move {
+            json_of(service.change_account(&who, None, "a1", ChangeRequest::Payment(form_of(&body))).await)
+        })
     };
     let at_once: Vec<_> = (0..1_200)
         .map(|number| pay(format!("p{number}"), format!("2026-04-01T12:{:02}:{:02}-04:00", number / 60, number % 60)))

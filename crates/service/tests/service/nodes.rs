@@ -1,6 +1,7 @@
 //! Two nodes on one PostgreSQL database.
 
 use crate::support::{Home, LEVEL, PLAN, Trial, balances, code_of, form_of, idempotency_key, json_of};
+use daybook_service::changes::ChangeRequest;
 use serde_json::json;
 
 const OPENING: &str = "2026-03-15T00:00:00-04:00";
@@ -74,7 +75,10 @@ async fn an_idempotency_key_is_used_once_on_both_nodes() {
             let trial = if number % 2 == 0 { first.clone() } else { second.clone() };
             tokio::spawn(async move {
                 let fee = form_of(&json!({ "original_amount_cents": 700 }));
-                trial.service.charge_manual_fee(&trial.who, idempotency_key("k", "fee"), "a1", fee).await
+                trial
+                    .service
+                    .change_account(&trial.who, idempotency_key("k", "fee"), "a1", ChangeRequest::Fee(fee))
+                    .await
             })
         })
         .collect();

@@ -1,6 +1,7 @@
 //! Configurable notices.
 
 use crate::support::{Home, Trial, code_of, json_of, list, on_both, view_of};
+use daybook_service::changes::ChangeRequest;
 use serde_json::{Value, json};
 
 on_both!(
@@ -70,7 +71,7 @@ async fn the_same_key_replaces_and_false_switches_off(home: Home) {
     ] {
         let form = daybook_service::form::parse(wrong.to_string().as_bytes());
         let answer = match form {
-            Ok(form) => trial.service.set_notification_config(&trial.who, None, "a1", form).await,
+            Ok(form) => trial.service.change_account(&trial.who, None, "a1", ChangeRequest::Notice(form)).await,
             Err(bad) => Err(bad.into()),
         };
         assert_eq!(code_of(answer), "invalid_request", "{wrong}");

@@ -4,6 +4,7 @@ use crate::support::{
     Home, LEVEL, PLAN, Trial, balances, code_of, data, form_of, idempotency_key, json_of, list, on_both, view_of, whole,
 };
 use daybook_service::CustomerQuery;
+use daybook_service::changes::ChangeRequest;
 use serde_json::json;
 use std::collections::HashSet;
 
@@ -43,8 +44,12 @@ async fn two_organizations_do_not_see_each_other(home: Home) {
     assert!(second.log().await.iter().all(|message| message.event != "migration_released"));
     // Each organization has its own idempotency keys.
     let fee = || form_of(&json!({ "original_amount_cents": 5 }));
-    json_of(first.service.charge_manual_fee(&first.who, idempotency_key("k", "one"), "a1", fee()).await);
-    json_of(second.service.charge_manual_fee(&second.who, idempotency_key("k", "two"), "a1", fee()).await);
+    json_of(
+        first.service.change_account(&first.who, idempotency_key("k", "one"), "a1", ChangeRequest::Fee(fee())).await,
+    );
+    json_of(
+        second.service.change_account(&second.who, idempotency_key("k", "two"), "a1", ChangeRequest::Fee(fee())).await,
+    );
     let customer = form_of(&json!({ "customer_id": "c", "name_last": "Li" }));
     json_of(first.service.create_customer(&first.who, None, customer).await);
     assert_eq!(code_of(second.service.get_customer(&second.who, "c").await), "not_found");

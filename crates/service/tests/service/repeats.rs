@@ -4,6 +4,7 @@ use crate::support::{
     Home, LEVEL, PLAN, Trial, balances, code_of, form_of, idempotency_key, json_of, on_both, product, view_of,
 };
 use bytes::Bytes;
+use daybook_service::changes::ChangeRequest;
 use serde_json::json;
 
 on_both!(
@@ -125,11 +126,17 @@ async fn an_idempotency_key_gives_the_same_answer_again(home: Home) {
     let (service, who) = (&trial.service, &trial.who);
     // A fee without a chosen id: only the idempotency key identifies a repeat.
     let fee = || form_of(&json!({ "original_amount_cents": 700 }));
-    let first = service.charge_manual_fee(who, idempotency_key("k1", "fee"), "a1", fee()).await.expect("it is charged");
+    let first = service
+        .change_account(who, idempotency_key("k1", "fee"), "a1", ChangeRequest::Fee(fee()))
+        .await
+        .expect("it is charged");
     json_of(trial.pay("a1", "p", 700, NOW).await);
-    assert_eq!(service.charge_manual_fee(who, idempotency_key("k1", "fee"), "a1", fee()).await.as_ref(), Ok(&first));
     assert_eq!(
-        code_of(service.charge_manual_fee(who, idempotency_key("k1", "other"), "a1", fee()).await),
+        service.change_account(who, idempotency_key("k1", "fee"), "a1", ChangeRequest::Fee(fee())).await.as_ref(),
+        Ok(&first)
+    );
+    assert_eq!(
+        code_of(service.change_account(who, idempotency_key("k1", "other"), "a1", ChangeRequest::Fee(fee())).await),
         "idempotency_key_reused"
     );
     assert_eq!(trial.items("a1", "MANUAL_FEE").await.len(), 1);
@@ -161,7 +168,7 @@ async fn an_idempotency_key_used_at_once_by_many_is_used_once(home: Home) {
         let trial = trial.clone();
         async move {
             let fee = form_of(&json!({ "original_amount_cents": 700 }));
-            trial.service.charge_manual_fee(&trial.who, idempotency_key("k", "fee"), "a1", fee).await
+            trial.service.change_account(&trial.who, idempotency_key("k", "fee"), "a1", ChangeRequest::Fee(fee)).await
         }
     });
     let fees = fees.await;
@@ -214,7 +221,10 @@ async fn an_idempotency_key_belongs_to_one_call_whatever_it_is_about(home: Home)
         async move {
             let (account, content) = [("a1", "one"), ("a2", "two")][number];
             let fee = form_of(&json!({ "original_amount_cents": 700 }));
-            trial.service.charge_manual_fee(&trial.who, idempotency_key("k", content), account, fee).await
+            trial
+                .service
+                .change_account(&trial.who, idempotency_key("k", content), account, ChangeRequest::Fee(fee))
+                .await
         }
     });
     let answers = answers.await;
@@ -234,7 +244,8 @@ async fn an_idempotency_key_belongs_to_one_call_whatever_it_is_about(home: Home)
 async fn an_idempotency_key_is_free_after_24_hours(home: Home) {
     let trial = open(home).await;
     let fee = || form_of(&json!({ "original_amount_cents": 700 }));
-    let charge = || trial.service.charge_manual_fee(&trial.who, idempotency_key("k", "fee"), "a1", fee());
+    let charge =
+        || trial.service.change_account(&trial.who, idempotency_key("k", "fee"), "a1", ChangeRequest::Fee(fee()));
     json_of(charge().await);
     trial.go_to("2026-03-21T11:59:59-04:00").await;
     json_of(charge().await);
@@ -243,14 +254,22 @@ async fn an_idempotency_key_is_free_after_24_hours(home: Home) {
     json_of(charge().await);
     assert_eq!(trial.items("a1", "MANUAL_FEE").await.len(), 2);
     trial.go_to("2026-03-23T12:00:00-04:00").await;
-    let other = trial.service.charge_manual_fee(&trial.who, idempotency_key("k", "other"), "a1", fee()).await;
+    let other =
+        trial.service.change_account(&trial.who, idempotency_key("k", "other"), "a1", ChangeRequest::Fee(fee())).await;
     json_of(other);
     trial.verify().await;
 }
 
 async fn a_refused_call_may_be_tried_again_with_its_key(home: Home) {
     let trial = open(home).await;
-    let waive = || trial.service.waive_fee(&trial.who, idempotency_key("k", "waive"), "a1", "f", form_of(&json!({})));
+    let waive = || {
+        trial.service.change_account(
+            &trial.who,
+            idempotency_key("k", "waive"),
+            "a1",
+            ChangeRequest::Waiver("f".to_owned(), form_of(&json!({}))),
+        )
+    };
     assert_eq!(code_of(waive().await), "not_found");
     json_of(trial.fee("a1", &json!({ "line_item_id": "f", "original_amount_cents": 700 })).await);
     let first = waive().await.expect("it is waived");
@@ -275,9 +294,15 @@ async fn an_idempotency_key_on_a_call_that_changed_nothing_is_kept_too(home: Hom
     );
     json_of(trial.pay("a1", "p", 5, NOW).await);
     let body = json!({ "line_item_id": "p", "original_amount_cents": 5, "effective_at": NOW });
-    json_of(service.record_payment(who, idempotency_key("k3", "same"), "a1", form_of(&body)).await);
+    json_of(
+        service.change_account(who, idempotency_key("k3", "same"), "a1", ChangeRequest::Payment(form_of(&body))).await,
+    );
     assert_eq!(
-        code_of(service.record_payment(who, idempotency_key("k3", "other"), "a1", form_of(&body)).await),
+        code_of(
+            service
+                .change_account(who, idempotency_key("k3", "other"), "a1", ChangeRequest::Payment(form_of(&body)))
+                .await
+        ),
         "idempotency_key_reused"
     );
 }
@@ -292,13 +317,19 @@ async fn answers_survive_a_restart() {
         let trial = Trial::over(&address, NOW).await;
         trial.product("auto-12", json!({})).await;
         trial.account("auto-12", "a1", OPENING).await;
-        let first = trial.service.charge_manual_fee(&trial.who, idempotency_key("k", "fee"), "a1", fee()).await;
+        let first = trial
+            .service
+            .change_account(&trial.who, idempotency_key("k", "fee"), "a1", ChangeRequest::Fee(fee()))
+            .await;
         let first = first.expect("it is charged");
         trial.service.stop().await;
         first
     };
     let trial = Trial::over(&address, "2026-03-20T13:00:00-04:00").await;
-    assert_eq!(trial.service.charge_manual_fee(&trial.who, idempotency_key("k", "fee"), "a1", fee()).await, Ok(first));
+    assert_eq!(
+        trial.service.change_account(&trial.who, idempotency_key("k", "fee"), "a1", ChangeRequest::Fee(fee())).await,
+        Ok(first)
+    );
     assert_eq!(balances(&trial.read("a1").await), [120_000, 0, 700, 0]);
     trial.verify().await;
 }

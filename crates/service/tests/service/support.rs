@@ -5,6 +5,7 @@ use daybook_clock::Manual;
 use daybook_engine::time::Time;
 use daybook_service::Service;
 use daybook_service::access::Caller;
+use daybook_service::changes::ChangeRequest;
 use daybook_service::form;
 use daybook_service::line_items::ItemQuery;
 use daybook_service::organizations::Bootstrap;
@@ -241,52 +242,58 @@ impl Trial {
 
     /// Records a payment with any fields.
     pub async fn pay_with(&self, account: &str, body: &Value) -> Result<Bytes, Problem> {
-        self.service.record_payment(&self.who, None, account, form_of(body)).await
+        self.service.change_account(&self.who, None, account, ChangeRequest::Payment(form_of(body))).await
     }
 
     /// Changes a payment's status.
     pub async fn change(&self, account: &str, item: &str, body: &Value) -> Result<Bytes, Problem> {
-        self.service.change_line_item(&self.who, None, account, item, form_of(body)).await
+        self.service
+            .change_account(&self.who, None, account, ChangeRequest::PaymentStatus(item.to_owned(), form_of(body)))
+            .await
     }
 
     /// Reverses a payment.
     pub async fn reverse(&self, account: &str, item: &str, body: &Value) -> Result<Bytes, Problem> {
-        self.service.reverse_payment(&self.who, None, account, item, form_of(body)).await
+        self.service
+            .change_account(&self.who, None, account, ChangeRequest::Reversal(item.to_owned(), form_of(body)))
+            .await
     }
 
     /// Charges a fee.
     pub async fn fee(&self, account: &str, body: &Value) -> Result<Bytes, Problem> {
-        self.service.charge_manual_fee(&self.who, None, account, form_of(body)).await
+        self.service.change_account(&self.who, None, account, ChangeRequest::Fee(form_of(body))).await
     }
 
     /// Waives a fee.
     pub async fn waive(&self, account: &str, item: &str, body: &Value) -> Result<Bytes, Problem> {
-        self.service.waive_fee(&self.who, None, account, item, form_of(body)).await
+        self.service
+            .change_account(&self.who, None, account, ChangeRequest::Waiver(item.to_owned(), form_of(body)))
+            .await
     }
 
     /// Raises the balance.
     pub async fn credit(&self, account: &str, body: &Value) -> Result<Bytes, Problem> {
-        self.service.credit_offset(&self.who, None, account, form_of(body)).await
+        self.service.change_account(&self.who, None, account, ChangeRequest::Credit(form_of(body))).await
     }
 
     /// Lowers the balance.
     pub async fn debit(&self, account: &str, body: &Value) -> Result<Bytes, Problem> {
-        self.service.debit_offset(&self.who, None, account, form_of(body)).await
+        self.service.change_account(&self.who, None, account, ChangeRequest::Debit(form_of(body))).await
     }
 
     /// Sets the status.
     pub async fn status(&self, account: &str, body: &Value) -> Result<Bytes, Problem> {
-        self.service.set_account_status(&self.who, None, account, form_of(body)).await
+        self.service.change_account(&self.who, None, account, ChangeRequest::Status(form_of(body))).await
     }
 
     /// Withdraws a held input.
     pub async fn withdraw(&self, account: &str, item: &str) -> Result<Bytes, Problem> {
-        self.service.withdraw_line_item(&self.who, None, account, item).await
+        self.service.change_account(&self.who, None, account, ChangeRequest::Withdrawal(item.to_owned())).await
     }
 
     /// Configures a notice.
     pub async fn notify(&self, account: &str, body: &Value) -> Result<Bytes, Problem> {
-        self.service.set_notification_config(&self.who, None, account, form_of(body)).await
+        self.service.change_account(&self.who, None, account, ChangeRequest::Notice(form_of(body))).await
     }
 
     /// Rolls an account.

@@ -4,10 +4,8 @@ use super::Tab;
 use crate::action::Action;
 use crate::display::{AsMoney, DisplayTime, Money};
 use crate::form::{Field, FormValues, body as typed_body, checked_body};
-use crate::page::PageError;
 use daybook_engine::zone::Zone;
-use daybook_service::changes::ChangeRequest;
-use daybook_service::form::{FeeWaiver, ManualFee, Offset, PaymentRecord, PaymentReversal, parse};
+use daybook_service::form::{FeeWaiver, ManualFee, Offset, PaymentRecord, PaymentReversal};
 use daybook_service::problem::Problem;
 use daybook_service::view::Account;
 use serde_json::{Value, json};
@@ -230,26 +228,6 @@ impl AccountChange {
             AccountChange::Withdraw => Action::WithdrawLineItem(account, item),
             AccountChange::Roll => Action::Roll(body),
         }
-    }
-
-    /// The same change, for a rehearsal.
-    pub fn change(self, item: &str, body: &Value) -> Result<ChangeRequest, PageError> {
-        let json = body.to_string();
-        let json = json.as_bytes();
-        let item = item.to_owned();
-        Ok(match self {
-            AccountChange::Payment => ChangeRequest::Payment(parse(json)?),
-            AccountChange::Reverse => ChangeRequest::Reversal(item, parse(json)?),
-            AccountChange::Settle => ChangeRequest::PaymentStatus(item, parse(json)?),
-            AccountChange::Fee => ChangeRequest::Fee(parse(json)?),
-            AccountChange::Waive => ChangeRequest::Waiver(item, parse(json)?),
-            AccountChange::Credit => ChangeRequest::Credit(parse(json)?),
-            AccountChange::Debit => ChangeRequest::Debit(parse(json)?),
-            AccountChange::Status => ChangeRequest::Status(parse(json)?),
-            AccountChange::Notice => ChangeRequest::Notice(parse(json)?),
-            AccountChange::Withdraw => ChangeRequest::Withdrawal(item),
-            AccountChange::Roll => ChangeRequest::Roll(parse(json)?),
-        })
     }
 
     /// A sentence about the effect.

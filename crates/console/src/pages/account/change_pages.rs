@@ -222,7 +222,7 @@ async fn confirm_page(
         }
         let body = change.body(id, &asked, &account_view.zone)?;
         check_clock(change, &account_view, &body)?;
-        let change = change.change(&item, &body)?;
+        let change = change.action(id, &item, body.clone()).change_request()?;
         let before = recorded(console, visitor, id, &body).await?;
         let rehearsal = console.service.rehearse(visitor.caller(), id, change).await?;
         Ok((body, before, rehearsal))

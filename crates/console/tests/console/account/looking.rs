@@ -3,6 +3,7 @@
 use super::{assert_figure, at, ben, elena, release, words};
 use crate::setup::{ConsoleSetup, assert_harmless, form_of, json_of};
 use daybook_service::access::Role;
+use daybook_service::changes::ChangeRequest;
 use serde_json::json;
 
 const ELENA: &str = "/console/accounts/loan-05-elena";
@@ -12,7 +13,7 @@ const BEN: &str = "/console/accounts/loan-02-ben";
 async fn every_tab_has_something_to_say() {
     let setup = ConsoleSetup::filled().await;
     let notice = json!({"notification_type": "payment_due_date", "time_offset": "-3 days", "time": "09:00:00"});
-    json_of(setup.service.set_notification_config(&setup.who, None, "a1", form_of(&notice)).await);
+    json_of(setup.service.change_account(&setup.who, None, "a1", ChangeRequest::Notice(form_of(&notice))).await);
     let tabs: [(&str, &[&str]); 6] = [
         ("overview", &["Ann Lee", "Balance over time", "Status history", "<svg", "Product loan", "12 %"]),
         ("schedule", &["15 Feb 2025", "$106.62", "Past due", "15 Jan 2026"]),
@@ -60,7 +61,17 @@ async fn every_table_can_be_taken_away() {
 #[tokio::test]
 async fn the_past_is_shown_as_it_stood_and_the_future_as_it_will_be() {
     let setup = elena().await;
-    json_of(setup.service.reverse_payment(&setup.who, None, "loan-05-elena", "p1", form_of(&json!({}))).await);
+    json_of(
+        setup
+            .service
+            .change_account(
+                &setup.who,
+                None,
+                "loan-05-elena",
+                ChangeRequest::Reversal("p1".to_owned(), form_of(&json!({}))),
+            )
+            .await,
+    );
     let past = setup.get(&format!("{ELENA}?as_of=2025-02-28T00:00:00-05:00")).await.page();
     assert!(past.contains("Entries posted later are not included"), "{past}");
     assert_figure(&past, "Balance", "$803.97");

@@ -12,6 +12,7 @@ use daybook_clock::Stopwatch;
 use daybook_console::{ConsoleSettings, routes};
 use daybook_engine::calendar::{Interval, MonthEnd, TimeOfDay};
 use daybook_engine::zone::Zone;
+use daybook_service::changes::ChangeRequest;
 use daybook_service::people::NewPerson;
 use daybook_service::policy::DEFAULT_ZONE;
 use daybook_service::view::time::Local;
@@ -125,7 +126,11 @@ async fn load_one(bench: &Bench, number: u64, months: u64) -> Result<(), Failure
         .find_map(|(every, at, why)| (number % every == *at).then_some(why))
     {
         let status = json!({ "account_status": "CLOSED", "account_substatus": why });
-        bench.service.set_account_status(&bench.who, None, &account, form_of(&status)?).await.map_err(said)?;
+        bench
+            .service
+            .change_account(&bench.who, None, &account, ChangeRequest::Status(form_of(&status)?))
+            .await
+            .map_err(said)?;
     }
     let paid = if number.is_multiple_of(10) { months.saturating_sub(2) } else { months };
     for month in 1..=paid {
@@ -135,7 +140,11 @@ async fn load_one(bench: &Bench, number: u64, months: u64) -> Result<(), Failure
             "line_item_id": format!("p{month}"), "original_amount_cents": LEVEL_CENTS,
             "effective_at": Local::new(at, &zone).to_string(),
         });
-        bench.service.record_payment(&bench.who, None, &account, form_of(&payment)?).await.map_err(said)?;
+        bench
+            .service
+            .change_account(&bench.who, None, &account, ChangeRequest::Payment(form_of(&payment)?))
+            .await
+            .map_err(said)?;
     }
     Ok(())
 }

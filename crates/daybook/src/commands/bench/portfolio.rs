@@ -7,6 +7,7 @@ use daybook_engine::time::Time;
 use daybook_engine::zone::Zone;
 use daybook_service::Service;
 use daybook_service::access::Caller;
+use daybook_service::changes::ChangeRequest;
 use daybook_service::form;
 use daybook_service::organizations::Bootstrap;
 use daybook_service::view::time::Local;
@@ -101,7 +102,12 @@ impl Bench {
                 "effective_at": Local::new(at, &zone).to_string(),
             });
             let account = account.clone();
-            async move { self.service.record_payment(&self.who, None, &account, form_of(&body)?).await.map_err(said) }
+            async move {
+                self.service
+                    .change_account(&self.who, None, &account, ChangeRequest::Payment(form_of(&body)?))
+                    .await
+                    .map_err(said)
+            }
         });
         for call in calls {
             call.await?;

@@ -5,6 +5,7 @@ use crate::commands::Failure;
 use daybook_clock::Manual;
 use daybook_engine::calendar::Day;
 use daybook_service::access::Caller;
+use daybook_service::changes::ChangeRequest;
 use daybook_service::problem::{Problem, ProblemKind};
 use daybook_service::view::ScheduleRow;
 use daybook_service::{Service, form};
@@ -73,7 +74,7 @@ async fn payoff(service: &Service, who: &Caller, rows: &[PrintedRow], day: Day) 
             "line_item_id": format!("p{}", place + 1), "original_amount_cents": row.payment_cents,
             "effective_at": row.due_at,
         });
-        service.record_payment(who, None, ID, read(&payment)?).await?;
+        service.change_account(who, None, ID, ChangeRequest::Payment(read(&payment)?)).await?;
     }
     let account = service.get_account(who, ID, Some(noon(day))).await?;
     Ok(account.summary.total_payoff_cents)

@@ -4,6 +4,7 @@ use super::receivers::{Mood, Role, Url};
 use super::{Campaign, HOUR, SECOND, nodes};
 use crate::support::{form_of, json_of, view_of};
 use bytes::Bytes;
+use daybook_service::changes::ChangeRequest;
 use daybook_service::problem::Problem;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -93,7 +94,7 @@ impl Campaign {
                 self.payments += 1;
                 let (id, at) = (format!("p{}", self.payments), trial.clock_now().to_string());
                 let form = form_of(&json!({ "line_item_id": id, "original_amount_cents": 100, "effective_at": at }));
-                json_of(trial.service.record_payment(&trial.who, None, &account, form).await);
+                json_of(trial.service.change_account(&trial.who, None, &account, ChangeRequest::Payment(form)).await);
             }
         }
     }

@@ -82,7 +82,7 @@ impl Service {
         self.check_clock()?;
         let now = self.clock.now();
         unit.answers.extend(idempotency_key.map(|idempotency_key| to_keep(who.org, &idempotency_key, answer, now)));
-        let announces = !unit.messages.is_empty();
+        let announces = unit.message_count() > 0;
         let written = if is_small(&unit) {
             self.group_commit.commit(&self.store, unit).await? == Claimed::Written
         } else {

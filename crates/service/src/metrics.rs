@@ -76,7 +76,7 @@ impl Metrics {
     /// Counts a batch that is about to be written.
     pub fn written(&self, batch: &Batch) {
         for unit in &batch.units {
-            self.messages.add(unit.messages.len() as u64);
+            self.messages.add(unit.message_count());
             for account in &unit.accounts {
                 self.accounts.add(1);
                 self.inputs.add(account.inputs.len() as u64);

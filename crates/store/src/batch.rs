@@ -20,6 +20,7 @@
 //! added to accounts) must be alone in its batch: if one of its claims fails, the transaction is rolled back.
 
 use crate::audit::NewAuditRecord;
+pub use crate::message_groups::CompressedMessages;
 use crate::portfolio_queries::SearchWords;
 use crate::records::{
     AccountKey, AccountNow, AccountRow, CustomerRow, InputRow, ItemRow, KeptResponse, MessageRow, Mode, OrgId,
@@ -53,6 +54,8 @@ pub struct Unit {
     /// Messages, in order. `position` is ignored. Messages with `due_at` become waiting messages (those with
     /// `cancelled_at` stay there); the others go into the log.
     pub messages: Vec<(OrgId, MessageRow)>,
+    /// Messages that were compressed and come before the others: see [`Unit::compress_messages`].
+    pub compressed: CompressedMessages,
     /// Search words of the records that this unit creates or changes.
     pub words: Vec<SearchWords>,
     /// Audit records of the change.
@@ -60,6 +63,13 @@ pub struct Unit {
     /// Whether the messages are sent without waiting for a batch: the organization's log is then sent at once up to its
     /// last message.
     pub hurry: bool,
+}
+
+impl Unit {
+    /// How many messages it has, compressed or not.
+    pub fn message_count(&self) -> u64 {
+        self.messages.len() as u64 + self.compressed.count()
+    }
 }
 
 /// An account and everything new about it.

@@ -22,7 +22,8 @@
 //! | `accounts` | terms, state, the next moment to process, the version |
 //! | `inputs` | a request to an account, in order of arrival: the source of truth |
 //! | `line_items` | a line item, computed from the inputs by the fold |
-//! | `messages`, `waiting_messages`, `log_heads` | a message in the log, by position; a message that is due later |
+//! | `message_groups`, `message_events` | messages in the log, by position; the events of a row of several: see `message_groups` |
+//! | `waiting_messages`, `log_heads` | a message that is due later; the end of an organization's log |
 //! | `subscriptions`, `failures`, `ranges`, `attempts` | a webhook subscription; deliveries to it: see [`outbox`] |
 //! | `search_index`, `delivery_hours` | a search word of a record; deliveries by the hour: see [`portfolio_queries`] |
 //! | `accounts_to_refold`, `refolds` | an account to fold again by newer rules; what that changed: see [`refolds`] |

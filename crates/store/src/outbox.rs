@@ -38,7 +38,7 @@ pub use search::{MOST_COUNTED, MessageFilter, MessageSearchResult, UrlMetrics};
 use crate::records::{MessageRow, OrgId};
 use bytes::Bytes;
 use daybook_engine::time::Time;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// How many of the latest attempts are searched for messages that were delivered out of order: more than a sender has
@@ -225,6 +225,17 @@ pub struct Failure {
     pub status: Option<u16>,
     /// The series of failures in which it was last counted.
     pub streak: i64,
+}
+
+/// Failures with their messages, as far as these exist.
+pub(crate) fn with_messages(failures: Vec<Failure>, messages: Vec<MessageRow>) -> Vec<(Failure, Outgoing)> {
+    let mut by_position: HashMap<Option<i64>, MessageRow> =
+        messages.into_iter().map(|message| (message.position, message)).collect();
+    let pair = |failure: Failure| {
+        let message = by_position.remove(&Some(failure.position))?;
+        Some((failure, Outgoing::from(message)))
+    };
+    failures.into_iter().filter_map(pair).collect()
 }
 
 /// What happens next to a message that failed.

@@ -40,6 +40,31 @@ pub struct LogStanding {
     pub count: i64,
 }
 
+/// A row of messages that is not as its content says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MessageRowOff {
+    /// The position of its last message.
+    pub position: i64,
+    /// What is wrong with it: `its cause`.
+    pub wrong: Vec<&'static str>,
+}
+
+impl MessageRowOff {
+    /// Events are listed for a row that does not exist.
+    pub(crate) fn without_row(position: i64) -> MessageRowOff {
+        MessageRowOff { position, wrong: vec!["a list of events without messages"] }
+    }
+}
+
+/// The result of checking some rows of a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MessageRowsChecked {
+    /// Those that are not as they should be.
+    pub off: Vec<MessageRowOff>,
+    /// The position of the last checked row; `None` at the end of the log.
+    pub through: Option<i64>,
+}
+
 /// An hour of a webhook URL whose counts do not match the stored attempts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HourOff {
@@ -210,6 +235,12 @@ pub trait Upkeep: Send + Sync {
     /// The state of an organization's log.
     async fn log_standing(&self, org: OrgId) -> Result<LogStanding>;
 
+    /// Compares the next rows of messages of a log, after a position and at most `limit`, with their content.
+    async fn check_message_rows(&self, org: OrgId, after: i64, limit: usize) -> Result<MessageRowsChecked>;
+
+    /// Corrects rows of messages, by position.
+    async fn correct_message_rows(&self, org: OrgId, positions: &[i64]) -> Result<()>;
+
     /// Hours whose counts do not match the stored attempts. Attempts expire, so only the hours after the first one with
     /// attempts are known to be complete; that first hour must count at least the stored attempts.
     async fn hours_off(&self) -> Result<Vec<HourOff>>;
@@ -286,7 +317,7 @@ pub(crate) const ORPHANS: &[Kinds] = &[
     },
     Kinds {
         what: "has messages but no account row",
-        find: "SELECT DISTINCT m.org, m.account FROM messages m WHERE m.account IS NOT NULL
+        find: "SELECT DISTINCT m.org, m.account FROM message_groups m WHERE m.account IS NOT NULL
                  AND NOT EXISTS (SELECT 1 FROM accounts a WHERE a.org = m.org AND a.account = m.account)",
         remove: None,
     },
@@ -328,7 +359,7 @@ pub(crate) const ORPHANS: &[Kinds] = &[
     },
     Kinds {
         what: "is the id of a message whose organization does not exist",
-        find: "SELECT m.org, m.event_id FROM messages m
+        find: "SELECT m.org, m.event_id FROM message_groups m
                WHERE m.account IS NULL AND NOT EXISTS (SELECT 1 FROM organizations o WHERE o.org = m.org)",
         remove: None,
     },

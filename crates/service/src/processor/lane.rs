@@ -255,7 +255,7 @@ impl Round<'_> {
             return again;
         }
         self.shared.metrics.written(&batch);
-        let announces: Vec<bool> = batch.units.iter().map(|unit| !unit.messages.is_empty()).collect();
+        let announces: Vec<bool> = batch.units.iter().map(|unit| unit.message_count() > 0).collect();
         let hurries = batch.units.iter().any(|unit| unit.hurry);
         match self.shared.store.commit(batch).await {
             Ok(claimed) => {

@@ -23,6 +23,8 @@ const WORDS_WANTED: &str = "words_to_fill_in";
 const WORDS_FILLED_IN: &str = "words_filled_in";
 /// The number of objects read at once.
 const STEP: usize = 200;
+/// The number of rows of messages checked at once.
+const MESSAGE_ROWS: usize = 500;
 
 /// The difference that a lost trigger is.
 pub(super) fn of_guard(lost: &LostGuard) -> String {
@@ -113,6 +115,33 @@ impl Service {
             self.store.correct(&[correction]).await?;
         }
         Ok(())
+    }
+
+    /// Checks that the columns of rows of messages, and the lists of their events, are those of their content.
+    pub(super) async fn verify_message_rows(
+        &self,
+        org: OrgId,
+        fixes: bool,
+        verified: &mut Verified,
+    ) -> Result<(), Problem> {
+        let mut after = 0;
+        loop {
+            let checked = self.store.check_message_rows(org, after, MESSAGE_ROWS).await?;
+            verified.differences.extend(checked.off.iter().map(|off| {
+                format!(
+                    "database: the log of organization {org} has messages up to position {} of which the content does \
+                     not give {}",
+                    off.position,
+                    off.wrong.join(", ")
+                )
+            }));
+            if fixes && !checked.off.is_empty() {
+                let positions: Vec<i64> = checked.off.iter().map(|off| off.position).collect();
+                self.store.correct_message_rows(org, &positions).await?;
+            }
+            let Some(through) = checked.through else { return Ok(()) };
+            after = through;
+        }
     }
 
     /// Checks the hourly counts of attempts, as far back as attempts are kept.

@@ -147,6 +147,8 @@ impl Service {
         for organization in self.store.organizations().await? {
             let org = organization.org;
             let keys = self.stored_keys(org).await?;
+            // First: the messages of a row whose columns are wrong may seem to be missing.
+            self.verify_message_rows(org, fixes, verified).await?;
             self.verify_organization(org, &keys, fixes, verified, progress).await?;
             self.verify_published(org, &keys, fixes, verified).await?;
             self.verify_log(org, fixes, verified).await?;

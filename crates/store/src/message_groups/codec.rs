@@ -12,6 +12,11 @@
 //! The frame has a head for each message, and then the data of all messages, one after the other. A head consists of
 //! texts with their lengths (a signature of another form, the subject, the event id) and the length of the data. An event
 //! id with which the data begins is left out. Numbers are in LEB128.
+//!
+//! In a row of several messages, each head ends with what the columns of a row of one message have: the event and the
+//! cause, as texts, and two times, when it happened and when it was recorded. A time is stored as the difference to that
+//! of the message before: twice the difference in seconds, or, if one of the two is no whole second, twice the difference
+//! in microseconds and one more.
 
 use super::dictionary;
 use crate::Result;
@@ -20,6 +25,7 @@ use crate::records::MessageRow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use daybook_engine::time::Time;
 use sha2::{Digest, Sha256};
 use std::io;
 use std::sync::{Mutex, PoisonError};
@@ -36,25 +42,52 @@ const LENGTHS_FROM: u64 = 1;
 /// For a signature: it is among the signatures before the frame. For an event id: the data begins with it.
 const ELSEWHERE: u64 = 0;
 
+/// The largest distance of a time from 1970, in microseconds, that a group can hold: 36,000 years.
+pub(super) const TIME_MAX: i64 = 1 << 60;
+const SECOND: i64 = 1_000_000;
+
 /// What a group holds of a message. A text that is in the row's own column is empty here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct MessageContent {
+pub(super) struct MessageContent {
     pub signature: String,
     pub subject: String,
     pub event_id: String,
     pub data: Bytes,
+    /// `None` if these are in the columns of the row.
+    pub facts: Option<Facts>,
+}
+
+/// What a row of several messages holds of each in addition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Facts {
+    pub event: String,
+    pub cause: String,
+    pub effective_at: Time,
+    pub recorded_at: Time,
 }
 
 impl MessageContent {
-    /// Of a message that leaves everything to the group, or keeps its event id and subject in columns.
-    pub fn of(message: &MessageRow, is_all: bool) -> MessageContent {
-        let column = |text: &String| if is_all { text.clone() } else { String::new() };
-        MessageContent {
-            signature: message.signature.clone(),
-            subject: column(&message.subject),
-            event_id: column(&message.event_id),
-            data: message.data.clone(),
-        }
+    /// Of a message that keeps its event id and subject in columns.
+    pub fn beside_columns(message: &MessageRow) -> MessageContent {
+        let (signature, data) = (message.signature.clone(), message.data.clone());
+        MessageContent { signature, data, ..MessageContent::default() }
+    }
+
+    /// Of a message that leaves its event id and subject to the group.
+    pub fn with_texts(message: &MessageRow) -> MessageContent {
+        let (subject, event_id) = (message.subject.clone(), message.event_id.clone());
+        MessageContent { subject, event_id, ..MessageContent::beside_columns(message) }
+    }
+
+    /// Of a message in a row of several.
+    pub fn whole(message: &MessageRow) -> MessageContent {
+        let facts = Facts {
+            event: message.event.clone(),
+            cause: message.cause.clone(),
+            effective_at: message.effective_at,
+            recorded_at: message.recorded_at,
+        };
+        MessageContent { facts: Some(facts), ..MessageContent::with_texts(message) }
     }
 }
 
@@ -65,6 +98,11 @@ pub(super) struct Group {
 }
 
 impl Group {
+    /// How many messages it has.
+    pub fn size(&self) -> usize {
+        self.contents.len()
+    }
+
     /// The message that is this many before the last.
     pub fn before_last(&self, distance: usize) -> Option<&MessageContent> {
         self.contents.get(self.contents.len().checked_sub(distance + 1)?)
@@ -75,6 +113,7 @@ impl Group {
 pub(super) fn write(contents: &[MessageContent], to: &mut Vec<u8>) -> Result<()> {
     let mut frame = Vec::with_capacity(contents.iter().map(|content| content.data.len() + 64).sum());
     let mut signatures = Vec::with_capacity(contents.len() * SIGNATURE_BYTES);
+    let mut before = TimesBefore::default();
     for content in contents {
         match raw_signature(&content.signature) {
             Some(signature) => {
@@ -90,6 +129,12 @@ pub(super) fn write(contents: &[MessageContent], to: &mut Vec<u8>) -> Result<()>
             put_text(&mut frame, &content.event_id);
         }
         put_number(&mut frame, content.data.len() as u64);
+        if let Some(Facts { event, cause, effective_at, recorded_at }) = &content.facts {
+            put_text(&mut frame, event);
+            put_text(&mut frame, cause);
+            put_time(&mut frame, *effective_at, &mut before.effective_at);
+            put_time(&mut frame, *recorded_at, &mut before.recorded_at);
+        }
     }
     contents.iter().for_each(|content| frame.extend_from_slice(&content.data));
     let begin = to.len();
@@ -113,8 +158,8 @@ fn failed(error: impl ToString) -> StoreError {
     StoreError::Broken(format!("messages could not be compressed: {}", error.to_string()))
 }
 
-/// Reads the bytes of a group; `None` if they are damaged.
-pub(super) fn read(stored: &[u8]) -> Option<Group> {
+/// Reads the bytes of a group, whose messages have facts or not; `None` if they are damaged.
+pub(super) fn read(stored: &[u8], has_facts: bool) -> Option<Group> {
     let (stored, found) = stored.split_last_chunk()?;
     if checksum(stored) != *found {
         return None;
@@ -124,7 +169,8 @@ pub(super) fn read(stored: &[u8]) -> Option<Group> {
     let frame = Bytes::from(decompress(number, frame)?);
     let mut signatures = signatures.chunks_exact(SIGNATURE_BYTES).map(|signature| STANDARD.encode(signature));
     let mut reader = HeadReader { bytes: &frame, at: 0 };
-    let mut contents = Vec::with_capacity(usize::from(count));
+    let mut heads = Vec::with_capacity(usize::from(count));
+    let mut before = TimesBefore::default();
     for _ in 0..count {
         let signature = match reader.text()? {
             Some(text) => text,
@@ -132,10 +178,12 @@ pub(super) fn read(stored: &[u8]) -> Option<Group> {
         };
         let subject = reader.text()?.unwrap_or_default();
         let event_id = reader.text()?;
-        contents.push((signature, subject, event_id, usize::try_from(reader.number()?).ok()?));
+        let length = usize::try_from(reader.number()?).ok()?;
+        let facts = if has_facts { Some(reader.facts(&mut before)?) } else { None };
+        heads.push((MessageContent { signature, subject, facts, ..MessageContent::default() }, event_id, length));
     }
     let mut at = reader.at;
-    let content = |(signature, subject, event_id, length): (String, String, Option<String>, usize)| {
+    let content = |(head, event_id, length): (MessageContent, Option<String>, usize)| {
         let end = at.checked_add(length).filter(|end| *end <= frame.len())?;
         let data = frame.slice(at..end);
         at = end;
@@ -143,9 +191,9 @@ pub(super) fn read(stored: &[u8]) -> Option<Group> {
             Some(text) => text,
             None => leading_event_id(&data)?.to_owned(),
         };
-        Some(MessageContent { signature, subject, event_id, data })
+        Some(MessageContent { event_id, data, ..head })
     };
-    let contents = contents.into_iter().map(content).collect::<Option<_>>()?;
+    let contents = heads.into_iter().map(content).collect::<Option<_>>()?;
     (at == frame.len()).then_some(Group { contents })
 }
 
@@ -177,7 +225,23 @@ fn put_text(to: &mut Vec<u8>, text: &str) {
     to.extend_from_slice(text.as_bytes());
 }
 
-/// Reads what `put_number` and `put_text` wrote.
+/// The times of the message before.
+#[derive(Default)]
+struct TimesBefore {
+    effective_at: i64,
+    recorded_at: i64,
+}
+
+fn put_time(to: &mut Vec<u8>, time: Time, before: &mut i64) {
+    let micros = time.micros();
+    let is_whole = micros % SECOND == 0 && *before % SECOND == 0;
+    let difference = (micros - *before) / if is_whole { SECOND } else { 1 };
+    let zigzag = ((difference << 1) ^ (difference >> 63)).cast_unsigned();
+    put_number(to, zigzag << 1 | u64::from(!is_whole));
+    *before = micros;
+}
+
+/// Reads what `put_number`, `put_text` and `put_time` wrote.
 struct HeadReader<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -195,6 +259,24 @@ impl HeadReader<'_> {
             }
         }
         None
+    }
+
+    fn time(&mut self, before: &mut i64) -> Option<Time> {
+        let number = self.number()?;
+        let unit = if number & 1 == 0 { SECOND } else { 1 };
+        let zigzag = number >> 1;
+        let difference = (zigzag >> 1).cast_signed() ^ -((zigzag & 1).cast_signed());
+        *before = before.checked_add(difference.checked_mul(unit)?)?;
+        Some(Time::from_micros(*before))
+    }
+
+    fn facts(&mut self, before: &mut TimesBefore) -> Option<Facts> {
+        Some(Facts {
+            event: self.text()??,
+            cause: self.text()??,
+            effective_at: self.time(&mut before.effective_at)?,
+            recorded_at: self.time(&mut before.recorded_at)?,
+        })
     }
 
     /// A text; the inner `None` if it is elsewhere.

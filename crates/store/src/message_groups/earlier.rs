@@ -1,11 +1,13 @@
 //! Messages that earlier builds wrote are compressed in the background, in small transactions: the logs from their beginning
 //! to their end, and then the waiting messages. A setting says how far that is; when it is done, the setting is removed.
-//! Until then both forms are read.
+//! Until then all forms are read.
 
-use super::compress;
+use super::reading::{StoredRow, expand, held_by};
+use super::writing::{NewRow, rows_of};
 use crate::Result;
 use crate::error::StoreError;
 use crate::records::{MessageRow, OrgId};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The setting that exists while there are messages to compress.
 pub(crate) const TO_COMPRESS: &str = "messages_to_compress";
@@ -77,20 +79,62 @@ fn is_plain(message: &MessageRow) -> bool {
     message.data.first() == Some(&b'{')
 }
 
-/// Compresses the messages that are not, in the order of the log, and returns their indexes. A group consists of
-/// consecutive positions: a message that is compressed already ends it.
-pub(crate) fn compress_plain(messages: &mut [(OrgId, MessageRow)]) -> Result<Vec<usize>> {
+/// The position of the last row that a step has to read too, so that it does not end within a group that extends over
+/// several rows.
+pub(crate) fn end_of_group(rows: &[(OrgId, StoredRow)]) -> Option<(OrgId, i64)> {
+    let (org, last) = rows.last()?;
+    held_by(last).map(|holder| (*org, holder))
+}
+
+/// What a step changes in the log.
+#[derive(Debug, Default)]
+pub(crate) struct Conversion {
+    /// The positions of rows that are removed.
+    pub removed: Vec<(OrgId, i64)>,
+    /// The rows that take their place.
+    pub added: Vec<(OrgId, NewRow)>,
+}
+
+/// Makes new rows of those that earlier builds wrote; the others stay. A group stays as it is if a message of it cannot be
+/// read.
+pub(crate) fn convert(rows: Vec<(OrgId, StoredRow)>) -> Result<Conversion> {
+    let mut logs: BTreeMap<OrgId, Vec<StoredRow>> = BTreeMap::new();
+    for (org, row) in rows {
+        logs.entry(org).or_default().push(row);
+    }
+    let mut conversion = Conversion::default();
+    for (org, log) in logs {
+        let messages: Vec<(OrgId, MessageRow)> = earlier_of(log).into_iter().map(|message| (org, message)).collect();
+        let positions = messages.iter().filter_map(|(_, message)| message.position);
+        conversion.removed.extend(positions.map(|position| (org, position)));
+        conversion.added.extend(rows_of(&messages)?);
+    }
+    Ok(conversion)
+}
+
+/// The messages of a log that are in rows of an earlier form and can be read.
+fn earlier_of(log: Vec<StoredRow>) -> Vec<MessageRow> {
+    let holders: BTreeSet<i64> = log.iter().filter_map(held_by).collect();
+    let holder_of = |row: &StoredRow| held_by(row).or_else(|| Some(row.last()).filter(|last| holders.contains(last)));
+    let is_earlier = |row: &StoredRow| row.size == 1 && (is_plain(&row.columns) || holder_of(row).is_some());
+    let earlier: Vec<StoredRow> = log.into_iter().filter(is_earlier).collect();
+    let groups: Vec<Option<i64>> = earlier.iter().map(holder_of).collect();
+    // Each of these rows has one message.
+    let messages = expand(earlier, []).messages;
+    let with_groups = || messages.iter().zip(&groups);
+    let damaged: BTreeSet<Option<i64>> =
+        with_groups().filter(|(message, _)| message.data.is_empty()).map(|(_, group)| *group).collect();
+    with_groups().filter(|(_, group)| !damaged.contains(group)).map(|(message, _)| message.clone()).collect()
+}
+
+/// Compresses the waiting messages that are not, and returns their indexes.
+pub(crate) fn compress_waiting(messages: &mut [(OrgId, MessageRow)]) -> Result<Vec<usize>> {
     let mut compressed = Vec::new();
-    let mut begin = 0;
-    for run in messages.chunk_by_mut(|(org, one), (other_org, next)| {
-        let follows = one.position.zip(next.position).is_none_or(|(position, next)| position + 1 == next);
-        org == other_org && follows && is_plain(one) == is_plain(next)
-    }) {
-        if run.first().is_some_and(|(_, message)| is_plain(message)) {
-            compress(run)?;
-            compressed.extend(begin..begin + run.len());
+    for (index, one) in messages.iter_mut().enumerate().filter(|(_, (_, message))| is_plain(message)) {
+        if let Some((_, row)) = rows_of(std::slice::from_ref(one))?.pop() {
+            one.1 = row.columns;
+            compressed.push(index);
         }
-        begin += run.len();
     }
     Ok(compressed)
 }

@@ -1,6 +1,6 @@
 //! Reads rows of the outbox, of both dialects.
 
-use super::{DeliveryAttempt, Failure, Fate, OutOfOrder, Outgoing, Pause, Subscription};
+use super::{DeliveryAttempt, Failure, Fate, OutOfOrder, Pause, Subscription};
 use crate::Result;
 use crate::rows::Cells;
 
@@ -73,15 +73,4 @@ pub(crate) fn failure(cells: &mut Cells<'_>, position: i64) -> Result<Option<Fai
     let (reason, status, streak) = (cells.next()?, status(cells)?, cells.next()?);
     let failure = |fate| Failure { position, attempts, first_failed_at, fate, reason, status, streak };
     Ok(retry.or(dead).map(failure))
-}
-
-pub(crate) fn outgoing(cells: &mut Cells<'_>) -> Result<Outgoing> {
-    Ok(Outgoing {
-        position: cells.next()?,
-        account: cells.text_or_none()?,
-        event: cells.next()?,
-        event_id: cells.next()?,
-        data: cells.bytes()?,
-        signature: cells.next()?,
-    })
 }

@@ -50,14 +50,15 @@ pub(super) async fn database_time(server: &PostgresServer) -> Result<Option<Time
 /// Each query finds inconsistencies: one sentence per row. A log may have lost its beginning, or all of it, to expiry.
 const SANITY: &[&str] = &[
     "SELECT format('the log of organization %s ends at position %s, but its head is %s', org, last, head)
-     FROM (SELECT h.org, h.head, COALESCE((SELECT max(m.position) FROM messages m WHERE m.org = h.org), 0) AS last
+     FROM (SELECT h.org, h.head, COALESCE((SELECT max(m.position) FROM message_groups m WHERE m.org = h.org), 0) AS last
            FROM log_heads h) heads
      WHERE last <> head AND last <> 0 ORDER BY org LIMIT 100",
     "SELECT format('the log of organization %s has %s messages, but ends at position %s and begins at position %s',
-                   org, count(*), max(position), min(position))
-     FROM messages GROUP BY org HAVING count(*) <> max(position) - min(position) + 1 ORDER BY org LIMIT 100",
+                   org, sum(size), max(position), min(position - size + 1))
+     FROM message_groups GROUP BY org
+     HAVING sum(size) <> max(position) - min(position - size + 1) + 1 ORDER BY org LIMIT 100",
     "SELECT format('organization %s has messages but no head of its log', m.org)
-     FROM (SELECT DISTINCT org FROM messages) m
+     FROM (SELECT DISTINCT org FROM message_groups) m
      WHERE NOT EXISTS (SELECT FROM log_heads h WHERE h.org = m.org) ORDER BY m.org LIMIT 100",
     "SELECT format('account %s of organization %s has an input with number %s, but its next number is %s',
                    a.account, a.org, i.seq, a.next_seq)

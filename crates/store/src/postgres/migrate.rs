@@ -30,6 +30,7 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (14, include_str!("../../migrations/postgres/0014_bound_states.sql")),
     (15, include_str!("../../migrations/postgres/0015_audit_subjects.sql")),
     (16, include_str!("../../migrations/postgres/0016_message_groups.sql")),
+    (17, include_str!("../../migrations/postgres/0017_group_rows.sql")),
 ];
 
 /// The number of the lock: the letters "daybook" as bytes.

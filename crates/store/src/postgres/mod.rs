@@ -32,6 +32,7 @@ mod guards;
 mod health;
 mod heartbeat;
 mod load;
+mod message_checks;
 mod migrate;
 mod monitoring;
 mod organizations;

@@ -13,6 +13,7 @@ use super::server::{PostgresServer, TRIES, lost_to_another, refused};
 use super::write::account_key;
 use crate::Result;
 use crate::batch::{AccountClaim, AccountWrite, Cancel, CustomerWrite, ProductWrite, Unit};
+use crate::message_groups::NewRow;
 use crate::records::{AccountKey, MessageRow, OrgId};
 use crate::rows;
 use daybook_engine::time::Time;
@@ -20,8 +21,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use tokio_postgres::{Error, Row};
 
-/// The heads are returned in the order of organizations. Each message carries the index of its head and the distance
-/// from that head to its position.
+/// The heads are returned in the order of organizations. Each row carries the index of its head and the distance from
+/// that head to the position of its last message, and so do the events of rows of several messages.
 const APPEND: &str = "
     WITH heads AS (
         INSERT INTO log_heads (org, head, hurried)
@@ -32,18 +33,25 @@ const APPEND: &str = "
             hurried = CASE WHEN log_heads.org = ANY($16::bigint[])
                            THEN log_heads.head + excluded.head ELSE log_heads.hurried END
         RETURNING org, head),
-    listed AS MATERIALIZED (SELECT array_agg(head ORDER BY org) AS heads FROM heads)
-    INSERT INTO messages (org, position, account, sequence, event, event_id, cause, subject, effective_at, recorded_at,
-        content, signature)
+    listed AS MATERIALIZED (SELECT array_agg(head ORDER BY org) AS heads FROM heads),
+    events AS (
+        INSERT INTO message_events (org, event, position, mask)
+        SELECT e.org, e.event, l.heads[e.place] - e.before, e.mask
+        FROM listed l
+        CROSS JOIN (
+            SELECT unnest($18::bigint[]) AS org, unnest($19::int[]) AS place, unnest($20::bigint[]) AS before,
+                   unnest($21::text[]) AS event, unnest($22::int[]) AS mask) e)
+    INSERT INTO message_groups (org, position, account, sequence, event, event_id, cause, subject, effective_at,
+        recorded_at, content, signature, size)
     SELECT m.org, l.heads[m.place] - m.before, m.account, m.sequence, m.event, m.event_id, m.cause, m.subject,
-        m.effective_at, m.recorded_at, m.content, m.signature
+        m.effective_at, m.recorded_at, m.content, m.signature, m.size
     FROM listed l
     CROSS JOIN (
         SELECT unnest($3::bigint[]) AS org, unnest($4::int[]) AS place, unnest($5::bigint[]) AS before,
                unnest($6::text[]) AS account, unnest($7::bigint[]) AS sequence, unnest($8::text[]) AS event,
                unnest($9::text[]) AS event_id, unnest($10::text[]) AS cause, unnest($11::text[]) AS subject,
                unnest($12::bigint[]) AS effective_at, unnest($13::bigint[]) AS recorded_at,
-               unnest($14::bytea[]) AS content, unnest($15::text[]) AS signature) m";
+               unnest($14::bytea[]) AS content, unnest($15::text[]) AS signature, unnest($17::int[]) AS size) m";
 
 const WAIT: &str = "
     INSERT INTO waiting_messages (org, due_at, account, sequence, event, event_id, cause, subject, effective_at,
@@ -97,7 +105,7 @@ const DUE: &str = "
 pub(super) struct WaitingMessage {
     arrival: i64,
     org: OrgId,
-    message: MessageRow,
+    row: NewRow,
 }
 
 impl WaitingMessage {
@@ -106,7 +114,7 @@ impl WaitingMessage {
             let mut cells = Cells::of(row);
             let arrival = cells.next()?;
             let (org, message) = rows::message_of(&mut cells)?;
-            Ok(WaitingMessage { arrival, org, message })
+            Ok(WaitingMessage { arrival, org, row: NewRow::alone(message) })
         };
         rows.iter().map(read).collect()
     }
@@ -149,7 +157,7 @@ impl<'w> Published<'w> {
     pub fn of(waiting: &'w [WaitingMessage]) -> Published<'w> {
         let mut by_account: HashMap<AccountKey, Vec<&WaitingMessage>> = HashMap::new();
         for message in waiting {
-            if let Some(account) = &message.message.account {
+            if let Some(account) = &message.row.columns.account {
                 let key = AccountKey { org: message.org, account: Arc::clone(account) };
                 by_account.entry(key).or_default().push(message);
             }
@@ -166,7 +174,7 @@ impl<'w> Published<'w> {
 
 /// All messages of units: waiting ones that are due, and new ones, in the order of the units. The log is written last.
 pub(super) fn message_steps<'a>(units: &[&'a Unit], published: &Published<'a>) -> Vec<Query<'a>> {
-    let mut log: Vec<(OrgId, &'a MessageRow)> = Vec::new();
+    let mut log: Vec<(OrgId, &'a NewRow)> = Vec::new();
     let mut waiting: Vec<(OrgId, &'a MessageRow)> = Vec::new();
     let mut moved: Vec<&'a WaitingMessage> = Vec::new();
     let mut hurried: BTreeSet<OrgId> = BTreeSet::new();
@@ -176,10 +184,13 @@ pub(super) fn message_steps<'a>(units: &[&'a Unit], published: &Published<'a>) -
         }
         for due in unit.accounts.iter().flat_map(|write| published.by(write)) {
             moved.push(due);
-            log.push((due.org, &due.message));
+            log.push((due.org, &due.row));
         }
-        for (org, message) in &unit.messages {
-            if message.due_at.is_some() { &mut waiting } else { &mut log }.push((*org, message));
+        for (org, row) in &unit.compressed.rows {
+            match row.columns.due_at {
+                Some(_) => waiting.push((*org, &row.columns)),
+                None => log.push((*org, row)),
+            }
         }
     }
     let mut steps: Vec<Query<'a>> = remove(&moved).into_iter().collect();
@@ -201,7 +212,7 @@ fn organizations_of(unit: &Unit) -> impl Iterator<Item = OrgId> {
         ProductWrite::Insert(row) => row.key.org,
         ProductWrite::Mode(key, _) => key.org,
     });
-    let messages = unit.messages.iter().map(|(org, _)| *org);
+    let messages = unit.compressed.rows.iter().map(|(org, _)| *org);
     let accounts = unit.accounts.iter().map(|write| account_key(write).org);
     let others = unit.modes.iter().map(|(key, _)| key.org).chain(unit.answers.iter().map(|answer| answer.org));
     messages.chain(accounts).chain(customers).chain(products).chain(others)
@@ -250,21 +261,28 @@ fn remove<'a>(rows: &[&WaitingMessage]) -> Option<Query<'a>> {
 }
 
 /// Appends messages to the logs of their organizations. Logs in `hurried` are to be sent up to their end.
-pub(super) fn append<'a>(rows: &[(OrgId, &'a MessageRow)], hurried: &BTreeSet<OrgId>) -> Option<Query<'a>> {
+pub(super) fn append<'a>(rows: &[(OrgId, &'a NewRow)], hurried: &BTreeSet<OrgId>) -> Option<Query<'a>> {
     let mut counts: BTreeMap<OrgId, i64> = hurried.iter().map(|org| (*org, 0)).collect();
-    for (org, _) in rows {
-        *counts.entry(*org).or_default() += 1;
+    for (org, row) in rows {
+        *counts.entry(*org).or_default() += row.size;
     }
     let heads: Vec<(OrgId, i64)> = counts.iter().map(|(org, count)| (*org, *count)).collect();
     let places: BTreeMap<OrgId, i32> = counts.keys().copied().zip(1..).collect();
-    // How many of its organization's messages follow each.
+    // How many of its organization's messages follow the last one of each row.
     let mut left = counts;
     let mut before: Vec<i64> = Vec::with_capacity(rows.len());
-    for (org, _) in rows {
+    for (org, row) in rows {
         let left = left.entry(*org).or_default();
-        *left -= 1;
+        *left -= row.size;
         before.push(*left);
     }
+    let events: Vec<(OrgId, i64, &'a (String, i64))> = rows
+        .iter()
+        .zip(&before)
+        .flat_map(|(&(org, row), &before)| row.events.iter().map(move |event| (org, before, event)))
+        .collect();
+    let number = |number: i64| i32::try_from(number).unwrap_or_default();
+    let messages: Vec<(OrgId, &'a MessageRow)> = rows.iter().map(|&(org, row)| (org, &row.columns)).collect();
     let step = Query::new(
         APPEND,
         vec![
@@ -273,17 +291,23 @@ pub(super) fn append<'a>(rows: &[(OrgId, &'a MessageRow)], hurried: &BTreeSet<Or
             column(rows, |&(org, _)| org),
             column(rows, |(org, _)| places.get(org).copied()),
             Box::new(before),
-            column(rows, |&(_, message)| message.account.as_deref()),
-            column(rows, |&(_, message)| message.sequence),
-            column(rows, |&(_, message)| &*message.event),
-            column(rows, |&(_, message)| &*message.event_id),
-            column(rows, |&(_, message)| &*message.cause),
-            column(rows, |&(_, message)| &*message.subject),
-            column(rows, |&(_, message)| message.effective_at.micros()),
-            column(rows, |&(_, message)| message.recorded_at.micros()),
-            column(rows, |&(_, message)| &*message.data),
-            column(rows, |&(_, message)| &*message.signature),
+            column(&messages, |&(_, message)| message.account.as_deref()),
+            column(&messages, |&(_, message)| message.sequence),
+            column(&messages, |&(_, message)| &*message.event),
+            column(&messages, |&(_, message)| &*message.event_id),
+            column(&messages, |&(_, message)| &*message.cause),
+            column(&messages, |&(_, message)| &*message.subject),
+            column(&messages, |&(_, message)| message.effective_at.micros()),
+            column(&messages, |&(_, message)| message.recorded_at.micros()),
+            column(&messages, |&(_, message)| &*message.data),
+            column(&messages, |&(_, message)| &*message.signature),
             Box::new(hurried.iter().copied().collect::<Vec<OrgId>>()),
+            column(rows, |(_, row)| number(row.size)),
+            column(&events, |&(org, ..)| org),
+            column(&events, |(org, ..)| places.get(org).copied()),
+            column(&events, |&(_, before, _)| before),
+            column(&events, |&(_, _, (event, _))| event.as_str()),
+            column(&events, |&(_, _, (_, mask))| number(*mask)),
         ],
     );
     (!heads.is_empty()).then_some(step)
@@ -331,9 +355,9 @@ async fn publish(transaction: &mut Transaction, now: Time, limit: usize) -> std:
         accounts.insert((row.try_get(0)?, row.try_get(1)?));
     }
     waiting.retain(|waiting| {
-        waiting.message.account.as_deref().is_none_or(|account| accounts.contains(&(waiting.org, account)))
+        waiting.row.columns.account.as_deref().is_none_or(|account| accounts.contains(&(waiting.org, account)))
     });
-    let log: Vec<(OrgId, &MessageRow)> = waiting.iter().map(|waiting| (waiting.org, &waiting.message)).collect();
+    let log: Vec<(OrgId, &NewRow)> = waiting.iter().map(|waiting| (waiting.org, &waiting.row)).collect();
     let steps: Vec<Query<'_>> =
         remove(&waiting.iter().collect::<Vec<_>>()).into_iter().chain(append(&log, &BTreeSet::new())).collect();
     transaction.fly(Frame { begin: None, commit: true }, &steps).await?;

@@ -2,11 +2,11 @@
 
 use super::arrays::limit as most;
 use super::cells::{ITEM, each};
-use super::grouped_messages::each_message;
+use super::grouped_messages::{each_message, first_rows, stored, stored_waiting};
 use super::server::PostgresServer;
 use crate::Result;
 use crate::records::{AccountKey, ItemRow, MessageRow, OrgId};
-use crate::rows::{self, MESSAGE};
+use crate::rows;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -41,16 +41,29 @@ pub(super) async fn messages_of(
     after: i64,
     limit: usize,
 ) -> Result<Vec<MessageRow>> {
+    let which = "org = $1 AND account = $2 AND sequence > $3";
     let sql = format!(
-        "(SELECT position, NULL::bigint AS due_at, NULL::bigint AS cancelled_at, {MESSAGE}
-                FROM messages WHERE org = $1 AND account = $2 AND sequence > $3 ORDER BY sequence LIMIT $4)
-               UNION ALL
-               (SELECT NULL::bigint, due_at, cancelled_at, {MESSAGE}
-                FROM waiting_messages WHERE org = $1 AND account = $2 AND sequence > $3 ORDER BY sequence LIMIT $4)
-               ORDER BY sequence LIMIT $4"
+        "(SELECT {stored} FROM message_groups WHERE {which} AND {first} ORDER BY sequence)
+         UNION ALL
+         (SELECT {stored_waiting} FROM waiting_messages WHERE {which} ORDER BY sequence LIMIT $4)",
+        stored = stored(),
+        stored_waiting = stored_waiting(),
+        first = first_rows("sequence", which, "$4"),
     );
     let rows = server.query(&sql, &[&key.org, &&*key.account, &after, &most(limit)]).await?;
-    each_message(server, key.org, &rows, rows::message).await
+    let mut found = each_message(server, key.org, &rows).await?;
+    found.retain(|message| message.sequence > after);
+    found.sort_by_key(|message| message.sequence);
+    found.truncate(limit);
+    Ok(found)
+}
+
+/// Whether a row has a cause that is wanted, in SQL. Worked out from the entry of the index, which has the causes.
+fn has_cause(is_wanted: &str, overlaps: &str) -> String {
+    format!(
+        "CASE WHEN strpos(cause, ' ') = 0 THEN cause {is_wanted}
+              ELSE cause {is_wanted} OR string_to_array(cause, ' ') {overlaps} END"
+    )
 }
 
 pub(super) async fn messages_by_cause(
@@ -59,40 +72,54 @@ pub(super) async fn messages_by_cause(
     causes: &[&str],
     before_cause: Option<&str>,
 ) -> Result<Vec<MessageRow>> {
-    // The order and the limit make the planner follow the index, which has the cause, up to the first message found.
-    let before = "SELECT sequence FROM messages WHERE org = $1 AND account = $2 AND cause || '' = $3
-                  ORDER BY sequence LIMIT 1";
+    // The order and the limit make the planner follow the index, which has the causes, up to the first row found.
+    let before = format!(
+        "SELECT sequence FROM message_groups WHERE org = $1 AND account = $2 AND {} ORDER BY sequence LIMIT 1",
+        has_cause("= $3", "@> ARRAY[$3::text]")
+    );
     let before: i64 = match before_cause {
-        Some(cause) => match server.query(before, &[&key.org, &&*key.account, &cause]).await?.first() {
+        Some(cause) => match server.query(&before, &[&key.org, &&*key.account, &cause]).await?.first() {
             Some(row) => row.get(0),
             None => i64::MAX,
         },
         None => i64::MAX,
     };
     let sql = format!(
-        "(SELECT position, NULL::bigint AS due_at, NULL::bigint AS cancelled_at, {MESSAGE}
-                FROM messages
-                -- An array is worked out once, whatever the planner thinks of the table; a join with itself may be a loop in a
-                -- loop while the table is new to it. From the index alone, which has the cause.
-                WHERE org = $1 AND account = $2 AND sequence = ANY (ARRAY(
-                    SELECT sequence FROM messages
-                    WHERE org = $1 AND account = $2 AND sequence < $4 AND cause || '' = ANY($3::text[]))))
-               UNION ALL
-               (SELECT NULL::bigint, due_at, cancelled_at, {MESSAGE}
-                FROM waiting_messages WHERE org = $1 AND account = $2 AND sequence < $4 AND cause = ANY($3::text[]))
-               ORDER BY sequence"
+        "(SELECT {stored} FROM message_groups
+          -- An array is worked out once, whatever the planner thinks of the table; a join with itself may be a loop in a
+          -- loop while the table is new to it. From the index alone, which has the causes.
+          WHERE org = $1 AND account = $2 AND sequence = ANY (ARRAY(
+              SELECT sequence FROM message_groups
+              WHERE org = $1 AND account = $2 AND sequence <= $4 AND (sequence = $4 OR {has_cause}))))
+         UNION ALL
+         (SELECT {stored_waiting} FROM waiting_messages
+          WHERE org = $1 AND account = $2 AND sequence < $4 AND cause = ANY($3::text[]))",
+        stored = stored(),
+        stored_waiting = stored_waiting(),
+        has_cause = has_cause("= ANY($3::text[])", "&& $3::text[]"),
     );
     let rows = server.query(&sql, &[&key.org, &&*key.account, &causes, &before]).await?;
-    each_message(server, key.org, &rows, rows::message).await
+    let mut found = each_message(server, key.org, &rows).await?;
+    found.sort_by_key(|message| message.sequence);
+    // The row has messages of other causes too, before and after.
+    let before = found.iter().find(|message| message.position.is_some() && Some(&*message.cause) == before_cause);
+    let before = before.map_or(i64::MAX, |before| before.sequence);
+    found.retain(|message| message.sequence < before && causes.contains(&&*message.cause));
+    Ok(found)
 }
 
 pub(super) async fn messages(server: &PostgresServer, org: OrgId, after: i64, limit: usize) -> Result<Vec<MessageRow>> {
+    let which = "org = $1 AND position > $2";
     let sql = format!(
-        "SELECT position, NULL::bigint, NULL::bigint, {MESSAGE}
-               FROM messages WHERE org = $1 AND position > $2 ORDER BY position LIMIT $3"
+        "SELECT {} FROM message_groups WHERE {which} AND {} ORDER BY position",
+        stored(),
+        first_rows("position", which, "$3")
     );
     let rows = server.query(&sql, &[&org, &after, &most(limit)]).await?;
-    each_message(server, org, &rows, rows::message).await
+    let mut found = each_message(server, org, &rows).await?;
+    found.retain(|message| message.position.is_some_and(|position| position > after));
+    found.truncate(limit);
+    Ok(found)
 }
 
 /// The line items of several accounts.

@@ -28,6 +28,19 @@ impl From<StoreError> for Setback {
     }
 }
 
+impl Setback {
+    /// The error of a statement outside a transaction, or of the last try.
+    pub fn settled(self) -> StoreError {
+        match self {
+            Setback::Server(error) => refused(error),
+            Setback::Store(error) => error,
+            Setback::Overtaken => {
+                StoreError::Unavailable("the transaction conflicted with others too often: try again".to_owned())
+            }
+        }
+    }
+}
+
 /// The result of one try.
 pub(super) type Try<T> = std::result::Result<T, Setback>;
 
@@ -45,20 +58,16 @@ impl Tries {
     pub async fn settle<T>(&mut self, transaction: Transaction, outcome: Try<T>) -> Option<Result<T>> {
         self.made += 1;
         let undone = transaction.roll_back().await;
-        let error = match outcome {
+        let setback = match outcome {
             Ok(done) => return Some(undone.map(|()| done)),
             Err(Setback::Server(error)) if lost_to_another(&error) && self.made < TRIES => {
                 tracing::debug!(tries = self.made, %error, "a transaction conflicted with another and is retried");
                 return None;
             }
             Err(Setback::Overtaken) if self.made < TRIES => return None,
-            Err(Setback::Overtaken) => {
-                StoreError::Unavailable("the transaction conflicted with others too often: try again".to_owned())
-            }
-            Err(Setback::Server(error)) => refused(error),
-            Err(Setback::Store(error)) => error,
+            Err(setback) => setback,
         };
-        Some(Err(error))
+        Some(Err(setback.settled()))
     }
 }
 

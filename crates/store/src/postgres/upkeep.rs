@@ -3,23 +3,23 @@
 use super::cells::{Cells, each, maybe};
 use super::grouped_messages::each_message;
 use super::server::{PostgresServer, refused};
-use super::{Postgres, earlier_messages, guards, migrate};
+use super::{Postgres, earlier_messages, guards, message_checks, migrate};
 use crate::Result;
 use crate::guards::{ForeignTrigger, LostGuard};
 use crate::message_groups::{MESSAGE_WITHOUT_TEXTS, leave_out};
 use crate::portfolio_queries::SearchedKind;
 use crate::records::{AccountKey, OrgId};
-use crate::rows;
 use crate::upkeep::{
-    AttemptWords, Correction, HOURS_OFF, HourOff, Kinds, LogStanding, ORPHANS, Orphan, TablesStanding, Upkeep, in_words,
+    AttemptWords, Correction, HOURS_OFF, HourOff, Kinds, LogStanding, MessageRowsChecked, ORPHANS, Orphan,
+    TablesStanding, Upkeep, in_words,
 };
 use async_trait::async_trait;
 use daybook_engine::time::Time;
 use std::sync::Arc;
 use tokio_postgres::Transaction;
 
-/// Rows of a webhook URL that are stored under an organization other than the URL's. Only these tables store it
-/// redundantly.
+/// Rows of a webhook URL that are stored under an organization other than the URL's, as these tables store it redundantly;
+/// and events of messages of an organization that does not exist.
 const ELSEWHERE: &[Kinds] = &[
     Kinds {
         what: "is the number of a webhook URL whose failed messages are stored under another organization",
@@ -44,6 +44,12 @@ const ELSEWHERE: &[Kinds] = &[
         remove: Some(
             "UPDATE attempts a SET org = s.org FROM subscriptions s WHERE s.id = a.subscription AND s.org <> a.org",
         ),
+    },
+    Kinds {
+        what: "is listed as the event of a message whose organization does not exist",
+        find: "SELECT DISTINCT v.org, v.event FROM message_events v
+               WHERE NOT EXISTS (SELECT FROM organizations o WHERE o.org = v.org)",
+        remove: Some("DELETE FROM message_events v WHERE NOT EXISTS (SELECT FROM organizations o WHERE o.org = v.org)"),
     },
 ];
 
@@ -114,8 +120,9 @@ impl Upkeep for Postgres {
     async fn log_standing(&self, org: OrgId) -> Result<LogStanding> {
         let sql = "SELECT coalesce((SELECT head FROM log_heads WHERE org = $1), 0),
                           coalesce((SELECT hurried FROM log_heads WHERE org = $1), 0),
-                          coalesce(min(position), 0), coalesce(max(position), 0), count(*)
-                   FROM messages WHERE org = $1";
+                          coalesce(min(position - size + 1), 0), coalesce(max(position), 0),
+                          coalesce(sum(size), 0)::bigint
+                   FROM message_groups WHERE org = $1";
         let standing = maybe(self.server.query_opt(sql, &[&org]).await?, |cells| {
             Ok(LogStanding {
                 head: cells.next()?,
@@ -126,6 +133,14 @@ impl Upkeep for Postgres {
             })
         });
         Ok(standing?.unwrap_or_default())
+    }
+
+    async fn check_message_rows(&self, org: OrgId, after: i64, limit: usize) -> Result<MessageRowsChecked> {
+        message_checks::checked(&self.server, org, after, limit).await
+    }
+
+    async fn correct_message_rows(&self, org: OrgId, positions: &[i64]) -> Result<()> {
+        message_checks::correct_rows(&self.server, org, positions).await
     }
 
     async fn hours_off(&self) -> Result<Vec<HourOff>> {
@@ -174,7 +189,15 @@ impl Upkeep for Postgres {
         let mut client = self.server.client().await?;
         let transaction = client.transaction().await.map_err(refused)?;
         for correction in &corrections {
-            correct(&transaction, correction).await.map_err(refused)?;
+            let is_done = match correction {
+                Correction::Message(key, facts) if facts.waits.is_none() => {
+                    message_checks::correct_message(&transaction, key, facts).await?
+                }
+                _ => false,
+            };
+            if !is_done {
+                correct(&transaction, correction).await.map_err(refused)?;
+            }
         }
         transaction.commit().await.map_err(refused)?;
         client.give_back();
@@ -214,12 +237,12 @@ async fn recount(
 async fn leave_out_texts(server: &PostgresServer, correction: &mut Correction) -> Result<()> {
     let Correction::Message(key, facts) = correction else { return Ok(()) };
     let sql = format!(
-        "SELECT position, NULL::bigint, NULL::bigint, {MESSAGE_WITHOUT_TEXTS} FROM messages
-         WHERE org = $1 AND account = $2 AND sequence = $3"
+        "SELECT size::bigint, position, NULL::bigint, NULL::bigint, {MESSAGE_WITHOUT_TEXTS} FROM message_groups
+         WHERE org = $1 AND account = $2 AND sequence = $3 AND size = 1"
     );
     if facts.waits.is_none() {
         let rows = server.query(&sql, &[&key.org, &&*key.account, &facts.sequence]).await?;
-        let whole = each_message(server, key.org, &rows, rows::message).await?.pop();
+        let whole = each_message(server, key.org, &rows).await?.pop();
         leave_out(facts, whole.as_ref());
     }
     Ok(())
@@ -244,7 +267,7 @@ async fn correct(
             transaction.execute(sql, &[&key.org, &&*key.account, &&**item, &at.micros()]).await
         }
         Correction::Message(key, facts) => {
-            let table = if facts.waits.is_some() { "waiting_messages" } else { "messages" };
+            let table = if facts.waits.is_some() { "waiting_messages" } else { "message_groups" };
             let which = "WHERE org = $1 AND account = $2 AND sequence = $3";
             let sql = format!(
                 "UPDATE {table} SET event = $4, event_id = $5, cause = $6, subject = $7, effective_at = $8, \
@@ -265,7 +288,8 @@ async fn correct(
             transaction.execute(&sql, &[&key.org, &account, &facts.sequence, &due_at, &cancelled_at]).await
         }
         Correction::OwnMessage(org, message) => {
-            let sql = "UPDATE messages SET event = $3, event_id = $4, cause = '', subject = $5, effective_at = $6,
+            let sql =
+                "UPDATE message_groups SET event = $3, event_id = $4, cause = '', subject = $5, effective_at = $6,
                                            recorded_at = $7, sequence = 0
                        WHERE org = $1 AND position = $2 AND account IS NULL";
             let times = (message.effective_at.micros(), message.recorded_at.micros());

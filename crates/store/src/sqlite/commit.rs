@@ -129,10 +129,10 @@ fn announce(log: &mut Log<'_>, unit: &Unit) -> Result<()> {
             log.cancel(account_key(account), which)?;
         }
     }
-    unit.messages.iter().try_for_each(|(org, message)| log.announce(*org, message))?;
+    unit.compressed.rows.iter().try_for_each(|(org, row)| log.announce(*org, row))?;
     if unit.hurry {
         let accounts = unit.accounts.iter().map(|account| account_key(account).org);
-        let mut orgs: Vec<OrgId> = unit.messages.iter().map(|(org, _)| *org).chain(accounts).collect();
+        let mut orgs: Vec<OrgId> = unit.compressed.rows.iter().map(|(org, _)| *org).chain(accounts).collect();
         orgs.sort_unstable();
         orgs.dedup();
         orgs.into_iter().try_for_each(|org| log.hurry(org))?;

@@ -1,11 +1,15 @@
 //! Compresses messages that earlier builds wrote: see [`crate::message_groups::earlier`].
 
 use super::connection::broken;
-use super::log::{INSERT_MESSAGE, insert};
+use super::grouped_messages::stored;
+use super::log::RowWriter;
 use super::read::{all, count, one};
-use super::rows::{LOGGED, by_cells, place};
+use super::rows::{by_cells, place};
 use crate::Result;
-use crate::message_groups::earlier::{CompressionProgress, TO_COMPRESS, compress_plain, last_of_step};
+use crate::message_groups::earlier::{
+    CompressionProgress, TO_COMPRESS, compress_waiting as compressed_waiting, convert, end_of_group, last_of_step,
+};
+use crate::message_groups::{StoredRow, stored_row};
 use crate::records::{MessageRow, OrgId};
 use crate::rows::{self, MESSAGE};
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
@@ -43,26 +47,34 @@ fn standing(connection: &Connection) -> Result<Option<CompressionProgress>> {
 }
 
 fn compress_log(transaction: &Transaction<'_>, after: i64, limit: usize) -> Result<Step> {
-    let next = "SELECT place, length(content) FROM messages WHERE place > ?1 ORDER BY place LIMIT ?2";
+    let next = "SELECT place, length(content) FROM message_groups WHERE place > ?1 ORDER BY place LIMIT ?2";
     let next = all(transaction, next, params![after, count(limit)], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let Some(last) = last_of_step::<i64>(&next) else { return Ok(None) };
-    let sql = format!(
-        "SELECT place >> 40, {LOGGED}, {MESSAGE} FROM messages WHERE place > ?1 AND place <= ?2 ORDER BY place"
-    );
-    let mut messages = all(transaction, &sql, params![after, last], by_cells(rows::message_of))?;
-    let compressed = compress_plain(&mut messages)?;
+    let mut read = rows_between(transaction, after, last)?;
+    if let Some((org, end)) = end_of_group(&read) {
+        read.extend(rows_between(transaction, last, place(org, end))?);
+    }
+    let Some(progress) = read.last().map(|(org, row)| CompressionProgress::Log(*org, row.last())) else {
+        return Ok(None);
+    };
+    let conversion = convert(read)?;
     // Deleted and inserted again: an update leaves pages as they are, however empty, and their space is never used again.
-    let compressed_messages = || compressed.iter().map(|index| &messages[*index]);
-    let place_of = |(org, message): &(OrgId, MessageRow)| place(*org, message.position.unwrap_or_default());
-    let mut remove = transaction.prepare_cached("DELETE FROM messages WHERE place = ?1").map_err(broken)?;
-    compressed_messages().try_for_each(|one| remove.execute([place_of(one)]).map(drop)).map_err(broken)?;
-    let mut add = transaction.prepare_cached(INSERT_MESSAGE).map_err(broken)?;
-    compressed_messages()
-        .try_for_each(|one| insert(&mut add, place_of(one), one.0, &one.1, &[]).map(drop))
-        .map_err(broken)?;
-    let Some((org, message)) = messages.last() else { return Ok(None) };
-    let progress = CompressionProgress::Log(*org, message.position.unwrap_or_default());
-    Ok(Some((progress, compressed.len() as u64)))
+    let mut remove = transaction.prepare_cached("DELETE FROM message_groups WHERE place = ?1").map_err(broken)?;
+    for (org, position) in &conversion.removed {
+        remove.execute([place(*org, *position)]).map_err(broken)?;
+    }
+    let mut add = RowWriter::open(transaction)?;
+    for (org, row) in &conversion.added {
+        add.write(*org, place(*org, row.columns.position.unwrap_or_default()), row)?;
+    }
+    Ok(Some((progress, conversion.removed.len() as u64)))
+}
+
+/// The rows of the log after one place and up to another.
+fn rows_between(transaction: &Transaction<'_>, after: i64, through: i64) -> Result<Vec<(OrgId, StoredRow)>> {
+    let sql =
+        format!("SELECT place >> 40, {} FROM message_groups WHERE place > ?1 AND place <= ?2 ORDER BY place", stored());
+    all(transaction, &sql, params![after, through], by_cells(|cells| Ok((cells.next()?, stored_row(cells)?))))
 }
 
 fn compress_waiting(transaction: &Transaction<'_>, after: i64, limit: usize) -> Result<Step> {
@@ -76,7 +88,7 @@ fn compress_waiting(transaction: &Transaction<'_>, after: i64, limit: usize) -> 
     let read = by_cells(|cells| Ok((cells.next::<i64>()?, rows::message_of(cells)?)));
     let (ids, mut messages): (Vec<i64>, Vec<(OrgId, MessageRow)>) =
         all(transaction, &sql, params![after, last], read)?.into_iter().unzip();
-    let compressed = compress_plain(&mut messages)?;
+    let compressed = compressed_waiting(&mut messages)?;
     let sql = "UPDATE waiting_messages SET content = ?2, signature = ?3, event_id = ?4, subject = ?5 WHERE id = ?1";
     for index in &compressed {
         write(transaction, sql, ids[*index], &messages[*index].1)?;

@@ -10,16 +10,19 @@ use super::rows::{LAST_ORG, LAST_POSITION, place};
 use crate::Result;
 use crate::batch::Cancel;
 use crate::error::StoreError;
+use crate::message_groups::NewRow;
 use crate::records::{AccountKey, MessageRow, OrgId};
 use daybook_engine::time::Time;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, ToSql, params, params_from_iter};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-pub(super) const INSERT_MESSAGE: &str = "
-    INSERT INTO messages (place, org, account, sequence, event, event_id, cause, subject, effective_at, recorded_at,
-        content, signature)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+const INSERT_ROW: &str = "
+    INSERT INTO message_groups (place, org, account, sequence, event, event_id, cause, subject, effective_at,
+        recorded_at, content, signature, size)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
+
+const INSERT_EVENT: &str = "INSERT INTO message_events (event, place, mask) VALUES (?1, ?2, ?3)";
 
 const INSERT_WAITING: &str = "
     INSERT INTO waiting_messages (due_at, org, account, sequence, event, event_id, cause, subject, effective_at,
@@ -39,7 +42,7 @@ const CANCEL: &str = "
     WHERE org = ?1 AND account = ?2 AND due_at > ?3 AND cancelled_at IS NULL AND substr(cause, 1, length(?4)) = ?4";
 
 const MOVE: &str = "
-    INSERT INTO messages (place, org, account, sequence, event, event_id, cause, subject, effective_at, recorded_at,
+    INSERT INTO message_groups (place, org, account, sequence, event, event_id, cause, subject, effective_at, recorded_at,
         content, signature)
     SELECT ?2, org, account, sequence, event, event_id, cause, subject, effective_at, recorded_at, content, signature
     FROM waiting_messages WHERE id = ?1";
@@ -59,28 +62,47 @@ pub(super) struct Log<'c> {
     heads: BTreeMap<OrgId, i64>,
     /// The last positions that are sent without waiting for a batch.
     hurried: BTreeMap<OrgId, i64>,
-    insert: CachedStatement<'c>,
+    rows: RowWriter<'c>,
+}
+
+/// Writes rows of the log.
+pub(super) struct RowWriter<'c> {
+    row: CachedStatement<'c>,
+    event: CachedStatement<'c>,
+}
+
+impl<'c> RowWriter<'c> {
+    pub(super) fn open(connection: &'c Connection) -> Result<RowWriter<'c>> {
+        let prepare = |sql| connection.prepare_cached(sql).map_err(broken);
+        Ok(RowWriter { row: prepare(INSERT_ROW)?, event: prepare(INSERT_EVENT)? })
+    }
+
+    /// Writes a row at the place of its last message.
+    pub(super) fn write(&mut self, org: OrgId, place: i64, row: &NewRow) -> Result<()> {
+        insert(&mut self.row, place, org, &row.columns, &[Some(row.size)]).map_err(broken)?;
+        for (event, mask) in &row.events {
+            self.event.execute(params![event, place, mask]).map_err(broken)?;
+        }
+        Ok(())
+    }
 }
 
 impl<'c> Log<'c> {
     pub(super) fn open(connection: &'c Connection) -> Result<Log<'c>> {
-        let insert = connection.prepare_cached(INSERT_MESSAGE).map_err(broken)?;
-        Ok(Log { connection, heads: BTreeMap::new(), hurried: BTreeMap::new(), insert })
+        let rows = RowWriter::open(connection)?;
+        Ok(Log { connection, heads: BTreeMap::new(), hurried: BTreeMap::new(), rows })
     }
 
-    /// Adds a message: to the end of the log, or to the waiting messages.
-    pub(super) fn announce(&mut self, org: OrgId, message: &MessageRow) -> Result<()> {
-        let written = match message.due_at {
-            None => {
-                let place = self.next_place(org)?;
-                insert(&mut self.insert, place, org, message, &[])
-            }
-            Some(due_at) => {
-                let mut waiting = self.connection.prepare_cached(INSERT_WAITING).map_err(broken)?;
-                insert(&mut waiting, due_at.micros(), org, message, &[message.cancelled_at.map(Time::micros)])
-            }
+    /// Adds a row: to the end of the log, or to the waiting messages.
+    pub(super) fn announce(&mut self, org: OrgId, row: &NewRow) -> Result<()> {
+        let message = &row.columns;
+        let Some(due_at) = message.due_at else {
+            let place = self.next_place(org, row.size)?;
+            return self.rows.write(org, place, row);
         };
-        written.map(|_| ()).map_err(broken)
+        let mut waiting = self.connection.prepare_cached(INSERT_WAITING).map_err(broken)?;
+        let last = [message.cancelled_at.map(Time::micros)];
+        insert(&mut waiting, due_at.micros(), org, message, &last).map(|_| ()).map_err(broken)
     }
 
     /// Moves the messages of an account that are due by a moment into the log.
@@ -135,7 +157,7 @@ impl<'c> Log<'c> {
     }
 
     fn publish(&mut self, id: i64, org: OrgId) -> Result<()> {
-        let place = self.next_place(org)?;
+        let place = self.next_place(org, 1)?;
         let mut copy = self.connection.prepare_cached(MOVE).map_err(broken)?;
         copy.execute([id, place]).map_err(broken)?;
         let mut remove = self.connection.prepare_cached(REMOVE_WAITING).map_err(broken)?;
@@ -143,10 +165,10 @@ impl<'c> Log<'c> {
         Ok(())
     }
 
-    /// The place of the next message of an organization.
-    fn next_place(&mut self, org: OrgId) -> Result<i64> {
+    /// The place of the last one of the next messages of an organization.
+    fn next_place(&mut self, org: OrgId, size: i64) -> Result<i64> {
         let head = self.head(org)?;
-        *head += 1;
+        *head += size;
         if !(0..=LAST_ORG).contains(&org) || *head > LAST_POSITION {
             return Err(StoreError::Broken(format!("the log of organization {org} has no room at position {head}")));
         }
@@ -166,9 +188,8 @@ impl<'c> Log<'c> {
     }
 }
 
-/// Writes a message; `first` is its place, or the moment when it is due; `last` holds further columns of a waiting
-/// message.
-pub(super) fn insert(
+/// Writes a row; `first` is its place, or the moment when it is due; `last` holds further columns.
+fn insert(
     statement: &mut CachedStatement<'_>,
     first: i64,
     org: OrgId,

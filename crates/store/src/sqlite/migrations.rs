@@ -28,6 +28,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (14, "bound_states", include_str!("../../migrations/sqlite/0014_bound_states.sql")),
     (15, "audit_subjects", include_str!("../../migrations/sqlite/0015_audit_subjects.sql")),
     (16, "message_groups", include_str!("../../migrations/sqlite/0016_message_groups.sql")),
+    (17, "group_rows", include_str!("../../migrations/sqlite/0017_group_rows.sql")),
 ];
 
 /// The number of the last migration.

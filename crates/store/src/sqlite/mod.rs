@@ -39,6 +39,7 @@ mod health;
 mod identity;
 mod log;
 mod log_file;
+mod message_checks;
 mod migrations;
 mod monitoring;
 mod organizations;
@@ -317,7 +318,8 @@ impl Store for Sqlite {
         causes: &[&str],
         before_cause: Option<&str>,
     ) -> Result<Vec<MessageRow>> {
-        let (key, causes, before) = (key.clone(), read::json_list(causes), before_cause.map(str::to_owned));
+        let causes: Vec<String> = causes.iter().map(|cause| (*cause).to_owned()).collect();
+        let (key, before) = (key.clone(), before_cause.map(str::to_owned));
         self.read(move |connection| read::messages_by_cause(connection, &key, &causes, before.as_deref())).await
     }
 

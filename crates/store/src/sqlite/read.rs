@@ -1,13 +1,15 @@
 //! Loads accounts; reads line items and messages.
 
 use super::connection::broken;
-use super::grouped_messages::all_messages;
-use super::rows::{ITEM, LAST_ORG, LAST_POSITION, LOGGED, by_cells, place};
+use super::grouped_messages::{expand_rows, first_messages, stored, waiting_message};
+use super::rows::{ITEM, LAST_ORG, LAST_POSITION, by_cells, place};
+use crate::message_groups::{expand_waiting, has_cause, stored_row};
 use crate::records::{AccountKey, InputRow, ItemRow, MessageRow, OrgId};
 use crate::rows::{self, ACCOUNT, INPUT, MESSAGE};
 use crate::{AccountToLoad, Inputs, LoadedAccount, Result};
 use daybook_engine::time::Time;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, Row, params};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// The one row that a statement returns, if any.
@@ -117,42 +119,61 @@ pub(super) fn messages_of(
     after: i64,
     limit: usize,
 ) -> Result<Vec<MessageRow>> {
-    let which = "WHERE org = ?1 AND account = ?2 AND sequence > ?3 ORDER BY sequence LIMIT ?4";
+    let which = "WHERE org = ?1 AND account = ?2 AND sequence > ?3 ORDER BY sequence";
+    let params = params![key.org, key.account, after];
+    let log = format!("SELECT {} FROM message_groups INDEXED BY messages_by_account {which}", stored());
+    let mut found = first_messages(connection, key.org, &log, params, limit, |message| message.sequence > after)?;
+    let waiting = format!("SELECT NULL, due_at, cancelled_at, {MESSAGE} FROM waiting_messages {which} LIMIT ?4");
     let params = params![key.org, key.account, after, count(limit)];
-    let log = format!("SELECT {LOGGED}, {MESSAGE} FROM messages {which}");
-    let mut found = all_messages(connection, key.org, &log, params, rows::message)?;
-    let waiting = format!("SELECT NULL, due_at, cancelled_at, {MESSAGE} FROM waiting_messages {which}");
-    found.extend(all_messages(connection, key.org, &waiting, params, rows::message)?);
+    found.extend(all(connection, &waiting, params, by_cells(waiting_message))?);
     found.sort_by_key(|message| message.sequence);
     found.truncate(limit);
     Ok(found)
 }
 
-/// A list as JSON, which a statement reads with `json_each`.
-pub(super) fn json_list(list: &[&str]) -> String {
-    serde_json::Value::from(list.to_vec()).to_string()
-}
-
-/// The index includes the cause: messages of other causes are not read.
+/// The index includes the causes: rows without one of these are not read.
 pub(super) fn messages_by_cause(
     connection: &Connection,
     key: &AccountKey,
-    causes: &str,
+    causes: &[String],
     before_cause: Option<&str>,
 ) -> Result<Vec<MessageRow>> {
-    let before = "SELECT sequence FROM messages INDEXED BY messages_by_account \
-         WHERE org = ?1 AND account = ?2 AND cause = ?3 ORDER BY sequence LIMIT 1";
-    let before = match before_cause {
-        Some(cause) => one(connection, before, params![key.org, key.account, cause], |row| row.get(0))?,
-        None => None,
-    };
-    let which = "WHERE org = ?1 AND account = ?2 AND sequence < ?4 AND cause IN (SELECT value FROM json_each(?3)) \
-         ORDER BY sequence";
-    let params = params![key.org, key.account, causes, before.unwrap_or(i64::MAX)];
-    let log = format!("SELECT {LOGGED}, {MESSAGE} FROM messages INDEXED BY messages_by_account {which}");
-    let mut found = all_messages(connection, key.org, &log, params, rows::message)?;
-    let waiting = format!("SELECT NULL, due_at, cancelled_at, {MESSAGE} FROM waiting_messages {which}");
-    found.extend(all_messages(connection, key.org, &waiting, params, rows::message)?);
+    let causes: HashSet<&str> = causes.iter().map(String::as_str).collect();
+    let mut rows = Vec::new();
+    let mut is_bounded = false;
+    {
+        let index = "SELECT sequence, cause FROM message_groups INDEXED BY messages_by_account \
+             WHERE org = ?1 AND account = ?2 ORDER BY sequence";
+        let mut index = connection.prepare_cached(index).map_err(broken)?;
+        let mut entries = index.query(params![key.org, key.account]).map_err(broken)?;
+        while let Some(entry) = entries.next().map_err(broken)?.filter(|_| !is_bounded) {
+            let cause = entry.get_ref(1).and_then(|cause| cause.as_str().map_err(Into::into)).map_err(broken)?;
+            is_bounded = before_cause.is_some_and(|before| has_cause(cause, |cause| cause == before));
+            if is_bounded || has_cause(cause, |cause| causes.contains(cause)) {
+                rows.push(entry.get::<_, i64>(0).map_err(broken)?);
+            }
+        }
+    }
+    let sql = format!(
+        "SELECT {} FROM message_groups INDEXED BY messages_by_account WHERE org = ?1 AND account = ?2 AND sequence = ?3",
+        stored()
+    );
+    let mut found = Vec::with_capacity(rows.len());
+    for sequence in rows {
+        found.extend(all(connection, &sql, params![key.org, key.account, sequence], by_cells(stored_row))?);
+    }
+    let mut found = expand_rows(connection, key.org, found)?;
+    let before = found.iter().find(|message| Some(message.cause.as_str()) == before_cause);
+    let before = before.map_or(i64::MAX, |before| before.sequence);
+    let sql = format!(
+        "SELECT NULL, due_at, cancelled_at, {MESSAGE} FROM waiting_messages INDEXED BY waiting_messages_by_account \
+         WHERE org = ?1 AND account = ?2 AND sequence < ?3 ORDER BY sequence"
+    );
+    let is_wanted = |message: &MessageRow| message.sequence < before && causes.contains(message.cause.as_str());
+    found.retain(&is_wanted);
+    let waiting: Vec<MessageRow> =
+        all(connection, &sql, params![key.org, key.account, before], by_cells(rows::message))?;
+    found.extend(waiting.into_iter().filter(is_wanted).map(expand_waiting));
     found.sort_by_key(|message| message.sequence);
     Ok(found)
 }
@@ -161,8 +182,7 @@ pub(super) fn messages(connection: &Connection, org: OrgId, after: i64, limit: u
     if !(0..=LAST_ORG).contains(&org) || after >= LAST_POSITION {
         return Ok(Vec::new());
     }
-    let sql =
-        format!("SELECT {LOGGED}, {MESSAGE} FROM messages WHERE place > ?1 AND place <= ?2 ORDER BY place LIMIT ?3");
-    let params = params![place(org, after.max(0)), place(org, LAST_POSITION), count(limit)];
-    all_messages(connection, org, &sql, params, rows::message)
+    let sql = format!("SELECT {} FROM message_groups WHERE place > ?1 AND place <= ?2 ORDER BY place", stored());
+    let params = params![place(org, after.max(0)), place(org, LAST_POSITION)];
+    first_messages(connection, org, &sql, params, limit, |message| message.position.is_some_and(|at| at > after))
 }

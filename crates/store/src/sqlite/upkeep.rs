@@ -1,32 +1,46 @@
 //! Maintenance of the database.
 
 use super::connection::broken;
-use super::grouped_messages::one_message;
+use super::grouped_messages::expand_rows;
+use super::outbox::whole;
 use super::read::{all, one};
-use super::rows::{LAST_POSITION, LOGGED, place, position, text, time};
-use super::{Sqlite, earlier_messages, guards, migrations};
+use super::rows::{LAST_POSITION, LOGGED, by_cells, place, position, text, time};
+use super::{Sqlite, earlier_messages, guards, message_checks, migrations};
 use crate::Result;
 use crate::guards::{ForeignTrigger, LostGuard};
-use crate::message_groups::{MESSAGE_WITHOUT_TEXTS, leave_out};
+use crate::message_groups::{MESSAGE_WITHOUT_TEXTS, leave_out, stored_row};
 use crate::portfolio_queries::SearchedKind;
 use crate::records::{AccountKey, OrgId};
 use crate::upkeep::{
-    AttemptWords, Correction, HOURS_OFF, HourOff, Kinds, LogStanding, ORPHANS, Orphan, TablesStanding, Upkeep, in_words,
+    AttemptWords, Correction, HOURS_OFF, HourOff, Kinds, LogStanding, MessageRowsChecked, ORPHANS, Orphan,
+    TablesStanding, Upkeep, in_words,
 };
 use async_trait::async_trait;
 use rusqlite::{Connection, TransactionBehavior, params};
 use std::sync::Arc;
 
-/// Attempts that are stored under an organization other than the one of their webhook URL.
-const ELSEWHERE: Kinds = Kinds {
-    what: "is the number of a webhook URL whose attempts are stored under another organization",
-    find: "SELECT DISTINCT s.org, CAST(a.subscription AS TEXT) FROM attempts a
-           JOIN subscriptions s ON s.id = a.subscription WHERE s.org <> a.place >> 40",
-    remove: Some(
-        "UPDATE attempts SET place = (s.org << 40) + (place & 1099511627775)
-         FROM subscriptions s WHERE s.id = attempts.subscription AND s.org <> attempts.place >> 40",
-    ),
-};
+/// Attempts that are stored under an organization other than the one of their webhook URL, and events of messages of an
+/// organization that does not exist.
+const ELSEWHERE: &[Kinds] = &[
+    Kinds {
+        what: "is the number of a webhook URL whose attempts are stored under another organization",
+        find: "SELECT DISTINCT s.org, CAST(a.subscription AS TEXT) FROM attempts a
+               JOIN subscriptions s ON s.id = a.subscription WHERE s.org <> a.place >> 40",
+        remove: Some(
+            "UPDATE attempts SET place = (s.org << 40) + (place & 1099511627775)
+             FROM subscriptions s WHERE s.id = attempts.subscription AND s.org <> attempts.place >> 40",
+        ),
+    },
+    Kinds {
+        what: "is listed as the event of a message whose organization does not exist",
+        find: "SELECT DISTINCT v.place >> 40, v.event FROM message_events v
+               WHERE NOT EXISTS (SELECT 1 FROM organizations o WHERE o.org = v.place >> 40)",
+        remove: Some(
+            "DELETE FROM message_events
+             WHERE NOT EXISTS (SELECT 1 FROM organizations o WHERE o.org = message_events.place >> 40)",
+        ),
+    },
+];
 
 /// Organization and position are one number, the place.
 const ATTEMPT: AttemptWords = AttemptWords {
@@ -64,7 +78,7 @@ impl Upkeep for Sqlite {
     async fn orphans(&self) -> Result<Vec<Orphan>> {
         self.read(|connection| {
             let mut found = Vec::new();
-            for kind in ORPHANS.iter().chain([&ELSEWHERE]) {
+            for kind in ORPHANS.iter().chain(ELSEWHERE) {
                 let ids: Vec<String> = all(connection, &in_words(kind.find, "customer"), [], |row| row.get(1))?;
                 let orphan = |id| Orphan { what: kind.what, id, removable: kind.remove.is_some(), is_attempt: false };
                 found.extend(ids.into_iter().map(orphan));
@@ -84,7 +98,7 @@ impl Upkeep for Sqlite {
     async fn remove_orphans(&self) -> Result<u64> {
         self.write(|connection| {
             let mut removed = 0;
-            for sql in ORPHANS.iter().chain([&ELSEWHERE]).filter_map(|kind| kind.remove) {
+            for sql in ORPHANS.iter().chain(ELSEWHERE).filter_map(|kind| kind.remove) {
                 removed += connection.execute(&in_words(sql, "customer"), []).map_err(broken)? as u64;
             }
             let (_, _, correct) = ATTEMPT.miscounted();
@@ -99,12 +113,25 @@ impl Upkeep for Sqlite {
             let sql = "SELECT head, hurried FROM log_heads WHERE org = ?1";
             let head = one(connection, sql, params![org], |row| Ok((row.get(0)?, row.get(1)?)))?;
             let (head, hurried) = head.unwrap_or_default();
-            let sql = "SELECT coalesce(min(place), 0), coalesce(max(place), 0), count(*) FROM messages \
-                       WHERE place > ?1 AND place <= ?2";
+            // The first row begins at its place less its size.
+            let sql = "SELECT coalesce(min(place - size + 1), 0), coalesce(max(place), 0), coalesce(sum(size), 0)
+                       FROM message_groups WHERE place > ?1 AND place <= ?2";
             let params = params![place(org, 0), place(org, LAST_POSITION)];
             let log = one(connection, sql, params, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
             let (first, last, count) = log.unwrap_or_default();
             Ok(LogStanding { head, hurried, first: position(first), last: position(last), count })
+        })
+        .await
+    }
+
+    async fn check_message_rows(&self, org: OrgId, after: i64, limit: usize) -> Result<MessageRowsChecked> {
+        self.read(move |connection| message_checks::checked(connection, org, after, limit)).await
+    }
+
+    async fn correct_message_rows(&self, org: OrgId, positions: &[i64]) -> Result<()> {
+        let positions = positions.to_vec();
+        self.write(move |connection| {
+            whole(connection, |transaction| message_checks::correct_rows(transaction, org, &positions))
         })
         .await
     }
@@ -150,7 +177,15 @@ impl Upkeep for Sqlite {
             corrections.iter_mut().try_for_each(|correction| leave_out_texts(connection, correction))?;
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(broken)?;
             for correction in &corrections {
-                correct(&transaction, correction).map_err(broken)?;
+                let is_done = match correction {
+                    Correction::Message(key, facts) if facts.waits.is_none() => {
+                        message_checks::correct_message(&transaction, key, facts)?
+                    }
+                    _ => false,
+                };
+                if !is_done {
+                    correct(&transaction, correction).map_err(broken)?;
+                }
             }
             transaction.commit().map_err(broken)
         })
@@ -185,10 +220,12 @@ fn recount(connection: &Connection, off: &HourOff) -> rusqlite::Result<usize> {
 fn leave_out_texts(connection: &Connection, correction: &mut Correction) -> Result<()> {
     let Correction::Message(key, facts) = correction else { return Ok(()) };
     let sql = format!(
-        "SELECT {LOGGED}, {MESSAGE_WITHOUT_TEXTS} FROM messages WHERE org = ?1 AND account = ?2 AND sequence = ?3"
+        "SELECT size, {LOGGED}, {MESSAGE_WITHOUT_TEXTS} FROM message_groups
+         WHERE org = ?1 AND account = ?2 AND sequence = ?3 AND size = 1"
     );
     if facts.waits.is_none() {
-        let whole = one_message(connection, key.org, &sql, params![key.org, key.account, facts.sequence])?;
+        let rows = all(connection, &sql, params![key.org, key.account, facts.sequence], by_cells(stored_row))?;
+        let whole = expand_rows(connection, key.org, rows)?.pop();
         leave_out(facts, whole.as_ref());
     }
     Ok(())
@@ -229,11 +266,11 @@ fn correct(connection: &Connection, correction: &Correction) -> rusqlite::Result
                 let set = "SET due_at = ?4, cancelled_at = ?5";
                 connection.execute(&format!("UPDATE waiting_messages {set} {which}"), params)?
             } else {
-                connection.execute(&format!("UPDATE messages {set} {which}"), params)?
+                connection.execute(&format!("UPDATE message_groups {set} {which}"), params)?
             }
         }
         Correction::OwnMessage(org, message) => connection.execute(
-            "UPDATE messages SET event = ?2, event_id = ?3, cause = '', subject = ?4, effective_at = ?5, recorded_at = ?6,
+            "UPDATE message_groups SET event = ?2, event_id = ?3, cause = '', subject = ?4, effective_at = ?5, recorded_at = ?6,
                                  sequence = 0
              WHERE place = ?1 AND account IS NULL",
             params![

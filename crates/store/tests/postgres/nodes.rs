@@ -298,7 +298,7 @@ fn a_commit_waits_for_a_migration_and_writes_nothing_into_newer_tables() {
             Err(StoreError::Tables(why)) => assert!(why.contains("newer"), "{why}"),
             other => panic!("{other:?}"),
         }
-        let rows = migration.query_one("SELECT count(*) FROM messages", &[]).await.unwrap();
+        let rows = migration.query_one("SELECT count(*) FROM message_groups", &[]).await.unwrap();
         assert_eq!(rows.get::<_, i64>(0), 0);
     });
 }
@@ -332,7 +332,7 @@ fn a_damaged_log_is_found() {
         let messages = (1..=3).map(|n| (org, message(None, 0, &n.to_string()))).collect();
         store.commit(Batch { units: vec![Unit { messages, ..Unit::default() }] }).await.unwrap();
         assert_eq!(store.check().await.unwrap(), [""; 0]);
-        run_sql(&address, "DELETE FROM messages WHERE position = 2").await;
+        run_sql(&address, "DELETE FROM message_groups WHERE position = 2").await;
         let found = store.check().await.unwrap();
         assert!(found.len() == 1 && found[0].contains("2 messages, but ends at position 3"), "{found:?}");
     });

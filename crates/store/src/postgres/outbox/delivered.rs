@@ -7,6 +7,7 @@
 use super::super::arrays::column;
 use super::super::cells::{Cells, each};
 use super::super::flight::{Frame, Param, Query, Transaction};
+use super::super::grouped_messages::{Reading, messages_at};
 use super::super::retry::{Try, retried};
 use super::super::server::PostgresServer;
 use super::subscriptions::changed;
@@ -17,14 +18,15 @@ use crate::outbox::{
     CLOCK_SLACK_US, DeliveryFilter, MOST_LOOKED_AT, ReplayCounts, Subscription, SubscriptionFilter, SubscriptionId,
     TO_EVERYBODY, runs,
 };
-use crate::records::OrgId;
+use crate::records::{MessageRow, OrgId};
 use daybook_engine::time::Time;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use tokio_postgres::Row;
 
 /// How many attempts are read at a time.
 const PAGE: i64 = 5_000;
+/// How many messages are read at a time.
+const MESSAGES: usize = 500;
 
 /// The request.
 struct DeliveredReplayRequest<'a> {
@@ -146,34 +148,36 @@ impl DeliveredReplayRequest<'_> {
         of: &Subscription,
         positions: BTreeSet<i64>,
     ) -> Try<BTreeMap<i64, String>> {
-        let messages = "SELECT m.position, m.event, m.subject, m.account FROM messages m
-                        WHERE m.org = $1 AND m.position = ANY($3::bigint[])
-                          AND NOT EXISTS (SELECT FROM failures f WHERE f.org = m.org AND f.subscription = $2
-                                          AND f.position = m.position)";
+        let failed = "SELECT position FROM failures
+                      WHERE org = $1 AND subscription = $2 AND position = ANY($3::bigint[])";
         let ranges = "SELECT after, last, filter FROM ranges WHERE org = $1 AND subscription = $2";
-        let positions: Vec<i64> = positions.into_iter().collect();
+        let all: Vec<i64> = positions.iter().copied().collect();
         let steps = [
-            Query::new(messages, vec![Box::new(self.org), Box::new(of.id), Box::new(positions)]),
+            Query::new(failed, vec![Box::new(self.org), Box::new(of.id), Box::new(all)]),
             Query::new(ranges, vec![Box::new(self.org), Box::new(of.id)]),
         ];
         let rows = transaction.fly(Frame::default(), &steps).await?;
         let part = |step: usize| rows.get(step).map_or(&[][..], Vec::as_slice);
         let ranges: Vec<(i64, i64, Option<Vec<String>>)> =
             each(part(1), |cells| Ok((cells.next()?, cells.next()?, cells.list_or_none()?)))?;
-        type Line = (i64, String, String, Option<Arc<str>>);
-        let messages: Vec<Line> =
-            each(part(0), |cells| Ok((cells.next()?, cells.next()?, cells.next()?, cells.text_or_none()?)))?;
+        let failed: BTreeSet<i64> = each(part(0), |cells| cells.next())?.into_iter().collect();
+        let positions: Vec<i64> = positions.difference(&failed).copied().collect();
         let filter = self.filter;
         let mut matching = BTreeMap::new();
-        for (position, event, subject, account) in messages {
-            let waits = ranges.iter().any(|(after, last, events)| {
-                let reader = SubscriptionFilter { filter: events.as_deref(), missed: true, ..of.subscription_filter() };
-                *after < position && position <= *last && reader.gets(&event, &subject)
-            });
-            let is_asked_for = filter.event.as_ref().is_none_or(|asked| *asked == event)
-                && filter.account.as_ref().is_none_or(|asked| Some(asked) == account.as_ref());
-            if !waits && is_asked_for && event != TO_EVERYBODY {
-                matching.insert(position, event);
+        for some in positions.chunks(MESSAGES) {
+            let some = some.iter().copied().collect();
+            for message in messages_at(&mut Reading::Within(transaction), self.org, &some).await? {
+                let MessageRow { position: Some(position), event, subject, account, .. } = message else { continue };
+                let waits = ranges.iter().any(|(after, last, events)| {
+                    let reader =
+                        SubscriptionFilter { filter: events.as_deref(), missed: true, ..of.subscription_filter() };
+                    *after < position && position <= *last && reader.gets(&event, &subject)
+                });
+                let is_asked_for = filter.event.as_ref().is_none_or(|asked| *asked == event)
+                    && filter.account.as_ref().is_none_or(|asked| Some(asked) == account.as_ref());
+                if !waits && is_asked_for && event != TO_EVERYBODY {
+                    matching.insert(position, event);
+                }
             }
         }
         Ok(matching)

@@ -2,7 +2,7 @@
 
 use super::super::arrays::{limit as most, micros};
 use super::super::cells::{Cells, each};
-use super::super::grouped_messages::fill_in_event_ids;
+use super::super::grouped_messages::{fill_in, is_of_event, row_of};
 use super::super::server::PostgresServer;
 use super::stretch;
 use crate::Result;
@@ -55,27 +55,26 @@ pub(super) async fn attempts(
     limit: usize,
 ) -> Result<Vec<AttemptLine>> {
     let source = match filter.account {
-        Some(_) => {
-            "(SELECT m.org, m.position, m.event, m.event_id, m.account FROM messages m
+        Some(_) => "(SELECT m.org, m.position, m.size, m.event, m.event_id, m.account FROM message_groups m
               WHERE m.org = $1 AND m.account = $4 OFFSET 0) m
              CROSS JOIN LATERAL (SELECT a.* FROM attempts a
-                                 WHERE a.org = m.org AND a.position = m.position OFFSET 0) a"
-        }
-        None => {
-            "attempts a
-             JOIN messages m ON m.org = a.org AND m.position = a.position AND $4::text IS NULL"
-        }
+                                 WHERE a.org = m.org AND a.position > m.position - m.size AND a.position <= m.position
+                                 OFFSET 0) a"
+            .to_owned(),
+        None => format!("attempts a CROSS JOIN {}", row_of("a.org", "a.position")),
     };
     let of_subscription = if filter.subscription.is_some() { "a.subscription = $2" } else { "$2::bigint IS NULL" };
     let sql = format!(
-        "SELECT s.id, s.uuid, s.url, m.position, m.event, m.event_id, m.account, a.id, a.number, a.at, a.latency_us,
+        "SELECT s.id, s.uuid, s.url, a.position, m.event, m.event_id, m.account, a.id, a.number, a.at, a.latency_us,
                 a.status, a.error, a.response, a.next_at
          FROM {source}
          JOIN subscriptions s ON s.id = a.subscription AND s.org = a.org
-         WHERE a.org = $1 AND {of_subscription} AND a.id < $8 AND ($3::text IS NULL OR m.event = $3)
+         WHERE a.org = $1 AND {of_subscription} AND a.id < $8 AND ($3::text IS NULL OR {of_event})
+           AND ($4::text IS NULL OR m.account = $4)
            AND ($5::boolean IS NULL OR (a.error IS NULL) = $5)
            AND ($6::bigint IS NULL OR a.at >= $6) AND ($7::bigint IS NULL OR a.at < $7)
-         ORDER BY a.id DESC LIMIT $9"
+         ORDER BY a.id DESC LIMIT $9",
+        of_event = is_of_event("a.position", "= $3"),
     );
     let DeliveryFilter { subscription, event, account, delivered, since, until } = filter;
     let (account, since, until) = (account.as_deref(), micros(*since), micros(*until));
@@ -87,7 +86,7 @@ pub(super) async fn attempts(
         let about = about(cells)?;
         Ok(AttemptLine { id: cells.next()?, attempt: attempt(cells, about.position)?, about })
     })?;
-    fill_in_event_ids(server, org, lines.iter_mut().map(|line| &mut line.about)).await?;
+    fill_in(server, org, lines.iter_mut().map(|line| &mut line.about)).await?;
     Ok(lines)
 }
 
@@ -110,11 +109,11 @@ pub(super) async fn dead_letters(
                 d.status
          FROM subscriptions s
          CROSS JOIN LATERAL (
-             (SELECT m.position, m.event, m.event_id, m.account, f.dead_at, f.attempts, NULLIF(f.reason, '') AS reason,
+             (SELECT f.position, m.event, m.event_id, m.account, f.dead_at, f.attempts, NULLIF(f.reason, '') AS reason,
                      f.status
-              FROM failures f JOIN messages m ON m.org = f.org AND m.position = f.position
+              FROM failures f CROSS JOIN {row}
               WHERE f.org = s.org AND f.subscription = s.id AND f.dead_at IS NOT NULL AND f.position > {beyond}
-                AND ($3::text IS NULL OR m.event = $3) AND ($4::text IS NULL OR m.account = $4)
+                AND ($3::text IS NULL OR {of_event}) AND ($4::text IS NULL OR m.account = $4)
                 AND ($5::bigint IS NULL OR f.dead_at >= $5) AND ($6::bigint IS NULL OR f.dead_at < $6)
               ORDER BY f.position LIMIT $10)
              UNION ALL
@@ -123,6 +122,8 @@ pub(super) async fn dead_letters(
               WHERE t.dead ORDER BY m.position LIMIT $10)) d
          WHERE s.org = $1 AND ($2::bigint IS NULL OR s.id = $2)
          ORDER BY d.position, s.id LIMIT $10",
+        row = row_of("f.org", "f.position"),
+        of_event = is_of_event("f.position", "= $3"),
         stretches = stretch::stretches(beyond, Some("$3")),
         members = stretch::members(by_account, &died_between(&dead_at), Some("$10")),
     );
@@ -142,7 +143,7 @@ pub(super) async fn dead_letters(
             status: status(cells)?,
         })
     })?;
-    fill_in_event_ids(server, org, letters.iter_mut().map(|letter| &mut letter.about)).await?;
+    fill_in(server, org, letters.iter_mut().map(|letter| &mut letter.about)).await?;
     Ok(letters)
 }
 

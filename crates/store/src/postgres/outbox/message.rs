@@ -3,7 +3,7 @@
 use super::super::audit;
 use super::super::cells::{Cells, each};
 use super::super::flight::{Frame, Param, Query, Transaction};
-use super::super::grouped_messages::each_message;
+use super::super::grouped_messages::{Reading, each_message, messages_at, stored, stored_waiting};
 use super::super::retry::{Try, retried};
 use super::super::server::PostgresServer;
 use super::SUBSCRIPTION;
@@ -14,7 +14,6 @@ use crate::outbox::{
     DeliveryAttempt, DeliveryRecords, DeliveryStatus, Failure, RangeStatus, ResendResult, Subscription, SubscriptionId,
 };
 use crate::records::{MessageRow, OrgId};
-use crate::rows::{self, MESSAGE};
 use crate::{Audited, Result};
 use daybook_engine::time::Time;
 use std::collections::BTreeSet;
@@ -28,21 +27,22 @@ pub(super) async fn by_event_id(
 ) -> Result<Option<MessageRow>> {
     let Some((account, sequence)) = of else {
         let sql = format!(
-            "SELECT position, NULL::bigint, NULL::bigint, {MESSAGE} FROM messages
-             WHERE org = $1 AND account IS NULL AND event_id = $2"
+            "SELECT {} FROM message_groups WHERE org = $1 AND account IS NULL AND event_id = $2 LIMIT 1",
+            stored()
         );
         let rows = server.query(&sql, &[&org, &event_id]).await?;
-        return Ok(each_message(server, org, &rows, rows::message).await?.pop());
+        return Ok(each_message(server, org, &rows).await?.pop());
     };
-    let it = "org = $1 AND account = $2 AND sequence = $3";
     let sql = format!(
-        "SELECT position, NULL::bigint, NULL::bigint, {MESSAGE} FROM messages WHERE {it}
+        "(SELECT {} FROM message_groups WHERE org = $1 AND account = $2 AND sequence >= $3 ORDER BY sequence LIMIT 1)
          UNION ALL
-         SELECT NULL::bigint, due_at, cancelled_at, {MESSAGE} FROM waiting_messages WHERE {it}"
+         SELECT {} FROM waiting_messages WHERE org = $1 AND account = $2 AND sequence = $3",
+        stored(),
+        stored_waiting()
     );
     let rows = server.query(&sql, &[&org, &account, &sequence]).await?;
-    let found = each_message(server, org, &rows, rows::message).await?;
-    Ok(found.into_iter().find(|message: &MessageRow| message.event_id == event_id))
+    let found = each_message(server, org, &rows).await?;
+    Ok(found.into_iter().find(|message| message.sequence == sequence && message.event_id == event_id))
 }
 
 const FAILURES: &str = "
@@ -165,19 +165,14 @@ async fn send_again_once(
     audit: Audited<'_>,
 ) -> Try<ResendResult> {
     let Some(of) = lock(transaction, org, uuid).await? else { return Ok(ResendResult::NoSubscription) };
-    let message = format!(
-        "SELECT position, NULL::bigint, NULL::bigint, {MESSAGE} FROM messages WHERE org = $1 AND position = $2"
-    );
-    let mut steps = vec![Query::new(&message, vec![Box::new(org), Box::new(position)])];
-    steps.extend(Traces::steps(org, &[position]));
-    let rows = transaction.fly(Frame::default(), &steps).await?;
-    let Some((found, rest)) = rows.split_first() else { return Ok(ResendResult::NotForIt) };
-    let Some(message) = each(found, rows::message)?.pop() else { return Ok(ResendResult::NotForIt) };
+    let message = messages_at(&mut Reading::Within(transaction), org, &BTreeSet::from([position])).await?.pop();
+    let Some(message) = message else { return Ok(ResendResult::NotForIt) };
+    let rest = transaction.fly(Frame::default(), &Traces::steps(org, &[position])).await?;
     if of.paused.is_some() {
         return Ok(ResendResult::Paused);
     }
     let id = of.id;
-    match Traces::read(rest)?.of(of.clone(), position).of(&message, now) {
+    match Traces::read(&rest)?.of(of.clone(), position).of(&message, now) {
         DeliveryStatus::NotForIt => return Ok(ResendResult::NotForIt),
         DeliveryStatus::Waiting if of.held_until.is_some_and(|until| until > now) => {
             // It waits because the URL is on hold.

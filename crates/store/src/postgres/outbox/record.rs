@@ -7,6 +7,7 @@
 use super::super::arrays::{column, micros};
 use super::super::cells::Cells;
 use super::super::flight::{Frame, Param, Query, Transaction};
+use super::super::grouped_messages::is_unwanted;
 use super::super::portfolio_queries::count_hours;
 use super::super::publish::append;
 use super::super::retry::{Try, retried};
@@ -16,14 +17,16 @@ use super::out_of_order::part;
 use super::ranges::take_out;
 use super::subscriptions::bury;
 use crate::Result;
+use crate::message_groups::NewRow;
 use crate::outbox::rows::subscription as read;
 use crate::outbox::{
     Deliveries, DeliveryAttempt, Failure, Fate, Pause, RangeProgress, Recorded, Subscription, SubscriptionId,
     TO_EVERYBODY,
 };
-use crate::records::OrgId;
+use crate::records::{MessageRow, OrgId};
 use daybook_engine::time::Time;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 const ATTEMPTS: &str = "
     INSERT INTO attempts (org, subscription, position, number, at, latency_us, status, error, response, next_at)
@@ -61,17 +64,23 @@ const SUBSCRIBER: &str = "
     WHERE org = $1 AND id = $2";
 
 /// Failures that were just written for events that the filter excludes.
-const UNWANTED: [&str; 2] = [
-    "UPDATE attempts a SET next_at = NULL FROM failures f, messages m, subscriptions s
-     WHERE f.org = $1 AND f.subscription = $2 AND f.position = ANY($3::bigint[]) AND f.retry_at IS NOT NULL
-       AND s.id = f.subscription AND m.org = f.org AND m.position = f.position AND m.event <> $4
-       AND s.filter IS NOT NULL AND m.event <> ALL(s.filter)
-       AND a.org = f.org AND a.position = f.position AND a.subscription = f.subscription AND a.next_at = f.retry_at",
-    "DELETE FROM failures f USING messages m, subscriptions s
-     WHERE f.org = $1 AND f.subscription = $2 AND f.position = ANY($3::bigint[])
-       AND s.id = f.subscription AND m.org = f.org AND m.position = f.position AND m.event <> $4
-       AND s.filter IS NOT NULL AND m.event <> ALL(s.filter)",
-];
+static UNWANTED: LazyLock<[String; 2]> = LazyLock::new(|| {
+    let is_unwanted = is_unwanted("s.filter", "$4");
+    [
+        format!(
+            "UPDATE attempts a SET next_at = NULL FROM failures f, subscriptions s
+             WHERE f.org = $1 AND f.subscription = $2 AND f.position = ANY($3::bigint[]) AND f.retry_at IS NOT NULL
+               AND s.id = f.subscription AND s.filter IS NOT NULL AND {is_unwanted}
+               AND a.org = f.org AND a.position = f.position AND a.subscription = f.subscription
+               AND a.next_at = f.retry_at"
+        ),
+        format!(
+            "DELETE FROM failures f USING subscriptions s
+             WHERE f.org = $1 AND f.subscription = $2 AND f.position = ANY($3::bigint[])
+               AND s.id = f.subscription AND s.filter IS NOT NULL AND {is_unwanted}"
+        ),
+    ]
+});
 
 pub(super) async fn record(server: &PostgresServer, deliveries: &Deliveries) -> Result<Recorded> {
     retried!(server, transaction => record_once(&mut transaction, deliveries))
@@ -94,11 +103,12 @@ async fn record_once(transaction: &mut Transaction, deliveries: &Deliveries) -> 
         take_out(transaction, (org, id), &deliveries.positions(), &own).await?;
     }
     let again = format!("SELECT {SUBSCRIPTION} FROM subscriptions s WHERE s.org = $1 AND s.id = $2");
+    let pausing = deliveries.pause.as_ref().map(|(_, message)| NewRow::alone(MessageRow::clone(message)));
     let mut steps = steps(deliveries, &before);
     let place = steps.len();
     steps.push(Query::new(&again, vec![Box::new(org), Box::new(id)]));
-    if let (None, Some((_, message))) = (&before.paused, &deliveries.pause) {
-        steps.extend(append(&[(org, message)], &BTreeSet::new()));
+    if let (None, Some(row)) = (&before.paused, &pausing) {
+        steps.extend(append(&[(org, row)], &BTreeSet::new()));
     }
     let answers = transaction.fly(Frame { begin: None, commit: true }, &steps).await?;
     match answers.get(place).and_then(|rows| rows.first()) {
@@ -185,7 +195,7 @@ pub(super) fn attempts((org, id): (OrgId, SubscriptionId), rows: &[DeliveryAttem
 
 /// Removes failures that the filter excludes, and the scheduled retry from their last attempts.
 pub(super) fn unwanted<'a>((org, id): (OrgId, SubscriptionId), failed: &[Failure]) -> [Query<'a>; 2] {
-    UNWANTED.map(|sql| {
+    UNWANTED.each_ref().map(|sql| {
         let positions = column(failed, |failure| failure.position);
         Query::new(sql, vec![Box::new(org), Box::new(id), positions, Box::new(TO_EVERYBODY)])
     })

@@ -10,6 +10,7 @@
 use super::super::arrays::{column, micros};
 use super::super::cells::{Cells, each};
 use super::super::flight::{Frame, Param, Query, Transaction};
+use super::super::grouped_messages::{ROW_ENDS_WITHIN, is_of_event, positions_of_event, row_of};
 use super::super::retry::{Try, retried};
 use super::super::server::PostgresServer;
 use super::lists::died_between;
@@ -73,7 +74,7 @@ async fn replay_once(
         return Ok(ReplayCounts { replayed: 0, left_paused: count });
     }
     if count > 0 && !wanted.dry_run {
-        let revive_failures = format!("{REVIVE_FAILURES}{FAILED}");
+        let revive_failures = format!("{REVIVE_FAILURES}{}", failed());
         transaction.fly(Frame::default(), &[Query::new(&revive_failures, wanted.params(&of))]).await?;
         wanted.revive_ranges(transaction, &of).await?;
         transaction.fly(Frame { begin: None, commit: true }, &changed(&of, wanted.now)).await?;
@@ -82,12 +83,16 @@ async fn replay_once(
 }
 
 /// Which failures match: `$1` organization, `$2` subscription, `$3` event, `$4` account, `$5` since, `$6` until.
-const FAILED: &str = "f.org = $1 AND f.subscription = $2 AND f.dead_at IS NOT NULL
-    AND ($5::bigint IS NULL OR f.dead_at >= $5) AND ($6::bigint IS NULL OR f.dead_at < $6)
-    AND ($3::text IS NULL AND $4::text IS NULL
-         OR EXISTS (SELECT FROM messages m
-                    WHERE m.org = f.org AND m.position = f.position AND ($3 IS NULL OR m.event = $3)
-                      AND ($4 IS NULL OR m.account = $4)))";
+fn failed() -> String {
+    let (row, of_event) = (row_of("f.org", "f.position"), is_of_event("f.position", "= $3"));
+    format!(
+        "f.org = $1 AND f.subscription = $2 AND f.dead_at IS NOT NULL
+         AND ($5::bigint IS NULL OR f.dead_at >= $5) AND ($6::bigint IS NULL OR f.dead_at < $6)
+         AND ($3::text IS NULL AND $4::text IS NULL
+              OR EXISTS (SELECT FROM {row}
+                         WHERE ($3 IS NULL OR {of_event}) AND ($4 IS NULL OR m.account = $4)))"
+    )
+}
 
 const REVIVE_FAILURES: &str = "
     UPDATE failures f SET retry_at = $7, dead_at = NULL, attempts = 0, first_failed_at = NULL WHERE ";
@@ -165,10 +170,11 @@ impl DeadLetterReplayRequest<'_> {
             stretch::count()
         };
         let sql = format!(
-            "SELECT (SELECT count(*) FROM failures f WHERE {FAILED})
+            "SELECT (SELECT count(*) FROM failures f WHERE {failed})
                     + (SELECT COALESCE(sum(c.messages), 0)::bigint
                        FROM (SELECT {of_stretch} AS messages FROM ({stretches}) t WHERE t.dead) c)
              FROM subscriptions s WHERE s.org = $1 AND s.id = $2 AND $7::bigint IS NOT NULL",
+            failed = failed(),
             stretches = stretch::stretches("0", Some("$3")),
         );
         let rows = transaction.fly(Frame::default(), &[Query::new(&sql, self.params(of))]).await?;
@@ -311,16 +317,31 @@ fn read_run(row: &Row) -> Try<Run> {
 async fn events_of(transaction: &mut Transaction, of: &Subscription, dead: &Dead, run: Run) -> Try<Vec<String>> {
     let sql = format!(
         "WITH RECURSIVE names AS (
-             (SELECT m.event FROM messages m WHERE m.org = $1 ORDER BY m.event LIMIT 1)
+             (SELECT m.event FROM message_groups m WHERE m.org = $1 AND m.event <> '' ORDER BY m.event LIMIT 1)
              UNION ALL
-             SELECT (SELECT m.event FROM messages m WHERE m.org = $1 AND m.event > n.event ORDER BY m.event LIMIT 1)
-             FROM names n WHERE n.event IS NOT NULL)
+             SELECT (SELECT m.event FROM message_groups m WHERE m.org = $1 AND m.event <> '' AND m.event > n.event
+                     ORDER BY m.event LIMIT 1)
+             FROM names n WHERE n.event IS NOT NULL),
+         names_together AS (
+             (SELECT v.event FROM message_events v WHERE v.org = $1 ORDER BY v.event LIMIT 1)
+             UNION ALL
+             SELECT (SELECT v.event FROM message_events v WHERE v.org = $1 AND v.event > n.event
+                     ORDER BY v.event LIMIT 1)
+             FROM names_together n WHERE n.event IS NOT NULL)
          SELECT n.event FROM names n
          WHERE n.event IS NOT NULL
-           AND EXISTS (SELECT FROM messages m
-                       WHERE m.org = $1 AND m.event = n.event AND m.position >= $2 AND m.position <= $3
+           AND EXISTS (SELECT FROM message_groups m
+                       WHERE m.org = $1 AND m.event = n.event AND m.event <> '' AND m.position >= $2 AND m.position <= $3
                          AND NOT (m.event = '{TO_THE_OTHERS}' AND m.subject = $4))
-           AND n.event <> '{TO_EVERYBODY}'"
+           AND n.event <> '{TO_EVERYBODY}'
+         UNION
+         SELECT n.event FROM names_together n
+         WHERE n.event IS NOT NULL
+           AND EXISTS (SELECT FROM message_events v CROSS JOIN {positions}
+                       WHERE v.org = $1 AND v.event = n.event AND v.position >= $2
+                         AND v.position < $3 + {ROW_ENDS_WITHIN})
+         ORDER BY 1",
+        positions = positions_of_event("$2 - 1", "$3"),
     );
     let params: Vec<Param<'_>> = vec![Box::new(of.org), Box::new(run.first), Box::new(run.last), Box::new(&*of.uuid)];
     let rows = transaction.fly(Frame::default(), &[Query::new(&sql, params)]).await?;

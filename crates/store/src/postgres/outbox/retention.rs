@@ -149,9 +149,10 @@ pub(super) async fn expire_attempts(server: &PostgresServer, before: Time, limit
 /// One node at a time: the letters "expiry" as bytes.
 const ALONE: &str = "SELECT FROM (SELECT pg_try_advisory_xact_lock(111567956439673) AS mine) l WHERE l.mine";
 
-/// The position up to which a log is no longer needed, and the expired messages at its beginning.
+/// The position up to which a log is no longer needed, and the expired rows at its beginning, one at least. Returns the
+/// number of their messages.
 const MESSAGES: &str = "
-    WITH logs AS MATERIALIZED (
+    WITH RECURSIVE logs AS MATERIALIZED (
         SELECT h.org,
                LEAST(h.head,
                      (SELECT min(s.cursor) FROM subscriptions s WHERE s.org = h.org),
@@ -163,21 +164,37 @@ const MESSAGES: &str = "
                      (SELECT min(r.after) FROM ranges r WHERE r.org = h.org)) AS through
         FROM log_heads h),
     expired AS MATERIALIZED (
-        SELECT m.org, m.position
+        SELECT m.org, m.position, m.size
         FROM logs l
         CROSS JOIN LATERAL (
-            SELECT m.org, m.position, bool_and(m.recorded_at < $1) OVER (ORDER BY m.position) AS old
-            FROM (SELECT m.org, m.position, m.recorded_at FROM messages m
+            SELECT m.org, m.position, m.size, bool_and(m.recorded_at < $1) OVER (ORDER BY m.position) AS old,
+                   sum(m.size) OVER (ORDER BY m.position) AS messages
+            FROM (SELECT m.org, m.position, m.size, m.recorded_at FROM message_groups m
                   WHERE m.org = l.org AND m.position <= l.through ORDER BY m.position LIMIT $2) m) m
-        WHERE m.old)
-    DELETE FROM messages m USING expired e WHERE m.org = e.org AND m.position = e.position
-    RETURNING m.position";
+        WHERE m.old AND (m.messages <= $2 OR m.messages = m.size)),
+    gone AS (
+        DELETE FROM message_groups m USING expired e WHERE m.org = e.org AND m.position = e.position
+        RETURNING m.size),
+    names AS (
+        SELECT l.org, (SELECT v.event FROM message_events v WHERE v.org = l.org ORDER BY v.event LIMIT 1) AS event
+        FROM logs l
+        UNION ALL
+        SELECT n.org, (SELECT v.event FROM message_events v WHERE v.org = n.org AND v.event > n.event
+                       ORDER BY v.event LIMIT 1)
+        FROM names n WHERE n.event IS NOT NULL),
+    gone_events AS (
+        DELETE FROM message_events v USING expired e, names n
+        WHERE e.size > 1 AND n.org = e.org
+          AND v.org = e.org AND v.event = n.event AND v.position = e.position)
+    SELECT COALESCE(sum(size), 0)::bigint FROM gone";
 
 const CANCELLED: &str = "
     WITH expired AS MATERIALIZED (
-        SELECT org, arrival FROM waiting_messages WHERE cancelled_at < $1 ORDER BY cancelled_at LIMIT $2)
-    DELETE FROM waiting_messages m USING expired e WHERE m.org = e.org AND m.arrival = e.arrival
-    RETURNING m.arrival";
+        SELECT org, arrival FROM waiting_messages WHERE cancelled_at < $1 ORDER BY cancelled_at LIMIT $2),
+    gone AS (
+        DELETE FROM waiting_messages m USING expired e WHERE m.org = e.org AND m.arrival = e.arrival
+        RETURNING m.arrival)
+    SELECT count(*) FROM gone";
 
 pub(super) async fn expire_messages(server: &PostgresServer, before: Time, limit: usize) -> Result<u64> {
     retried!(server, transaction => expire_messages_once(&mut transaction, before, limit))
@@ -190,5 +207,6 @@ async fn expire_messages_once(transaction: &mut Transaction, before: Time, limit
     }
     let step = |sql| Query::new(sql, vec![Box::new(before.micros()) as Param<'_>, Box::new(most(limit))]);
     let gone = transaction.fly(Frame { begin: None, commit: true }, &[step(MESSAGES), step(CANCELLED)]).await?;
-    Ok(gone.iter().map(|rows| rows.len() as u64).sum())
+    let counts: Vec<i64> = gone.iter().flatten().map(|row| row.try_get(0)).collect::<std::result::Result<_, _>>()?;
+    Ok(counts.into_iter().map(i64::unsigned_abs).sum())
 }

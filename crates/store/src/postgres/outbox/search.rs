@@ -1,21 +1,18 @@
 //! Search for messages, and the state of each URL.
 
 use super::super::arrays::{limit as most, micros};
-use super::super::cells::{Cells, each, maybe};
-use super::super::grouped_messages::each_message;
+use super::super::cells::{each, maybe};
+use super::super::grouped_messages::{ROW_ENDS_WITHIN, each_message, stored};
 use super::super::server::PostgresServer;
 use super::stretch;
 use crate::Result;
+use crate::message_groups::expand_waiting;
 use crate::outbox::{CLOCK_SLACK_US, MOST_COUNTED, MessageFilter, MessageSearchResult, SEARCHED, UrlMetrics};
 use crate::records::{MessageRow, OrgId};
 use crate::rows::{self, MESSAGE};
+use std::cmp::Reverse;
 
-const ASKED_FOR: &str = "($4::text IS NULL OR event = $4) AND ($5::bigint IS NULL OR recorded_at >= $5)
-    AND ($6::bigint IS NULL OR recorded_at < $6)";
-
-fn placed(cells: &mut Cells<'_>) -> Result<(i64, MessageRow)> {
-    Ok((cells.next()?, rows::message(cells)?))
-}
+const RECORDED: &str = "($5::bigint IS NULL OR recorded_at >= $5) AND ($6::bigint IS NULL OR recorded_at < $6)";
 
 pub(super) async fn log(
     server: &PostgresServer,
@@ -31,14 +28,27 @@ pub(super) async fn log(
     let from = if filter.account.is_some() { 1 } else { (before - SEARCHED).max(1) };
     let of_account = if filter.account.is_some() { "account = $8" } else { "$8::text IS NULL" };
     let sql = format!(
-        "SELECT position, position, NULL::bigint, NULL::bigint, {MESSAGE} FROM messages
-         WHERE org = $1 AND position >= $2 AND position < $3 AND {ASKED_FOR} AND {of_account}
-         ORDER BY position DESC LIMIT $7"
+        "SELECT {} FROM message_groups m
+         WHERE org = $1 AND position >= $2 AND position < $3 + {ROW_ENDS_WITHIN} AND position - size + 1 < $3
+           AND {RECORDED} AND {of_account}
+           AND ($4::text IS NULL OR size = 1 AND event = $4
+                OR size > 1 AND EXISTS (SELECT FROM message_events v WHERE v.org = m.org AND v.event = $4
+                                        AND v.position = m.position))
+         ORDER BY position DESC LIMIT $7",
+        stored()
     );
     let (since, until, account) = (micros(filter.since), micros(filter.until), filter.account.as_deref());
-    let rows =
-        server.query(&sql, &[&org, &from, &before, &filter.event, &since, &until, &most(limit), &account]).await?;
-    let messages = each_message(server, org, &rows, placed).await?;
+    // The first and the last row may have the event only beyond the ends.
+    let most = most(limit).saturating_add(1);
+    let rows = server.query(&sql, &[&org, &from, &before, &filter.event, &since, &until, &most, &account]).await?;
+    let is_found = |(position, message): &(i64, MessageRow)| {
+        (from..before).contains(position) && filter.event.as_ref().is_none_or(|event| *event == message.event)
+    };
+    let found = each_message(server, org, &rows).await?.into_iter();
+    let placed = found.map(|message| (message.position.unwrap_or_default(), message));
+    let mut messages: Vec<(i64, MessageRow)> = placed.filter(is_found).collect();
+    messages.sort_unstable_by_key(|(position, _)| Reverse(*position));
+    messages.truncate(limit);
     let next = match messages.last() {
         Some((last, _)) if messages.len() == limit => *last,
         _ => from,
@@ -56,12 +66,15 @@ async fn is_over(
     next: i64,
     filter: &MessageFilter,
 ) -> Result<bool> {
-    let earlier = "SELECT FROM messages WHERE org = $1 AND position < $2 LIMIT 1";
-    if server.query_opt(earlier, &[&org, &next]).await?.is_none() {
+    let earlier = format!(
+        "SELECT FROM message_groups WHERE org = $1 AND position < $2 + {ROW_ENDS_WITHIN} AND position - size + 1 < $2
+         LIMIT 1"
+    );
+    if server.query_opt(&earlier, &[&org, &next]).await?.is_none() {
         return Ok(true);
     }
     let Some(since) = filter.since.filter(|_| filter.account.is_none()) else { return Ok(false) };
-    let too_early = "SELECT FROM messages WHERE org = $1 AND position >= $2 AND position < $3
+    let too_early = "SELECT FROM message_groups WHERE org = $1 AND position >= $2 AND position < $3
                      AND effective_at <= recorded_at AND recorded_at < $4 LIMIT 1";
     let limit = since.micros() - CLOCK_SLACK_US;
     Ok(server.query_opt(too_early, &[&org, &from, &before, &limit]).await?.is_some())
@@ -78,14 +91,15 @@ pub(super) async fn waiting(
     let of_account = if filter.account.is_some() { "account = $3" } else { "$3::text IS NULL" };
     let sql = format!(
         "SELECT arrival, NULL::bigint, due_at, cancelled_at, {MESSAGE} FROM waiting_messages
-         WHERE org = $1 AND arrival < $2 AND {of_account} AND {ASKED_FOR}
+         WHERE org = $1 AND arrival < $2 AND {of_account} AND ($4::text IS NULL OR event = $4) AND {RECORDED}
            AND ($8::boolean IS NULL OR (cancelled_at IS NOT NULL) = $8)
          ORDER BY arrival DESC LIMIT $7"
     );
     let (since, until, account) = (micros(filter.since), micros(filter.until), filter.account.as_deref());
     let rows =
         server.query(&sql, &[&org, &before, &account, &filter.event, &since, &until, &most(limit), &cancelled]).await?;
-    let messages = each_message(server, org, &rows, placed).await?;
+    let messages: Vec<(i64, MessageRow)> =
+        each(&rows, |cells| Ok((cells.next()?, expand_waiting(rows::message(cells)?))))?;
     let next = messages.last().map(|(arrival, _)| *arrival).filter(|_| messages.len() == limit);
     Ok(MessageSearchResult { messages, next })
 }
@@ -111,13 +125,14 @@ pub(super) async fn url_metrics(server: &PostgresServer) -> Result<Vec<UrlMetric
     let stretches = stretch::stretches("0", None);
     let sql = format!(
         "SELECT s.org, s.uuid, s.paused_at IS NOT NULL, s.paused_reason, {retries} + t.pending, {dead} + t.dead,
-                (SELECT GREATEST(m.recorded_at, m.effective_at) FROM messages m
-                 WHERE m.org = s.org AND m.position = LEAST(
+                (SELECT GREATEST(m.recorded_at, m.effective_at) FROM message_groups m
+                 WHERE m.org = s.org AND m.position >= LEAST(
                      (SELECT min(f.position) FROM (
                           SELECT f.position FROM failures f
                           WHERE f.org = s.org AND f.subscription = s.id AND f.retry_at IS NOT NULL
                           ORDER BY f.retry_at LIMIT 1000) f),
-                     (SELECT min(m.position) FROM ({stretches}) t CROSS JOIN LATERAL ({first}) m WHERE NOT t.dead)))
+                     (SELECT min(m.position) FROM ({stretches}) t CROSS JOIN LATERAL ({first}) m WHERE NOT t.dead))
+                 ORDER BY m.position LIMIT 1)
          FROM subscriptions s
          CROSS JOIN LATERAL (
              SELECT COALESCE(sum(c.messages) FILTER (WHERE NOT c.dead), 0)::bigint AS pending,

@@ -3,18 +3,21 @@
 use super::super::arrays::limit as most;
 use super::super::cells::{each, maybe};
 use super::super::flight::{Frame, Query, Transaction};
-use super::super::grouped_messages::each_message;
-use super::super::retry::{Try, retried};
+use super::super::grouped_messages::{
+    ROW_ENDS_WITHIN, Reading, each_message, first_rows, messages_at, positions_of_event, stored,
+};
+use super::super::retry::{Setback, Try, retried};
 use super::super::server::PostgresServer;
 use super::SUBSCRIPTION;
 use crate::Result;
-use crate::outbox::rows::{ahead, outgoing, status, subscription};
+use crate::outbox::rows::{ahead, status, subscription};
 use crate::outbox::{
     Failure, Fate, Head, Leased, Outgoing, Overdue, Range, SubscriptionFilter, SubscriptionId, TO_EVERYBODY,
-    TO_THE_OTHERS,
+    TO_THE_OTHERS, with_messages,
 };
-use crate::records::OrgId;
+use crate::records::{MessageRow, OrgId};
 use daybook_engine::time::Time;
+use std::collections::BTreeSet;
 
 /// Waits for locks on rows that the token holds, because this node itself may be recording; skips locked free rows.
 pub(super) async fn lease(
@@ -99,10 +102,8 @@ pub(super) async fn heads(server: &PostgresServer) -> Result<Vec<Head>> {
     })
 }
 
-/// The columns that [`outgoing`] reads.
-const OUTGOING: &str = "m.position, m.account, m.event, m.event_id, m.content, m.signature";
-
-/// With a filter, each event contributes its first positions; the messages at the first of all these are read.
+/// Without a filter, rows are read until there are enough messages. With one, each event contributes its first positions;
+/// the messages at the first of all these are read.
 pub(super) async fn feed(
     server: &PostgresServer,
     reader: SubscriptionFilter<'_>,
@@ -110,30 +111,80 @@ pub(super) async fn feed(
     through: i64,
     limit: usize,
 ) -> Result<Vec<Outgoing>> {
-    let SubscriptionFilter { org, filter, uuid, missed } = reader;
-    let left_out = if missed { format!("AND m.event <> '{TO_EVERYBODY}'") } else { String::new() };
-    let within = format!(
-        "m.org = $1 AND m.position > $2 AND m.position <= $3
-         AND NOT (m.event = '{TO_THE_OTHERS}' AND m.subject = $4) {left_out}"
-    );
-    let Some(filter) = filter else {
-        let sql = format!("SELECT {OUTGOING} FROM messages m WHERE {within} ORDER BY m.position LIMIT $5");
-        let rows = server.query(&sql, &[&org, &after, &through, &uuid, &most(limit)]).await?;
-        return each_message(server, org, &rows, outgoing).await;
+    let through = through.min(i64::MAX - ROW_ENDS_WITHIN);
+    let found = match reader.filter {
+        Some(filter) => {
+            let positions = positions_of_events(server, reader, filter, (after, through), limit).await?;
+            messages_at(&mut Reading::Alone(server), reader.org, &positions).await.map_err(Setback::settled)?
+        }
+        None => feed_of_all(server, reader, after, through, limit).await?,
     };
+    Ok(found.into_iter().map(Outgoing::from).collect())
+}
+
+async fn feed_of_all(
+    server: &PostgresServer,
+    reader: SubscriptionFilter<'_>,
+    after: i64,
+    through: i64,
+    limit: usize,
+) -> Result<Vec<MessageRow>> {
+    let which = format!("org = $1 AND position > $2 AND position < $3 + {ROW_ENDS_WITHIN} AND position - size < $3");
     let sql = format!(
-        "SELECT {OUTGOING}
-         FROM (SELECT m.position FROM (SELECT DISTINCT unnest($6::text[]) AS event) e
-               CROSS JOIN LATERAL (SELECT m.position FROM messages m
-                                   WHERE m.event = e.event AND {within} ORDER BY m.position LIMIT $5) m
-               ORDER BY m.position LIMIT $5) w
+        "SELECT {} FROM message_groups WHERE {which} AND {} ORDER BY position",
+        stored(),
+        first_rows("position", &which, "$4")
+    );
+    let mut found: Vec<MessageRow> = Vec::new();
+    let mut read_through = after;
+    // Some of the messages may be left out: then more are read.
+    while read_through < through && found.len() < limit {
+        let wanted = most(limit - found.len());
+        let rows = server.query(&sql, &[&reader.org, &read_through, &through, &wanted]).await?;
+        let messages = each_message(server, reader.org, &rows).await?;
+        let Some(last) = messages.last().and_then(|message| message.position) else { break };
+        read_through = last;
+        let is_in = |at: i64| after < at && at <= through;
+        found.extend(
+            messages
+                .into_iter()
+                .filter(|message| message.position.is_some_and(is_in) && reader.gets(&message.event, &message.subject)),
+        );
+    }
+    found.truncate(limit);
+    Ok(found)
+}
+
+async fn positions_of_events(
+    server: &PostgresServer,
+    SubscriptionFilter { org, uuid, missed, .. }: SubscriptionFilter<'_>,
+    filter: &[String],
+    (after, through): (i64, i64),
+    limit: usize,
+) -> Result<BTreeSet<i64>> {
+    let left_out = if missed { format!("AND m.event <> '{TO_EVERYBODY}'") } else { String::new() };
+    let sql = format!(
+        "SELECT p.position FROM (SELECT DISTINCT unnest($6::text[]) AS event) e
          CROSS JOIN LATERAL (
-             SELECT {OUTGOING} FROM messages m WHERE m.org = $1 AND m.position = w.position OFFSET 0) m
-         ORDER BY m.position"
+             (SELECT m.position FROM message_groups m
+              WHERE m.event = e.event AND m.event <> '' AND m.org = $1 AND m.position > $2 AND m.position <= $3
+                AND NOT (m.event = '{TO_THE_OTHERS}' AND m.subject = $4) {left_out}
+              ORDER BY m.position LIMIT $5)
+             UNION ALL
+             -- The first row may have the event only before the stretch.
+             (SELECT p.position
+              FROM (SELECT v.position, v.mask FROM message_events v
+                    WHERE v.org = $1 AND v.event = e.event AND v.position > $2
+                      AND v.position < $3 + {ROW_ENDS_WITHIN}
+                    ORDER BY v.position LIMIT $7) v
+              CROSS JOIN {positions} ORDER BY p.position LIMIT $5)) p
+         ORDER BY p.position LIMIT $5",
+        positions = positions_of_event("$2", "$3"),
     );
     let events: Vec<&str> = filter.iter().map(String::as_str).chain([TO_EVERYBODY]).collect();
-    let rows = server.query(&sql, &[&org, &after, &through, &uuid, &most(limit), &events]).await?;
-    each_message(server, org, &rows, outgoing).await
+    let rows_most = most(limit).saturating_add(1);
+    let rows = server.query(&sql, &[&org, &after, &through, &uuid, &most(limit), &events, &rows_most]).await?;
+    Ok(each(&rows, |cells| cells.next())?.into_iter().collect())
 }
 
 pub(super) async fn due_failures(
@@ -143,18 +194,13 @@ pub(super) async fn due_failures(
     now: Time,
     limit: usize,
 ) -> Result<Vec<(Failure, Outgoing)>> {
-    let sql = format!(
-        "SELECT f.position, f.attempts, f.first_failed_at, f.retry_at, f.reason, f.status, f.streak, {OUTGOING}
-         FROM (SELECT f.* FROM failures f
+    let sql = "SELECT f.position, f.attempts, f.first_failed_at, f.retry_at, f.reason, f.status, f.streak
+               FROM failures f
                WHERE f.org = $1 AND f.subscription = $2 AND f.retry_at <= $3
-               ORDER BY f.retry_at, f.position LIMIT $4) f
-         CROSS JOIN LATERAL (
-             SELECT {OUTGOING} FROM messages m WHERE m.org = $1 AND m.position = f.position OFFSET 0) m
-         ORDER BY f.retry_at, f.position"
-    );
-    let rows = server.query(&sql, &[&org, &subscription, &now.micros(), &most(limit)]).await?;
-    each_message(server, org, &rows, |cells| {
-        let failure = Failure {
+               ORDER BY f.retry_at, f.position LIMIT $4";
+    let rows = server.query(sql, &[&org, &subscription, &now.micros(), &most(limit)]).await?;
+    let failures: Vec<Failure> = each(&rows, |cells| {
+        Ok(Failure {
             position: cells.next()?,
             attempts: cells.next()?,
             first_failed_at: cells.time_or_none()?,
@@ -162,10 +208,11 @@ pub(super) async fn due_failures(
             reason: cells.next()?,
             status: status(cells)?,
             streak: cells.next()?,
-        };
-        Ok((failure, outgoing(cells)?))
-    })
-    .await
+        })
+    })?;
+    let positions = failures.iter().map(|failure| failure.position).collect();
+    let messages = messages_at(&mut Reading::Alone(server), org, &positions).await.map_err(Setback::settled)?;
+    Ok(with_messages(failures, messages))
 }
 
 pub(super) async fn next_retry(

@@ -7,6 +7,7 @@ use super::super::arrays::{limit, micros};
 use super::super::audit;
 use super::super::cells::{Cells, each};
 use super::super::flight::{Frame, Param, Query, Transaction};
+use super::super::grouped_messages::is_unwanted;
 use super::super::retry::{Try, retried};
 use super::super::server::PostgresServer;
 use super::out_of_order::part;
@@ -18,6 +19,7 @@ use crate::outbox::{LATEST_ATTEMPTS, Pause, Subscription, SubscriptionId, Suppli
 use crate::records::OrgId;
 use crate::{Audited, Result};
 use daybook_engine::time::Time;
+use std::sync::LazyLock;
 use tokio_postgres::Row;
 
 const BEGIN: Frame = Frame { begin: Some("BEGIN"), commit: false };
@@ -34,23 +36,32 @@ const MAKE: &str = "
         max_in_flight = CASE WHEN $15 THEN excluded.max_in_flight ELSE subscriptions.max_in_flight END";
 
 /// Deletes retries and dead letters that the filter `$3` no longer includes; event `$4` goes to every subscription.
-const NARROW: [&str; 4] = [
-    "UPDATE attempts a SET next_at = NULL FROM failures f, subscriptions s, messages m
-     WHERE s.org = $1 AND s.url = $2 AND f.org = s.org AND f.subscription = s.id AND f.retry_at IS NOT NULL
-       AND m.org = f.org AND m.position = f.position AND m.event <> ALL($3::text[]) AND m.event <> $4
-       AND a.org = f.org AND a.position = f.position AND a.subscription = f.subscription AND a.next_at = f.retry_at",
-    "DELETE FROM failures f USING subscriptions s, messages m
-     WHERE s.org = $1 AND s.url = $2 AND f.org = s.org AND f.subscription = s.id
-       AND m.org = f.org AND m.position = f.position AND m.event <> ALL($3::text[]) AND m.event <> $4",
-    "UPDATE ranges r
-     SET filter = CASE WHEN r.filter IS NULL THEN $3::text[]
-                       ELSE ARRAY(SELECT unnest(r.filter) INTERSECT SELECT unnest($3::text[])) END
-     FROM subscriptions s
-     WHERE s.org = $1 AND s.url = $2 AND r.org = s.org AND r.subscription = s.id AND $4 <> ''",
-    "DELETE FROM ranges r USING subscriptions s
-     WHERE s.org = $1 AND s.url = $2 AND r.org = s.org AND r.subscription = s.id
-       AND cardinality(r.filter) = 0 AND $3::text[] IS NOT NULL AND $4 <> ''",
-];
+static NARROW: LazyLock<[String; 4]> = LazyLock::new(|| {
+    let is_unwanted = is_unwanted("$3::text[]", "$4");
+    [
+        format!(
+            "UPDATE attempts a SET next_at = NULL FROM failures f, subscriptions s
+             WHERE s.org = $1 AND s.url = $2 AND f.org = s.org AND f.subscription = s.id AND f.retry_at IS NOT NULL
+               AND {is_unwanted}
+               AND a.org = f.org AND a.position = f.position AND a.subscription = f.subscription
+               AND a.next_at = f.retry_at"
+        ),
+        format!(
+            "DELETE FROM failures f USING subscriptions s
+             WHERE s.org = $1 AND s.url = $2 AND f.org = s.org AND f.subscription = s.id AND {is_unwanted}"
+        ),
+        "UPDATE ranges r
+         SET filter = CASE WHEN r.filter IS NULL THEN $3::text[]
+                           ELSE ARRAY(SELECT unnest(r.filter) INTERSECT SELECT unnest($3::text[])) END
+         FROM subscriptions s
+         WHERE s.org = $1 AND s.url = $2 AND r.org = s.org AND r.subscription = s.id AND $4 <> ''"
+            .to_owned(),
+        "DELETE FROM ranges r USING subscriptions s
+         WHERE s.org = $1 AND s.url = $2 AND r.org = s.org AND r.subscription = s.id
+           AND cardinality(r.filter) = 0 AND $3::text[] IS NOT NULL AND $4 <> ''"
+            .to_owned(),
+    ]
+});
 
 /// Serializes the creation of subscriptions of one organization, so that they are counted one at a time.
 const ALONE_IN: &str = "SELECT FROM organizations WHERE org = $1 FOR NO KEY UPDATE";
@@ -175,12 +186,12 @@ async fn make(
         Query::new(BEGIN_AT_HEAD, vec![Box::new(new.org), Box::new(&*new.url)]),
     ];
     if let (Some(filter), true) = (&new.filter, before.is_some_and(|before| before.filter != new.filter)) {
-        let step = |sql| {
+        let step = |sql: &'static String| {
             let params: Vec<Param<'_>> =
                 vec![Box::new(new.org), Box::new(&*new.url), Box::new(&**filter), Box::new(TO_EVERYBODY)];
             Query::new(sql, params)
         };
-        steps.extend(NARROW.map(step));
+        steps.extend(NARROW.each_ref().map(step));
     }
     steps.push(Query::new(&by_url, vec![Box::new(new.org), Box::new(&*new.url)]));
     let records = audit::steps(audit);

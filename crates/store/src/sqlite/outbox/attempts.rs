@@ -6,7 +6,7 @@ use crate::outbox::rows::attempt;
 use crate::outbox::{AttemptLine, DeliveryFilter, MessageSummary, Subscription};
 use crate::records::OrgId;
 use crate::rows::Cells;
-use crate::sqlite::grouped_messages::fill_in_event_ids;
+use crate::sqlite::grouped_messages::{fill_in, is_of_event, row_of};
 use crate::sqlite::read::{all, count};
 use crate::sqlite::rows::{by_cells, position_in};
 use daybook_engine::time::Time;
@@ -19,19 +19,21 @@ const COLUMNS: &str = concat!(
 );
 
 /// Each subscription's attempts from the latest on, as far as needed.
-const BY_SUBSCRIPTION: &str = "
-    FROM attempts a INDEXED BY attempts_by_subscription CROSS JOIN messages m ON m.place = a.place
-    WHERE a.subscription = ?1";
+fn by_subscription() -> String {
+    format!(
+        "FROM attempts a INDEXED BY attempts_by_subscription CROSS JOIN {} WHERE a.subscription = ?1",
+        row_of("a.place")
+    )
+}
 
 /// The few messages about an account, and the attempts at each.
 const BY_ACCOUNT: &str = "
-    FROM messages m INDEXED BY messages_by_account
-    CROSS JOIN attempts a INDEXED BY attempts_by_message ON a.place = m.place
+    FROM message_groups m INDEXED BY messages_by_account
+    CROSS JOIN attempts a INDEXED BY attempts_by_message ON a.place > m.place - m.size AND a.place <= m.place
     WHERE m.org = ?8 AND m.account = ?9 AND a.subscription = ?1";
 
 const ASKED_FOR: &str = "
-    AND a.id < ?2 AND (?4 IS NULL OR m.event = ?4) AND (?5 IS NULL OR (a.error IS NULL) = ?5)
-    AND (?6 IS NULL OR a.at >= ?6) AND (?7 IS NULL OR a.at < ?7)
+    AND (?5 IS NULL OR (a.error IS NULL) = ?5) AND (?6 IS NULL OR a.at >= ?6) AND (?7 IS NULL OR a.at < ?7)
     ORDER BY a.id DESC LIMIT ?3";
 
 pub(super) fn list(
@@ -41,10 +43,11 @@ pub(super) fn list(
     after: Option<i64>,
     limit: usize,
 ) -> Result<Vec<AttemptLine>> {
-    let from = if filter.account.is_some() { BY_ACCOUNT } else { BY_SUBSCRIPTION };
+    let from = if filter.account.is_some() { BY_ACCOUNT.to_owned() } else { by_subscription() };
     // Parameters that a list does not need must still be bound.
     let bound = if filter.account.is_some() { "" } else { " AND ?8 IS NOT NULL AND ?9 IS NULL" };
-    let sql = format!("SELECT {COLUMNS}{from}{bound}{ASKED_FOR}");
+    let of_event = is_of_event("a.place", "?4");
+    let sql = format!("SELECT {COLUMNS} {from}{bound} AND a.id < ?2 AND (?4 IS NULL OR {of_event}) {ASKED_FOR}");
     let (since, until) = (filter.since.map(Time::micros), filter.until.map(Time::micros));
     let before = after.unwrap_or(i64::MAX);
     let mut lines = Vec::new();
@@ -55,7 +58,7 @@ pub(super) fn list(
     }
     lines.sort_unstable_by_key(|line| std::cmp::Reverse(line.id));
     lines.truncate(limit);
-    fill_in_event_ids(connection, org, lines.iter_mut().map(|line| &mut line.about))?;
+    fill_in(connection, org, lines.iter_mut().map(|line| &mut line.about))?;
     Ok(lines)
 }
 

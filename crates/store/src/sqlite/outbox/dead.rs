@@ -1,7 +1,7 @@
 //! Dead letters: failures, ranges, and what a paused subscription misses.
 
 use super::run;
-use super::selection::{self, Member, Selection, member, members};
+use super::selection::{self, LogRows, Member, Selection, members};
 use super::subscriptions::{chosen, events_text, head, holes_text};
 use crate::Result;
 use crate::outbox::rows::{ahead, status};
@@ -10,7 +10,7 @@ use crate::outbox::{
 };
 use crate::records::OrgId;
 use crate::rows::Cells;
-use crate::sqlite::grouped_messages::fill_in_event_ids;
+use crate::sqlite::grouped_messages::{fill_in, is_of_event, row_of};
 use crate::sqlite::read::{all, count};
 use crate::sqlite::rows::{by_cells, place};
 use daybook_engine::time::Time;
@@ -90,7 +90,7 @@ pub(super) fn insert_range(
 ) -> Result<()> {
     let Stretch { range: _, after, last, filter, since, ahead } = stretch;
     let selection = stretch.selection(of);
-    if selection::scan(connection, &selection, (*after, *last), 1, "place", |_| Ok(()))?.is_empty() {
+    if selection::positions(connection, &selection, (*after, *last), 1)?.is_empty() {
         return Ok(());
     }
     let sql = "INSERT INTO ranges (subscription, after, last, events, since, replaying, reached, holes) \
@@ -130,14 +130,17 @@ pub(super) fn failed_within(
     selection: &Selection<'_>,
     (after, last): (i64, i64),
 ) -> Result<BTreeSet<i64>> {
-    let sql = "SELECT f.position, m.event, m.subject FROM failures f CROSS JOIN messages m ON m.place = ?1 + f.position \
-               WHERE f.subscription = ?2 AND f.position > ?3 AND f.position <= ?4";
-    let found: Vec<(i64, String, String)> =
-        all(connection, sql, params![place(of.org, 0), of.id, after, last], |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-        })?;
-    let selected = found.into_iter().filter(|(_, event, subject)| selection.gets(event, subject));
-    Ok(selected.map(|(position, ..)| position).collect())
+    let sql = "SELECT position FROM failures WHERE subscription = ?1 AND position > ?2 AND position <= ?3 \
+               ORDER BY position";
+    let failed: Vec<i64> = all(connection, sql, params![of.id, after, last], |row| row.get(0))?;
+    let mut rows = LogRows::of(connection, of.org);
+    let mut found = BTreeSet::new();
+    for position in failed {
+        if rows.is_selected(selection, position)? == Some(true) {
+            found.insert(position);
+        }
+    }
+    Ok(found)
 }
 
 /// How many messages of a stretch of the log are selected and have no failure of their own.
@@ -188,13 +191,17 @@ pub(super) fn matching(
     Ok(found)
 }
 
-const FAILED: &str = "
-    SELECT f.position, m.account, m.event, m.event_id, f.dead_at, f.attempts, f.reason, f.status
-    FROM failures f CROSS JOIN messages m ON m.place = ?1 + f.position
-    WHERE f.subscription = ?2 AND f.position > ?3 AND f.dead_at IS NOT NULL
-        AND (?5 IS NULL OR m.event = ?5) AND (?6 IS NULL OR m.account = ?6)
-        AND (?7 IS NULL OR f.dead_at >= ?7) AND (?8 IS NULL OR f.dead_at < ?8)
-    ORDER BY f.position LIMIT ?4";
+fn failed_sql() -> String {
+    let (row, of_event) = (row_of("?1 + f.position"), is_of_event("?1 + f.position", "?5"));
+    format!(
+        "SELECT f.position, m.account, m.event, m.event_id, f.dead_at, f.attempts, f.reason, f.status
+         FROM failures f CROSS JOIN {row}
+         WHERE f.subscription = ?2 AND f.position > ?3 AND f.dead_at IS NOT NULL
+             AND (?5 IS NULL OR {of_event}) AND (?6 IS NULL OR m.account = ?6)
+             AND (?7 IS NULL OR f.dead_at >= ?7) AND (?8 IS NULL OR f.dead_at < ?8)
+         ORDER BY f.position LIMIT ?4"
+    )
+}
 
 fn failed(
     connection: &Connection,
@@ -206,12 +213,12 @@ fn failed(
     let (since, until) = (filter.since.map(Time::micros), filter.until.map(Time::micros));
     let params = params![place(of.org, 0), of.id, after, count(limit), filter.event, filter.account, since, until];
     let read = |cells: &mut Cells<'_>| {
-        let member = member(cells)?;
-        let dead_at = member.moment;
-        let about = about(of, member);
+        let (position, account) = (cells.next()?, cells.text_or_none()?);
+        let (event, event_id, dead_at) = (cells.next()?, cells.next()?, cells.time()?);
+        let about = about(of, Member { position, account, event, event_id, moment: dead_at });
         Ok(DeadLetter { about, dead_at, attempts: cells.next()?, reason: cells.next()?, status: status(cells)? })
     };
-    all(connection, FAILED, params, by_cells(read))
+    all(connection, &failed_sql(), params, by_cells(read))
 }
 
 fn about(of: &Subscription, member: Member) -> MessageSummary {
@@ -255,6 +262,6 @@ pub(super) fn letters(
         }
     }
     let mut letters: Vec<DeadLetter> = letters.into_values().take(limit).collect();
-    fill_in_event_ids(connection, org, letters.iter_mut().map(|letter| &mut letter.about))?;
+    fill_in(connection, org, letters.iter_mut().map(|letter| &mut letter.about))?;
     Ok(letters)
 }

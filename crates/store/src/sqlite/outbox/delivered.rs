@@ -5,22 +5,25 @@
 //! message in between was not.
 
 use super::dead::{Stretch, insert_range, ranges};
-use super::selection::{Selection, scan};
+use super::selection::{Selection, positions as selected_positions};
 use super::subscriptions::{change, chosen};
 use crate::Result;
 use crate::outbox::{
     CLOCK_SLACK_US, DeliveryFilter, MOST_LOOKED_AT, OutOfOrder, ReplayCounts, Subscription, SubscriptionFilter,
     TO_EVERYBODY, runs,
 };
-use crate::records::OrgId;
-use crate::sqlite::read::{all, one};
-use crate::sqlite::rows::{optional_text, place, position};
+use crate::records::{MessageRow, OrgId};
+use crate::sqlite::grouped_messages::messages_at;
+use crate::sqlite::read::all;
+use crate::sqlite::rows::position;
 use daybook_engine::time::Time;
 use rusqlite::{Connection, params};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many attempts are read at a time.
 const PAGE: i64 = 5_000;
+/// How many messages are read at a time.
+const MESSAGES: usize = 500;
 
 pub(super) fn replay(
     connection: &Connection,
@@ -95,22 +98,21 @@ fn wanted(
         all(connection, failed, params![of.id, first, last], |row| row.get(0))?.into_iter().collect();
     let mut stretches = ranges(connection, of.id, true)?;
     stretches.extend(ranges(connection, of.id, false)?);
-    let message = "SELECT event, subject, account FROM messages WHERE place = ?1";
     let mut wanted = BTreeMap::new();
-    for position in positions.difference(&failed) {
-        let found = one(connection, message, [place(of.org, *position)], |row| {
-            Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, optional_text(row, 2)?))
-        })?;
-        let Some((event, subject, account)) = found else { continue };
-        let waits = stretches.iter().any(|range| {
-            let reader =
-                SubscriptionFilter { filter: range.filter.as_deref(), missed: true, ..of.subscription_filter() };
-            range.after < *position && *position <= range.last && reader.gets(&event, &subject)
-        });
-        let is_asked_for = filter.event.as_ref().is_none_or(|asked| *asked == event)
-            && filter.account.as_ref().is_none_or(|asked| Some(asked) == account.as_ref());
-        if !waits && is_asked_for && event != TO_EVERYBODY {
-            wanted.insert(*position, event);
+    let positions: Vec<i64> = positions.difference(&failed).copied().collect();
+    for some in positions.chunks(MESSAGES) {
+        for message in messages_at(connection, of.org, &some.iter().copied().collect())? {
+            let MessageRow { position: Some(position), event, subject, account, .. } = message else { continue };
+            let waits = stretches.iter().any(|range| {
+                let reader =
+                    SubscriptionFilter { filter: range.filter.as_deref(), missed: true, ..of.subscription_filter() };
+                range.after < position && position <= range.last && reader.gets(&event, &subject)
+            });
+            let is_asked_for = filter.event.as_ref().is_none_or(|asked| *asked == event)
+                && filter.account.as_ref().is_none_or(|asked| Some(asked) == account.as_ref());
+            if !waits && is_asked_for && event != TO_EVERYBODY {
+                wanted.insert(position, event);
+            }
         }
     }
     Ok(wanted)
@@ -129,8 +131,7 @@ fn insert(
     let (Some((first, _)), Some((last, _))) = (wanted.first_key_value(), wanted.last_key_value()) else {
         return Ok(());
     };
-    let members =
-        scan(connection, &selection, (first - 1, *last), usize::MAX, "place", |row| Ok(position(row.get(0)?)))?;
+    let members = selected_positions(connection, &selection, (first - 1, *last), usize::MAX)?;
     for (after, last) in runs(members, &wanted.keys().copied().collect()) {
         let ahead = OutOfOrder::default();
         let stretch = Stretch { range: None, after, last, filter: events.clone(), since: now, ahead };

@@ -8,9 +8,9 @@ use crate::outbox::rows::{ATTEMPT, attempt, failure};
 use crate::outbox::{DeliveryRecords, DeliveryStatus, RangeStatus, ResendResult, Subscription};
 use crate::records::{MessageRow, OrgId};
 use crate::rows::MESSAGE;
-use crate::sqlite::grouped_messages::one_message;
+use crate::sqlite::grouped_messages::{all_messages, message_at, message_of_account, stored, waiting_message};
 use crate::sqlite::read::{all, one};
-use crate::sqlite::rows::{LAST_ORG, LAST_POSITION, LOGGED, by_cells, place};
+use crate::sqlite::rows::{by_cells, place};
 use daybook_engine::time::Time;
 use rusqlite::{Connection, params};
 use std::collections::BTreeSet;
@@ -23,25 +23,21 @@ pub(super) fn by_event_id(
 ) -> Result<Option<MessageRow>> {
     let Some((account, sequence)) = of else {
         let sql = format!(
-            "SELECT {LOGGED}, {MESSAGE} FROM messages INDEXED BY messages_about_no_account \
-             WHERE account IS NULL AND event_id = ?2 AND org = ?1"
+            "SELECT {} FROM message_groups INDEXED BY messages_about_no_account \
+             WHERE account IS NULL AND event_id = ?2 AND org = ?1 LIMIT 1",
+            stored()
         );
-        return one_message(connection, org, &sql, params![org, event_id]);
+        return Ok(all_messages(connection, org, &sql, params![org, event_id])?.pop());
     };
-    let params = params![org, account, sequence];
-    let sql = format!(
-        "SELECT {LOGGED}, {MESSAGE} FROM messages INDEXED BY messages_by_account \
-         WHERE org = ?1 AND account = ?2 AND sequence = ?3"
-    );
     let has_it = |message: &MessageRow| message.event_id == event_id;
-    if let Some(found) = one_message(connection, org, &sql, params)?.filter(has_it) {
+    if let Some(found) = message_of_account(connection, (org, &account), sequence)?.filter(has_it) {
         return Ok(Some(found));
     }
     let sql = format!(
         "SELECT NULL, due_at, cancelled_at, {MESSAGE} FROM waiting_messages INDEXED BY waiting_messages_by_account \
          WHERE org = ?1 AND account = ?2 AND sequence = ?3"
     );
-    Ok(one_message(connection, org, &sql, params)?.filter(has_it))
+    Ok(one(connection, &sql, params![org, account, sequence], by_cells(waiting_message))?.filter(has_it))
 }
 
 pub(super) fn delivery_records(connection: &Connection, org: OrgId, position: i64) -> Result<Vec<DeliveryRecords>> {
@@ -85,13 +81,7 @@ pub(super) fn send_again(
     now: Time,
 ) -> Result<ResendResult> {
     let Some(of) = by_uuid(connection, org, uuid)? else { return Ok(ResendResult::NoSubscription) };
-    let sql = format!("SELECT {LOGGED}, {MESSAGE} FROM messages WHERE place = ?1");
-    let is_place = (0..=LAST_ORG).contains(&org) && (1..=LAST_POSITION).contains(&position);
-    let message = match is_place {
-        true => one_message(connection, org, &sql, [place(org, position)])?,
-        false => None,
-    };
-    let Some(message) = message else { return Ok(ResendResult::NotForIt) };
+    let Some(message) = message_at(connection, org, position)? else { return Ok(ResendResult::NotForIt) };
     if of.paused.is_some() {
         return Ok(ResendResult::Paused);
     }

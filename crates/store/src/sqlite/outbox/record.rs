@@ -5,6 +5,7 @@ use super::out_of_order;
 use super::run;
 use super::subscriptions::{by_id, drop_unwanted, holes_text, stop};
 use crate::Result;
+use crate::message_groups::NewRow;
 use crate::outbox::{Deliveries, DeliveryAttempt, Failure, Fate, Pause, RangeProgress, Recorded};
 use crate::records::OrgId;
 use crate::sqlite::connection::broken;
@@ -63,7 +64,7 @@ pub(super) fn record(connection: &Connection, deliveries: &Deliveries) -> Result
     if let Some((pause, message)) = new_pause {
         stop(connection, *subscription, pause)?;
         let mut log = Log::open(connection)?;
-        log.announce(*org, message)?;
+        log.announce(*org, &NewRow::alone(message.as_ref().clone()))?;
         log.close()?;
     }
     if let (Some(now), Some(pause)) = (by_id(connection, *org, *subscription)?, pause) {

@@ -11,6 +11,7 @@ use super::subscriptions::{change, chosen};
 use crate::Result;
 use crate::outbox::{DeliveryFilter, ReplayCounts, Subscription};
 use crate::records::OrgId;
+use crate::sqlite::grouped_messages::{is_of_event, row_of};
 use crate::sqlite::read::one;
 use crate::sqlite::rows::place;
 use daybook_engine::time::Time;
@@ -47,16 +48,20 @@ pub(super) fn replay(
 }
 
 /// The dead failures of a subscription that match.
-const FAILED: &str = "
-    subscription = ?2 AND dead_at IS NOT NULL AND (?3 IS NULL OR dead_at >= ?3) AND (?4 IS NULL OR dead_at < ?4)
-    AND ((?5 IS NULL AND ?6 IS NULL)
-        OR EXISTS (SELECT 1 FROM messages m WHERE m.place = ?1 + position
-            AND (?5 IS NULL OR m.event = ?5) AND (?6 IS NULL OR m.account = ?6)))";
+fn failed() -> String {
+    let (row, of_event) = (row_of("?1 + failures.position"), is_of_event("?1 + failures.position", "?5"));
+    format!(
+        "subscription = ?2 AND dead_at IS NOT NULL AND (?3 IS NULL OR dead_at >= ?3) AND (?4 IS NULL OR dead_at < ?4)
+         AND ((?5 IS NULL AND ?6 IS NULL)
+             OR EXISTS (SELECT 1 FROM (SELECT 1) CROSS JOIN {row}
+                        WHERE (?5 IS NULL OR {of_event}) AND (?6 IS NULL OR m.account = ?6)))"
+    )
+}
 
 fn count_failures(connection: &Connection, of: &Subscription, filter: &DeliveryFilter) -> Result<u64> {
     let (since, until) = (filter.since.map(Time::micros), filter.until.map(Time::micros));
     let params = params![place(of.org, 0), of.id, since, until, filter.event, filter.account];
-    let sql = format!("SELECT count(*) FROM failures WHERE {FAILED}");
+    let sql = format!("SELECT count(*) FROM failures WHERE {}", failed());
     let count: Option<i64> = one(connection, &sql, params, |row| row.get(0))?;
     Ok(count.unwrap_or_default().unsigned_abs())
 }
@@ -66,7 +71,8 @@ fn replay_failures(connection: &Connection, of: &Subscription, filter: &Delivery
     let params = params![place(of.org, 0), of.id, since, until, filter.event, filter.account, now.micros()];
     let sql = format!(
         "UPDATE failures SET attempts = 0, first_failed_at = NULL, retry_at = ?7, dead_at = NULL \
-         WHERE {FAILED}"
+         WHERE {}",
+        failed()
     );
     run(connection, &sql, params).map(|_| ())
 }

@@ -7,6 +7,7 @@ use super::subscriptions::every;
 use crate::Result;
 use crate::outbox::{Subscription, SubscriptionId};
 use crate::records::OrgId;
+use crate::sqlite::grouped_messages::{events_within, last_row};
 use crate::sqlite::portfolio_queries;
 use crate::sqlite::read::{all, count, one};
 use crate::sqlite::rows::{place, position, time};
@@ -83,16 +84,29 @@ fn over_the_rest(
     before: Time,
     limit: usize,
 ) -> Result<i64> {
-    let rest = oldest(connection, org, (after, last), limit)?;
-    let old = rest.into_iter().take_while(|(_, recorded_at)| *recorded_at <= before).last();
-    Ok(old.map_or(after, |(position, _)| position))
+    let rest = oldest(connection, (place(org, after), last_row(place(org, last))), limit)?;
+    let old = rest.into_iter().take_while(|row| row.before < last && row.recorded_at <= before).last();
+    Ok(old.map_or(after, |row| row.last.min(last)))
 }
 
-/// Position and time of recording of the messages after one position and up to another, at most `limit`.
-fn oldest(connection: &Connection, org: OrgId, (after, through): (i64, i64), limit: usize) -> Result<Vec<(i64, Time)>> {
-    let sql = "SELECT place, recorded_at FROM messages WHERE place > ?1 AND place <= ?2 ORDER BY place LIMIT ?3";
-    let params = params![place(org, after), place(org, through), count(limit)];
-    all(connection, sql, params, |row| Ok((position(row.get(0)?), time(row, 1)?)))
+/// A row of messages.
+struct OldRow {
+    /// The position before its first message.
+    before: i64,
+    /// The position of its last message.
+    last: i64,
+    /// When its messages were recorded.
+    recorded_at: Time,
+}
+
+/// The rows after one place and up to another, at most `limit`.
+fn oldest(connection: &Connection, (after, through): (i64, i64), limit: usize) -> Result<Vec<OldRow>> {
+    let sql =
+        "SELECT place, size, recorded_at FROM message_groups WHERE place > ?1 AND place <= ?2 ORDER BY place LIMIT ?3";
+    all(connection, sql, params![after, through, count(limit)], |row| {
+        let last = position(row.get(0)?);
+        Ok(OldRow { before: last - row.get::<_, i64>(1)?, last, recorded_at: time(row, 2)? })
+    })
 }
 
 /// Attempts are numbered as they are recorded, which is almost the order in which they began: the oldest are among the
@@ -114,17 +128,36 @@ const NOT_NEEDED: &str = "
         coalesce((SELECT min((SELECT min(r.after) FROM ranges r WHERE r.subscription = s.id))
             FROM subscriptions s WHERE s.org = ?1), 9223372036854775807))";
 
+/// Removes the rows of a log up to a position.
+fn remove_rows(connection: &Connection, org: OrgId, last: i64) -> Result<()> {
+    let ends = (place(org, 0), place(org, last));
+    let sql = "DELETE FROM message_groups WHERE place > ?1 AND place <= ?2";
+    run(connection, sql, params![ends.0, ends.1])?;
+    for (event, place, _) in events_within(connection, ends)? {
+        run(connection, "DELETE FROM message_events WHERE event = ?1 AND place = ?2", params![event, place])?;
+    }
+    Ok(())
+}
+
 pub(super) fn messages(connection: &Connection, before: Time, limit: usize) -> Result<u64> {
     let orgs: Vec<OrgId> = all(connection, "SELECT org FROM log_heads ORDER BY org", [], |row| row.get(0))?;
     let mut removed = 0;
     for org in orgs {
         let not_needed: i64 = one(connection, NOT_NEEDED, [org], |row| row.get(0))?.unwrap_or_default();
-        let first = oldest(connection, org, (0, not_needed), limit)?;
-        let Some((last, _)) = first.into_iter().take_while(|(_, recorded_at)| *recorded_at < before).last() else {
-            continue;
-        };
-        let sql = "DELETE FROM messages WHERE place > ?1 AND place <= ?2";
-        removed += run(connection, sql, params![place(org, 0), place(org, last)])?;
+        let first = oldest(connection, (place(org, 0), place(org, not_needed)), limit)?;
+        let expired = first.into_iter().take_while(|row| row.recorded_at < before);
+        let (mut last, mut messages) = (0, 0);
+        for row in expired {
+            let size = (row.last - row.before).unsigned_abs();
+            if messages > 0 && messages + size > limit as u64 {
+                break;
+            }
+            (last, messages) = (row.last, messages + size);
+        }
+        if messages > 0 {
+            remove_rows(connection, org, last)?;
+        }
+        removed += messages;
     }
     let cancelled = "DELETE FROM waiting_messages WHERE id IN \
                      (SELECT id FROM waiting_messages INDEXED BY waiting_messages_cancelled \

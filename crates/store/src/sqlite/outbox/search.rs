@@ -1,22 +1,22 @@
 //! Search for messages, and the state of each URL.
 
 use super::dead::{Stretch, count_unfailed, failed_within, ranges};
-use super::selection::{Selection, scan};
+use super::selection::{LogRows, Selection, positions};
 use super::subscriptions::{every, head};
 use crate::Result;
 use crate::outbox::{
     CLOCK_SLACK_US, MOST_COUNTED, MessageFilter, MessageSearchResult, SEARCHED, Subscription, UrlMetrics,
 };
-use crate::records::OrgId;
-use crate::rows::{self, MESSAGE};
-use crate::sqlite::grouped_messages::all_messages;
-use crate::sqlite::read::{count, one};
-use crate::sqlite::rows::{LAST_ORG, LAST_POSITION, LOGGED, place, position, time};
+use crate::records::{MessageRow, OrgId};
+use crate::rows::MESSAGE;
+use crate::sqlite::grouped_messages::{all_messages, last_row, stored, waiting_message};
+use crate::sqlite::read::{all, count, one};
+use crate::sqlite::rows::{LAST_ORG, LAST_POSITION, by_cells, place};
 use daybook_engine::time::Time;
 use rusqlite::{Connection, params};
+use std::cmp::Reverse;
 
-const ASKED_FOR: &str = "(?3 IS NULL OR event = ?3) AND (?4 IS NULL OR recorded_at >= ?4) \
-                         AND (?5 IS NULL OR recorded_at < ?5)";
+const RECORDED: &str = "(?4 IS NULL OR recorded_at >= ?4) AND (?5 IS NULL OR recorded_at < ?5)";
 
 pub(super) fn log(
     connection: &Connection,
@@ -35,16 +35,29 @@ pub(super) fn log(
     let index = if filter.account.is_some() { "INDEXED BY messages_by_account" } else { "NOT INDEXED" };
     let of_account =
         if filter.account.is_some() { "org = ?7 AND account = ?8" } else { "?7 IS NOT NULL AND ?8 IS NULL" };
+    // The first and the last row may have the event only beyond the ends.
     let sql = format!(
-        "SELECT {LOGGED}, {MESSAGE} FROM messages {index} \
-         WHERE place >= ?1 AND place < ?2 AND {ASKED_FOR} AND {of_account} ORDER BY place DESC LIMIT ?6"
+        "SELECT {} FROM message_groups m {index} \
+         WHERE place >= ?1 AND place <= ?9 AND place - size + 1 < ?2 AND {RECORDED} \
+         AND (?3 IS NULL OR (size = 1 AND event = ?3) OR (size > 1 AND EXISTS \
+              (SELECT 1 FROM message_events v WHERE v.event = ?3 AND v.place = m.place))) \
+         AND {of_account} ORDER BY place DESC LIMIT ?6",
+        stored()
     );
-    let (first, end) = (place(org, from), place(org, before.clamp(1, LAST_POSITION)));
-    let params = params![first, end, filter.event, since, until, count(limit), org, filter.account];
-    let found = all_messages(connection, org, &sql, params, |cells| {
-        let message = rows::message(cells)?;
-        Ok((message.position.unwrap_or_default(), message))
-    })?;
+    let before = before.clamp(1, LAST_POSITION);
+    let (first, end) = (place(org, from), place(org, before));
+    let rows = count(limit).saturating_add(1);
+    let params = params![first, end, filter.event, since, until, rows, org, filter.account, last_row(end)];
+    let is_found = |message: &MessageRow| {
+        message.position.is_some_and(|at| from <= at && at < before)
+            && filter.event.as_ref().is_none_or(|event| *event == message.event)
+    };
+    let mut found: Vec<MessageRow> = all_messages(connection, org, &sql, params)?;
+    found.retain(is_found);
+    found.sort_unstable_by_key(|message| Reverse(message.position));
+    found.truncate(limit);
+    let found: Vec<(i64, MessageRow)> =
+        found.into_iter().map(|message| (message.position.unwrap_or_default(), message)).collect();
     let next = match found.last() {
         Some((last, _)) if found.len() == limit => Some(*last),
         _ => Some(from),
@@ -64,12 +77,13 @@ fn is_over(
     next: i64,
     filter: &MessageFilter,
 ) -> Result<bool> {
-    let earlier = "SELECT 1 FROM messages WHERE place > ?1 AND place < ?2 LIMIT 1";
-    if one(connection, earlier, params![place(org, 0), place(org, next)], |_| Ok(()))?.is_none() {
+    let next = place(org, next);
+    let earlier = "SELECT 1 FROM message_groups WHERE place > ?1 AND place <= ?2 AND place - size + 1 < ?3 LIMIT 1";
+    if one(connection, earlier, params![place(org, 0), last_row(next), next], |_| Ok(()))?.is_none() {
         return Ok(true);
     }
     let Some(since) = filter.since.filter(|_| filter.account.is_none()) else { return Ok(false) };
-    let too_early = "SELECT 1 FROM messages WHERE place >= ?1 AND place < ?2 AND effective_at <= recorded_at \
+    let too_early = "SELECT 1 FROM message_groups WHERE place >= ?1 AND place < ?2 AND effective_at <= recorded_at \
                      AND recorded_at < ?3 LIMIT 1";
     let limit = since.micros() - CLOCK_SLACK_US;
     Ok(one(connection, too_early, params![first, end, limit], |_| Ok(()))?.is_some())
@@ -88,11 +102,12 @@ pub(super) fn waiting(
     let of_account = if filter.account.is_some() { "account = ?7" } else { "?7 IS NULL" };
     let sql = format!(
         "SELECT id, NULL, due_at, cancelled_at, {MESSAGE} FROM waiting_messages INDEXED BY {index} \
-         WHERE org = ?1 AND id < ?2 AND {ASKED_FOR} AND {of_account} \
+         WHERE org = ?1 AND id < ?2 AND (?3 IS NULL OR event = ?3) AND {RECORDED} AND {of_account} \
          AND (?8 IS NULL OR (cancelled_at IS NOT NULL) = ?8) ORDER BY id DESC LIMIT ?6"
     );
     let params = params![org, before, filter.event, since, until, count(limit), filter.account, cancelled];
-    let messages = all_messages(connection, org, &sql, params, |cells| Ok((cells.next()?, rows::message(cells)?)))?;
+    let read = by_cells(|cells| Ok((cells.next()?, waiting_message(cells)?)));
+    let messages: Vec<(i64, MessageRow)> = all(connection, &sql, params, read)?;
     let next = messages.last().map(|(id, _)| *id).filter(|_| messages.len() == limit);
     Ok(MessageSearchResult { messages, next })
 }
@@ -129,7 +144,7 @@ fn url(connection: &Connection, of: &Subscription, is_paused: bool) -> Result<Ur
             return Ok(());
         }
         pending += there;
-        let first = scan(connection, selection, stretch, 1, "place", |row| Ok(position(row.get(0)?)))?.pop();
+        let first = positions(connection, selection, stretch, 1)?.pop();
         oldest = [oldest, first].into_iter().flatten().min();
         Ok(())
     };
@@ -141,9 +156,8 @@ fn url(connection: &Connection, of: &Subscription, is_paused: bool) -> Result<Ur
     }
     let reader = crate::outbox::SubscriptionFilter { missed: is_paused, ..of.subscription_filter() };
     note(&Selection::of(reader), rest, is_paused)?;
-    let moment = "SELECT max(effective_at, recorded_at) FROM messages WHERE place = ?1";
     let oldest_pending = match oldest {
-        Some(position) => one(connection, moment, [place(of.org, position)], |row| time(row, 0))?,
+        Some(position) => LogRows::of(connection, of.org).moment(position)?,
         None => None,
     };
     let pause_reason = of.paused.as_ref().map(|pause| pause.reason.clone());
@@ -163,6 +177,6 @@ fn bounded_count(
     }
     let failed = failed_within(connection, of, selection, stretch)?.len();
     let most = MOST_COUNTED as usize + failed;
-    let there = scan(connection, selection, stretch, most, "place", |_| Ok(()))?.len();
+    let there = positions(connection, selection, stretch, most)?.len();
     Ok(there.saturating_sub(failed) as u64)
 }

@@ -1,18 +1,20 @@
 //! Which messages of a log a subscription gets.
 //!
 //! A subscription to all events reads a range of the table itself. A subscription to a few reads each event's range of
-//! the index, only as far as needed, and merges them in the order of the log: messages of other events cost nothing,
-//! however many there are.
+//! two indexes, only as far as needed, and merges them in the order of the log: messages of other events cost nothing,
+//! however many there are. One index has the events of messages with a row of their own, the other (`message_events`) the
+//! events of rows of several messages. Such a row has none of the events that are left out of some selections.
 
 use crate::Result;
 use crate::outbox::{SubscriptionFilter, TO_EVERYBODY, TO_THE_OTHERS};
-use crate::records::OrgId;
-use crate::rows::Cells;
+use crate::records::{MessageRow, OrgId};
 use crate::sqlite::connection::broken;
+use crate::sqlite::grouped_messages::{first_messages, last_row, messages_at, selected, stored, whole_mask};
 use crate::sqlite::read::{all, count as sql_count, one};
-use crate::sqlite::rows::{LAST_ORG, LAST_POSITION, SqlResult, by_cells, place, position_in};
+use crate::sqlite::rows::{LAST_ORG, LAST_POSITION, SqlResult, optional_text, place, position, time};
 use daybook_engine::time::Time;
 use rusqlite::{Connection, Row, params};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Which messages of a log a subscription gets.
@@ -67,55 +69,217 @@ impl<'a> Selection<'a> {
     }
 }
 
+/// A row of the log without its content.
+#[derive(Clone, Debug)]
+struct LogRow {
+    place: i64,
+    size: i64,
+    account: Option<Arc<str>>,
+    /// Empty for several messages.
+    event: String,
+    event_id: String,
+    subject: String,
+    /// When its messages happened or were recorded, whichever is later.
+    moment: Time,
+}
+
+const LOG_ROW: &str = "place, size, account, event, event_id, subject, max(effective_at, recorded_at)";
+
+fn log_row(row: &Row<'_>) -> SqlResult<LogRow> {
+    Ok(LogRow {
+        place: row.get(0)?,
+        size: row.get(1)?,
+        account: optional_text(row, 2)?,
+        event: row.get(3)?,
+        event_id: row.get(4)?,
+        subject: row.get(5)?,
+        moment: time(row, 6)?,
+    })
+}
+
+/// Reads rows of a log by the positions of their messages. Keeps the last one, with the mask of its selected messages.
+pub(super) struct LogRows<'c> {
+    connection: &'c Connection,
+    org: OrgId,
+    last: Option<(LogRow, Option<i64>)>,
+}
+
+impl<'c> LogRows<'c> {
+    pub(super) fn of(connection: &'c Connection, org: OrgId) -> LogRows<'c> {
+        LogRows { connection, org, last: None }
+    }
+
+    /// The row with the message at a position, if there is one.
+    fn at(&mut self, position: i64) -> Result<Option<&mut (LogRow, Option<i64>)>> {
+        let wanted = place(self.org, position);
+        let covers = |row: &LogRow| row.place - row.size < wanted && wanted <= row.place;
+        if !self.last.as_ref().is_some_and(|(row, _)| covers(row)) {
+            let sql = format!("SELECT {LOG_ROW} FROM message_groups WHERE place >= ?1 ORDER BY place LIMIT 1");
+            self.last = one(self.connection, &sql, [wanted], log_row)?.filter(covers).map(|row| (row, None));
+        }
+        Ok(self.last.as_mut())
+    }
+
+    /// Whether the message at a position is selected; `None` if it does not exist. All calls must have the same selection.
+    pub(super) fn is_selected(&mut self, selection: &Selection<'_>, position: i64) -> Result<Option<bool>> {
+        let (connection, org) = (self.connection, self.org);
+        let Some((row, mask)) = self.at(position)? else { return Ok(None) };
+        let mask = match mask {
+            Some(mask) => *mask,
+            None => *mask.insert(selection.mask_of(connection, row)?),
+        };
+        Ok(Some(mask >> (row.place - place(org, position)) & 1 == 1))
+    }
+
+    /// When the message at a position happened or was recorded, whichever is later.
+    pub(super) fn moment(&mut self, position: i64) -> Result<Option<Time>> {
+        Ok(self.at(position)?.map(|(row, _)| row.moment))
+    }
+
+    fn member(&mut self, position: i64) -> Result<Option<Member>> {
+        Ok(self.at(position)?.map(|(row, _)| member(row, position)))
+    }
+}
+
+impl Selection<'_> {
+    /// Which messages of a row are selected.
+    fn mask_of(&self, connection: &Connection, row: &LogRow) -> Result<i64> {
+        if row.size == 1 {
+            return Ok(i64::from(self.gets(&row.event, &row.subject)));
+        }
+        let Some(events) = &self.events else { return Ok(whole_mask(row.size)) };
+        let sql = "SELECT mask FROM message_events WHERE event = ?1 AND place = ?2";
+        let mut mask = 0;
+        for event in events {
+            mask |= one(connection, sql, params![event, row.place], |row| row.get::<_, i64>(0))?.unwrap_or(0);
+        }
+        Ok(mask)
+    }
+}
+
+/// The rows of a stretch of the log with messages of a selection of all events, until these are as many as the limit.
+/// Calls `note` with each of these messages.
+fn scan_everything(
+    connection: &Connection,
+    selection: &Selection<'_>,
+    ends: (i64, i64),
+    limit: usize,
+    note: &mut dyn FnMut(&LogRow, i64),
+) -> Result<()> {
+    let sql = format!(
+        "SELECT {LOG_ROW} FROM message_groups WHERE place > ?1 AND place <= ?2 AND NOT (event = ?3 AND subject = ?4) \
+         AND event IS NOT ?5 ORDER BY place"
+    );
+    let left_out = selection.missed.then_some(TO_EVERYBODY);
+    let params = params![ends.0, last_row(ends.1), TO_THE_OTHERS, selection.uuid, left_out];
+    let mut statement = connection.prepare_cached(&sql).map_err(broken)?;
+    let mut rows = statement.query(params).map_err(broken)?;
+    let mut found = 0;
+    while found < limit
+        && let Some(row) = rows.next().map_err(broken)?
+    {
+        let row = log_row(row).map_err(broken)?;
+        for position in selected(row.place, whole_mask(row.size), ends).take(limit - found) {
+            note(&row, position);
+            found += 1;
+        }
+    }
+    Ok(())
+}
+
 const PLACES_OF_EVENT: &str = "
-    SELECT place FROM messages INDEXED BY messages_by_event
-    WHERE event = ?1 AND place > ?2 AND place <= ?3 ORDER BY place LIMIT ?4";
+    SELECT place FROM message_groups INDEXED BY messages_by_event
+    WHERE event = ?1 AND event <> '' AND place > ?2 AND place <= ?3 ORDER BY place LIMIT ?4";
 
 const PLACES_FOR_THE_OTHERS: &str = "
-    SELECT place FROM messages INDEXED BY messages_by_event
-    WHERE event = ?1 AND place > ?2 AND place <= ?3 AND subject <> ?5 ORDER BY place LIMIT ?4";
+    SELECT place FROM message_groups INDEXED BY messages_by_event
+    WHERE event = ?1 AND event <> '' AND place > ?2 AND place <= ?3 AND subject <> ?5 ORDER BY place LIMIT ?4";
 
-const COUNT_OF_EVENT: &str = "
-    SELECT count(*) FROM messages INDEXED BY messages_by_event WHERE event = ?1 AND place > ?2 AND place <= ?3";
+const ROWS_OF_EVENT: &str = "
+    SELECT place, mask FROM message_events WHERE event = ?1 AND place > ?2 AND place <= ?3 ORDER BY place LIMIT ?4";
 
-const COUNT_ABOUT: &str = "
-    SELECT count(*) FROM messages INDEXED BY messages_by_event
-    WHERE event = ?1 AND place > ?2 AND place <= ?3 AND subject = ?4";
+/// The first positions of some events in a stretch of the log, in order.
+fn positions_of_events(
+    connection: &Connection,
+    selection: &Selection<'_>,
+    events: &[&str],
+    (after, through): (i64, i64),
+    limit: usize,
+) -> Result<Vec<i64>> {
+    let mut positions = Vec::new();
+    let of_place = |row: &Row<'_>| row.get(0).map(position);
+    for event in events {
+        if *event == TO_THE_OTHERS {
+            let params = params![event, after, through, sql_count(limit), selection.uuid];
+            positions.extend(all(connection, PLACES_FOR_THE_OTHERS, params, of_place)?);
+            continue;
+        }
+        let params = params![event, after, through, sql_count(limit)];
+        positions.extend(all(connection, PLACES_OF_EVENT, params, of_place)?);
+        // The first row may have the event only before the stretch.
+        let params = params![event, after, last_row(through), sql_count(limit).saturating_add(1)];
+        let rows: Vec<(i64, i64)> = all(connection, ROWS_OF_EVENT, params, |row| Ok((row.get(0)?, row.get(1)?)))?;
+        positions.extend(rows.into_iter().flat_map(|(row, mask)| selected(row, mask, (after, through))).take(limit));
+    }
+    positions.sort_unstable();
+    positions.truncate(limit);
+    Ok(positions)
+}
 
-/// Columns of the selected messages after one position and up to another, in order, at most `limit`.
-pub(super) fn scan<T>(
+/// The positions of the selected messages after one position and up to another, in order, at most `limit`.
+pub(super) fn positions(
     connection: &Connection,
     selection: &Selection<'_>,
     (after, through): (i64, i64),
     limit: usize,
-    columns: &str,
-    read: impl Fn(&Row<'_>) -> SqlResult<T>,
-) -> Result<Vec<T>> {
-    let Some((after, through)) = selection.places(after, through) else { return Ok(Vec::new()) };
-    let Some(events) = &selection.events else {
-        let sql = format!(
-            "SELECT {columns} FROM messages WHERE place > ?1 AND place <= ?2 AND NOT (event = ?4 AND subject = ?5) \
-             AND event IS NOT ?6 ORDER BY place LIMIT ?3"
-        );
-        let left_out = selection.missed.then_some(TO_EVERYBODY);
-        let params = params![after, through, sql_count(limit), TO_THE_OTHERS, selection.uuid, left_out];
-        return all(connection, &sql, params, read);
-    };
-    let mut places = Vec::new();
-    for event in events {
-        if *event == TO_THE_OTHERS {
-            let params = params![event, after, through, sql_count(limit), selection.uuid];
-            places.extend(all(connection, PLACES_FOR_THE_OTHERS, params, |row| row.get::<_, i64>(0))?);
-        } else {
-            let params = params![event, after, through, sql_count(limit)];
-            places.extend(all(connection, PLACES_OF_EVENT, params, |row| row.get::<_, i64>(0))?);
-        }
+) -> Result<Vec<i64>> {
+    let Some(ends) = selection.places(after, through) else { return Ok(Vec::new()) };
+    if let Some(events) = &selection.events {
+        return positions_of_events(connection, selection, events, ends, limit);
     }
-    places.sort_unstable();
-    places.truncate(limit);
-    let sql = format!("SELECT {columns} FROM messages WHERE place = ?1");
-    let mut message = connection.prepare_cached(&sql).map_err(broken)?;
-    places.into_iter().map(|place| message.query_row([place], &read).map_err(broken)).collect()
+    let mut positions = Vec::new();
+    scan_everything(connection, selection, ends, limit, &mut |_, position| positions.push(position))?;
+    Ok(positions)
+}
+
+/// The selected messages after one position and up to another, in order, at most `limit`.
+pub(super) fn messages(
+    connection: &Connection,
+    selection: &Selection<'_>,
+    (after, through): (i64, i64),
+    limit: usize,
+) -> Result<Vec<MessageRow>> {
+    let Some(ends) = selection.places(after, through) else { return Ok(Vec::new()) };
+    if let Some(events) = &selection.events {
+        let positions = positions_of_events(connection, selection, events, ends, limit)?;
+        return messages_at(connection, selection.org, &positions.into_iter().collect());
+    }
+    let sql = format!("SELECT {} FROM message_groups WHERE place > ?1 AND place <= ?2 ORDER BY place", stored());
+    let is_in = |at: i64| after < at && at <= through;
+    first_messages(connection, selection.org, &sql, [ends.0, last_row(ends.1)], limit, |message| {
+        message.position.is_some_and(is_in) && selection.gets(&message.event, &message.subject)
+    })
+}
+
+const COUNT_OF_EVENT: &str = "
+    SELECT count(*) FROM message_groups INDEXED BY messages_by_event
+    WHERE event = ?1 AND event <> '' AND place > ?2 AND place <= ?3";
+
+const COUNT_ABOUT: &str = "
+    SELECT count(*) FROM message_groups INDEXED BY messages_by_event
+    WHERE event = ?1 AND event <> '' AND place > ?2 AND place <= ?3 AND subject = ?4";
+
+/// How many messages of an event are in a stretch of the log.
+fn count_of_event(connection: &Connection, event: &str, (after, through): (i64, i64)) -> Result<i64> {
+    let alone = one(connection, COUNT_OF_EVENT, params![event, after, through], |row| row.get::<_, i64>(0))?;
+    let mut statement = connection.prepare_cached(ROWS_OF_EVENT).map_err(broken)?;
+    let mut rows = statement.query(params![event, after, last_row(through), i64::MAX]).map_err(broken)?;
+    let mut together = 0;
+    while let Some(row) = rows.next().map_err(broken)? {
+        let (place, mask) = (row.get(0).map_err(broken)?, row.get(1).map_err(broken)?);
+        together += selected(place, mask, (after, through)).count() as i64;
+    }
+    Ok(alone.unwrap_or_default() + together)
 }
 
 /// How many messages are selected after one position and up to another. The log has no gaps, so a selection of all
@@ -126,10 +290,7 @@ pub(super) fn count(connection: &Connection, selection: &Selection<'_>, after: i
         let params = params![event, first, last, selection.uuid];
         one(connection, COUNT_ABOUT, params, |row| row.get::<_, i64>(0)).map(Option::unwrap_or_default)
     };
-    let of_event = |event: &str| {
-        let params = params![event, first, last];
-        one(connection, COUNT_OF_EVENT, params, |row| row.get::<_, i64>(0)).map(Option::unwrap_or_default)
-    };
+    let of_event = |event: &str| count_of_event(connection, event, (first, last));
     let Some(events) = &selection.events else {
         let left_out = if selection.missed { of_event(TO_EVERYBODY)? } else { 0 };
         return Ok((last - first - left_out - about(TO_THE_OTHERS)?).unsigned_abs());
@@ -147,17 +308,23 @@ pub(super) fn count(connection: &Connection, selection: &Selection<'_>, after: i
 /// The events that occur in a stretch of a log, by name.
 pub(super) fn events_within(connection: &Connection, org: OrgId, after: i64, through: i64) -> Result<Vec<String>> {
     let everything = Selection { org, events: None, uuid: "", missed: true };
-    let Some((first, last)) = everything.places(after, through) else { return Ok(Vec::new()) };
-    let next = "SELECT min(event) FROM messages INDEXED BY messages_by_event WHERE event > ?1";
-    let within = "SELECT 1 FROM messages INDEXED BY messages_by_event \
-                  WHERE event = ?1 AND place > ?2 AND place <= ?3 LIMIT 1";
-    let mut found = Vec::new();
-    let mut name = String::new();
-    while let Some(event) = one(connection, next, [&name], |row| row.get::<_, Option<String>>(0))?.flatten() {
-        if one(connection, within, params![event, first, last], |_| Ok(()))?.is_some() {
-            found.push(event.clone());
+    let Some(ends) = everything.places(after, through) else { return Ok(Vec::new()) };
+    let alone = "SELECT min(event) FROM message_groups INDEXED BY messages_by_event WHERE event > ?1 AND event <> ''";
+    let together = "SELECT min(event) FROM message_events WHERE event > ?1";
+    let mut names = BTreeSet::new();
+    for next in [alone, together] {
+        let mut name = String::new();
+        while let Some(event) = one(connection, next, [&name], |row| row.get::<_, Option<String>>(0))?.flatten() {
+            names.insert(event.clone());
+            name = event;
         }
-        name = event;
+    }
+    let mut found = Vec::new();
+    for event in names {
+        let narrowed = Selection { events: Some(vec![event.as_str()]), ..everything.clone() };
+        if !positions_of_events(connection, &narrowed, &[event.as_str()], ends, 1)?.is_empty() {
+            found.push(event);
+        }
     }
     Ok(found)
 }
@@ -167,23 +334,22 @@ pub(super) fn events_within(connection: &Connection, org: OrgId, after: i64, thr
 pub(super) struct Member {
     pub(super) position: i64,
     pub(super) account: Option<Arc<str>>,
+    /// Empty if the content of its row has it.
     pub(super) event: String,
+    /// Empty if the content of its row has it.
     pub(super) event_id: String,
     /// When it happened or was recorded, whichever is later.
     pub(super) moment: Time,
 }
 
-const MEMBER_COLUMNS: &str =
-    concat!(position_in!("place"), ", account, event, event_id, max(effective_at, recorded_at)");
-
-pub(super) fn member(cells: &mut Cells<'_>) -> Result<Member> {
-    Ok(Member {
-        position: cells.next()?,
-        account: cells.text_or_none()?,
-        event: cells.next()?,
-        event_id: cells.next()?,
-        moment: cells.time()?,
-    })
+fn member(row: &LogRow, position: i64) -> Member {
+    Member {
+        position,
+        account: row.account.clone(),
+        event: row.event.clone(),
+        event_id: row.event_id.clone(),
+        moment: row.moment,
+    }
 }
 
 /// The selected messages after one position and up to another, in order, at most `limit`; if an account is given, only
@@ -195,17 +361,28 @@ pub(super) fn members(
     (after, through): (i64, i64),
     limit: usize,
 ) -> Result<Vec<Member>> {
+    let Some(ends) = selection.places(after, through) else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
     let Some(account) = account else {
-        return scan(connection, selection, (after, through), limit, MEMBER_COLUMNS, by_cells(member));
+        if let Some(events) = &selection.events {
+            let mut rows = LogRows::of(connection, selection.org);
+            for position in positions_of_events(connection, selection, events, ends, limit)? {
+                found.extend(rows.member(position)?);
+            }
+        } else {
+            let mut note = |row: &LogRow, position| found.push(member(row, position));
+            scan_everything(connection, selection, ends, limit, &mut note)?;
+        }
+        return Ok(found);
     };
-    let Some((first, last)) = selection.places(after, through) else { return Ok(Vec::new()) };
     let sql = format!(
-        "SELECT {MEMBER_COLUMNS}, subject FROM messages INDEXED BY messages_by_account \
+        "SELECT {LOG_ROW} FROM message_groups INDEXED BY messages_by_account \
          WHERE org = ?1 AND account = ?2 AND place > ?3 AND place <= ?4 ORDER BY place"
     );
-    let params = params![selection.org, account, first, last];
-    let mut found = all(connection, &sql, params, by_cells(|cells| Ok((member(cells)?, cells.next::<String>()?))))?;
-    found.retain(|(member, subject)| selection.gets(&member.event, subject));
+    for row in all(connection, &sql, params![selection.org, account, ends.0, last_row(ends.1)], log_row)? {
+        let mask = selection.mask_of(connection, &row)?;
+        found.extend(selected(row.place, mask, ends).map(|position| member(&row, position)));
+    }
     found.truncate(limit);
-    Ok(found.into_iter().map(|(member, _)| member).collect())
+    Ok(found)
 }

@@ -2,16 +2,18 @@
 
 use super::dead;
 use super::run;
-use super::selection::{Selection, scan};
+use super::selection::{Selection, messages};
 use super::subscriptions::{by_id, every};
 use crate::Result;
-use crate::outbox::rows::{outgoing, status};
-use crate::outbox::{Failure, Fate, Head, Outgoing, Overdue, Range, Subscription, SubscriptionFilter, SubscriptionId};
+use crate::outbox::rows::status;
+use crate::outbox::{
+    Failure, Fate, Head, Outgoing, Overdue, Range, Subscription, SubscriptionFilter, SubscriptionId, with_messages,
+};
 use crate::records::OrgId;
 use crate::rows::Cells;
-use crate::sqlite::grouped_messages::{all_messages, expand_messages};
+use crate::sqlite::grouped_messages::{messages_at, row_of};
 use crate::sqlite::read::{all, count, one};
-use crate::sqlite::rows::{by_cells, optional_time, place, position_in, time};
+use crate::sqlite::rows::{by_cells, optional_time, place, time};
 use daybook_engine::time::Time;
 use rusqlite::{Connection, params};
 
@@ -40,8 +42,6 @@ pub(super) fn heads(connection: &Connection) -> Result<Vec<Head>> {
     all(connection, sql, [], |row| Ok(Head { org: row.get(0)?, head: row.get(1)?, hurried: row.get(2)? }))
 }
 
-const OUTGOING_COLUMNS: &str = concat!(position_in!("place"), ", account, event, event_id, content, signature");
-
 pub(super) fn feed(
     connection: &Connection,
     reader: SubscriptionFilter<'_>,
@@ -49,21 +49,9 @@ pub(super) fn feed(
     through: i64,
     limit: usize,
 ) -> Result<Vec<Outgoing>> {
-    let columns = OUTGOING_COLUMNS;
-    let mut messages = scan(connection, &Selection::of(reader), (after, through), limit, columns, by_cells(outgoing))?;
-    expand_messages(connection, reader.org, &mut messages)?;
-    Ok(messages)
+    let messages = messages(connection, &Selection::of(reader), (after, through), limit)?;
+    Ok(messages.into_iter().map(Outgoing::from).collect())
 }
-
-const DUE: &str = concat!(
-    "SELECT ",
-    position_in!("m.place"),
-    ", m.account, m.event, m.event_id, m.content, m.signature, f.attempts, f.first_failed_at, f.retry_at,
-        f.reason, f.status, f.streak
-    FROM failures f INDEXED BY failures_due CROSS JOIN messages m ON m.place = ?1 + f.position
-    WHERE f.subscription = ?2 AND f.retry_at <= ?3
-    ORDER BY f.retry_at, f.position LIMIT ?4"
-);
 
 pub(super) fn due_failures(
     connection: &Connection,
@@ -76,20 +64,27 @@ pub(super) fn due_failures(
         return Ok(Vec::new());
     }
     let params = params![place(org, 0), subscription, now.micros(), count(limit)];
+    let due = format!(
+        "SELECT f.position, f.attempts, f.first_failed_at, f.retry_at, f.reason, f.status, f.streak
+         FROM failures f INDEXED BY failures_due CROSS JOIN {}
+         WHERE f.subscription = ?2 AND f.retry_at <= ?3
+         ORDER BY f.retry_at, f.position LIMIT ?4",
+        row_of("?1 + f.position")
+    );
     let read = |cells: &mut Cells<'_>| {
-        let message = outgoing(cells)?;
-        let failure = Failure {
-            position: message.position,
+        Ok(Failure {
+            position: cells.next()?,
             attempts: cells.next()?,
             first_failed_at: cells.time_or_none()?,
             fate: Fate::Retry(cells.time()?),
             reason: cells.next()?,
             status: status(cells)?,
             streak: cells.next()?,
-        };
-        Ok((failure, message))
+        })
     };
-    all_messages(connection, org, DUE, params, read)
+    let failures: Vec<Failure> = all(connection, &due, params, by_cells(read))?;
+    let messages = messages_at(connection, org, &failures.iter().map(|failure| failure.position).collect())?;
+    Ok(with_messages(failures, messages))
 }
 
 pub(super) fn next_retry(connection: &Connection, org: OrgId, subscription: SubscriptionId) -> Result<Option<Time>> {

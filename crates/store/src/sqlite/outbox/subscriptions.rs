@@ -12,6 +12,7 @@ use crate::outbox::{
     TO_EVERYBODY,
 };
 use crate::records::OrgId;
+use crate::sqlite::grouped_messages::row_of;
 use crate::sqlite::read::{all, count, one};
 use crate::sqlite::rows::{by_cells, place, position};
 use daybook_engine::time::Time;
@@ -149,10 +150,17 @@ fn keep(connection: &Connection, asked: &Subscription, given: SuppliedSettings) 
 }
 
 /// Retries and dead letters for events that the filter excludes.
-const UNWANTED: &str = "
-    FROM failures WHERE subscription = ?2 AND (?5 IS NULL OR position = ?5)
-        AND EXISTS (SELECT 1 FROM messages m WHERE m.place = ?1 + failures.position AND m.event <> ?4
-            AND m.event NOT IN (SELECT value FROM json_each(?3)))";
+fn unwanted() -> String {
+    format!(
+        "FROM failures WHERE subscription = ?2 AND (?5 IS NULL OR position = ?5)
+             AND EXISTS (SELECT 1 FROM (SELECT 1) CROSS JOIN {}
+                 WHERE CASE WHEN m.size = 1 THEN m.event <> ?4 AND m.event NOT IN (SELECT value FROM json_each(?3))
+                     ELSE NOT EXISTS (SELECT 1 FROM message_events v
+                                      WHERE v.event IN (SELECT value FROM json_each(?3)) AND v.place = m.place
+                                          AND (v.mask >> (m.place - ?1 - failures.position)) & 1) END)",
+        row_of("?1 + failures.position")
+    )
+}
 
 /// Deletes retries and dead letters that the filter no longer includes.
 fn narrow(connection: &Connection, of: &Subscription) -> Result<()> {
@@ -178,9 +186,10 @@ pub(super) fn drop_unwanted(connection: &Connection, of: &Subscription, position
         // Removes the scheduled retry from their last attempts.
         let last = format!(
             "UPDATE attempts SET next_at = NULL WHERE subscription = ?2
-                AND (place, next_at) IN (SELECT ?1 + position, retry_at {UNWANTED})"
+                AND (place, next_at) IN (SELECT ?1 + position, retry_at {})",
+            unwanted()
         );
-        for sql in [last, format!("DELETE {UNWANTED}")] {
+        for sql in [last, format!("DELETE {}", unwanted())] {
             run(connection, &sql, params![place(of.org, 0), of.id, events, TO_EVERYBODY, position])?;
         }
     }

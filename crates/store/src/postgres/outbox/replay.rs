@@ -339,9 +339,9 @@ async fn events_of(transaction: &mut Transaction, of: &Subscription, dead: &Dead
          WHERE n.event IS NOT NULL
            AND EXISTS (SELECT FROM message_events v CROSS JOIN {positions}
                        WHERE v.org = $1 AND v.event = n.event AND v.position >= $2
-                         AND v.position < $3 + {ROW_ENDS_WITHIN})
+                         AND v.position < $3::bigint + {ROW_ENDS_WITHIN})
          ORDER BY 1",
-        positions = positions_of_event("$2 - 1", "$3"),
+        positions = positions_of_event("$2::bigint - 1", "$3::bigint"),
     );
     let params: Vec<Param<'_>> = vec![Box::new(of.org), Box::new(run.first), Box::new(run.last), Box::new(&*of.uuid)];
     let rows = transaction.fly(Frame::default(), &[Query::new(&sql, params)]).await?;

@@ -29,7 +29,7 @@ pub(super) async fn log(
     let of_account = if filter.account.is_some() { "account = $8" } else { "$8::text IS NULL" };
     let sql = format!(
         "SELECT {} FROM message_groups m
-         WHERE org = $1 AND position >= $2 AND position < $3 + {ROW_ENDS_WITHIN} AND position - size + 1 < $3
+         WHERE org = $1 AND position >= $2 AND position < $3::bigint + {ROW_ENDS_WITHIN} AND position - size + 1 < $3::bigint
            AND {RECORDED} AND {of_account}
            AND ($4::text IS NULL OR size = 1 AND event = $4
                 OR size > 1 AND EXISTS (SELECT FROM message_events v WHERE v.org = m.org AND v.event = $4
@@ -67,7 +67,7 @@ async fn is_over(
     filter: &MessageFilter,
 ) -> Result<bool> {
     let earlier = format!(
-        "SELECT FROM message_groups WHERE org = $1 AND position < $2 + {ROW_ENDS_WITHIN} AND position - size + 1 < $2
+        "SELECT FROM message_groups WHERE org = $1 AND position < $2::bigint + {ROW_ENDS_WITHIN} AND position - size + 1 < $2::bigint
          LIMIT 1"
     );
     if server.query_opt(&earlier, &[&org, &next]).await?.is_none() {

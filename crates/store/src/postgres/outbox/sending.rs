@@ -129,7 +129,9 @@ async fn feed_of_all(
     through: i64,
     limit: usize,
 ) -> Result<Vec<MessageRow>> {
-    let which = format!("org = $1 AND position > $2 AND position < $3 + {ROW_ENDS_WITHIN} AND position - size < $3");
+    let which = format!(
+        "org = $1 AND position > $2 AND position < $3::bigint + {ROW_ENDS_WITHIN} AND position - size < $3::bigint"
+    );
     let sql = format!(
         "SELECT {} FROM message_groups WHERE {which} AND {} ORDER BY position",
         stored(),
@@ -175,11 +177,11 @@ async fn positions_of_events(
              (SELECT p.position
               FROM (SELECT v.position, v.mask FROM message_events v
                     WHERE v.org = $1 AND v.event = e.event AND v.position > $2
-                      AND v.position < $3 + {ROW_ENDS_WITHIN}
+                      AND v.position < $3::bigint + {ROW_ENDS_WITHIN}
                     ORDER BY v.position LIMIT $7) v
               CROSS JOIN {positions} ORDER BY p.position LIMIT $5)) p
          ORDER BY p.position LIMIT $5",
-        positions = positions_of_event("$2", "$3"),
+        positions = positions_of_event("$2::bigint", "$3::bigint"),
     );
     let events: Vec<&str> = filter.iter().map(String::as_str).chain([TO_EVERYBODY]).collect();
     let rows_most = most(limit).saturating_add(1);

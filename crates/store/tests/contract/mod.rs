@@ -37,7 +37,9 @@ pub mod portfolio_queries;
 pub mod products;
 pub mod units;
 
-pub use outbox::{console_url, dead_letters, feeding, recording, replaying, retention, sending_again, subscriptions};
+pub use outbox::{
+    console_url, dead_letters, feeding, recording, replaying, retention, sending_again, shared_rows, subscriptions,
+};
 
 /// Makes a `#[test]` of every contract test, run by the function at the given path.
 macro_rules! contract_tests {
@@ -219,6 +221,16 @@ macro_rules! contract_tests {
                 attempts_expire_the_oldest_first,
                 messages_expire_from_the_beginning_of_each_log,
                 messages_stay_while_they_are_needed,
+            ]
+            shared_rows: [
+                the_log_is_the_same,
+                messages_by_cause_are_the_same,
+                feeds_are_the_same,
+                searches_are_the_same,
+                deliveries_are_the_same,
+                rows_expire_with_their_last_message,
+                logs_end_before_those_of_others,
+                one_message_of_a_row_is_corrected,
             ]
             people: [
                 a_person_is_read_back,

@@ -7,6 +7,7 @@ pub mod recording;
 pub mod replaying;
 pub mod retention;
 pub mod sending_again;
+pub mod shared_rows;
 pub mod subscriptions;
 
 use super::fixtures::*;

@@ -31,10 +31,10 @@ async fn a_damaged_message_becomes_a_dead_letter(home: Home) {
         Home::Sqlite => "CAST(substr(content, 1, length(content) - 1) || x'78' AS BLOB)",
         Home::Postgres => "set_byte(content, length(content) - 1, get_byte(content, length(content) - 1) # 255)",
     };
-    let second = "(SELECT min(m.{place}) + 1 FROM messages m WHERE m.event = 'customer_create')";
+    let second = "(SELECT min(m.{place}) + 1 FROM message_groups m WHERE m.event = 'customer_create')";
     let place = if home == Home::Sqlite { "place" } else { "position" };
     let second = second.replace("{place}", place);
-    OldDatabase::at(&address).run(&format!("UPDATE messages SET content = {damaged} WHERE {place} = {second}"));
+    OldDatabase::at(&address).run(&format!("UPDATE message_groups SET content = {damaged} WHERE {place} = {second}"));
     setup.send().await;
     assert_eq!(receiver.counts().requests, 2, "the others are sent");
     assert!(receiver.requests().iter().all(|request| !String::from_utf8_lossy(&request.body).contains("second")));
@@ -55,8 +55,8 @@ async fn damage_pauses_no_url(home: Home) {
         Home::Sqlite => ("place", "CAST(content || x'78' AS BLOB)"),
         Home::Postgres => ("position", "content || '\\x78'"),
     };
-    let first = format!("(SELECT min(m.{place}) FROM messages m WHERE m.account = 'late' AND length(m.content) > 9)");
-    OldDatabase::at(&address).run(&format!("UPDATE messages SET content = {damaged} WHERE {place} = {first}"));
+    let first = format!("(SELECT min(m.{place}) FROM message_groups m WHERE m.account = 'late' AND m.size > 1)");
+    OldDatabase::at(&address).run(&format!("UPDATE message_groups SET content = {damaged} WHERE {place} = {first}"));
     setup.send().await;
     let sent = receiver.counts().requests as u64;
     let (status, _, pending, dead) = setup.state(&uuid).await;

@@ -218,7 +218,7 @@ async fn damaged_bytes_are_not_copied_into_columns(home: Home) {
         let looked = lived(home).await;
         looked.store_plain().await;
         let data = replaced(home, from, to);
-        looked.change(&format!("UPDATE messages SET content = {data} WHERE {THIRD}")).await;
+        looked.change(&format!("UPDATE message_groups SET content = {data} WHERE {THIRD}")).await;
         finds_and_leaves(&looked, from, "its signature does not match its bytes").await;
     }
     // The id follows from account and number, even if the bytes are damaged too.
@@ -226,16 +226,17 @@ async fn damaged_bytes_are_not_copied_into_columns(home: Home) {
     looked.store_plain().await;
     let before: Vec<String> = looked.trial.messages("a1").await.into_iter().map(|message| message.event_id).collect();
     let data = replaced(home, "dbk_evt_", "dbk_other_");
-    looked.change(&format!("UPDATE messages SET event_id = 'another', content = {data} WHERE {THIRD}")).await;
+    looked.change(&format!("UPDATE message_groups SET event_id = 'another', content = {data} WHERE {THIRD}")).await;
     looked.trial.service.fix(&mut |_| {}).await.expect("it goes on");
     let after: Vec<String> = looked.trial.messages("a1").await.into_iter().map(|message| message.event_id).collect();
     assert_eq!(after, before);
     // The bytes of another message, with its signature.
     let looked = lived(home).await;
     looked.store_plain().await;
-    let other = |column: &str| format!("(SELECT m.{column} FROM messages m WHERE m.account = 'a1' AND m.sequence = 4)");
+    let other =
+        |column: &str| format!("(SELECT m.{column} FROM message_groups m WHERE m.account = 'a1' AND m.sequence = 4)");
     let (data, signature) = (other("content"), other("signature"));
-    looked.change(&format!("UPDATE messages SET content = {data}, signature = {signature} WHERE {THIRD}")).await;
+    looked.change(&format!("UPDATE message_groups SET content = {data}, signature = {signature} WHERE {THIRD}")).await;
     finds_and_leaves(&looked, "another's bytes", "account a1: message 3 has bytes with the id ").await;
 }
 
@@ -304,19 +305,20 @@ async fn the_first_message_is_checked_after_one_rotation_of_the_key(home: Home) 
     looked.store_plain().await;
     view_of(looked.trial.service.rotate_hmac_key(&looked.trial.who).await);
     let data = replaced(home, "object", "another");
-    let first = "{place} = (SELECT min(m.{place}) FROM messages m)";
-    looked.change(&format!("UPDATE messages SET content = {data} WHERE {first}")).await;
+    let first = "{place} = (SELECT min(m.{place}) FROM message_groups m)";
+    looked.change(&format!("UPDATE message_groups SET content = {data} WHERE {first}")).await;
     finds_and_leaves(&looked, "data", "its signature does not match its bytes").await;
 }
 
 /// Two messages of an account, each at the other's position in the log.
 async fn exchanged_messages_are_found(home: Home) {
     let looked = lived(home).await;
+    looked.store_plain().await;
     let positions: Vec<i64> = looked.trial.messages("a1").await.iter().filter_map(|message| message.position).collect();
     let of = if home == Home::Sqlite { 1_i64 << 40 } else { 0 };
     let (one, other) = (of + positions[1], of + positions[2]);
     for (from, to) in [(one, of + 900_000), (other, one), (of + 900_000, other)] {
-        looked.change(&format!("UPDATE messages SET {{place}} = {to} WHERE {{place}} = {from}")).await;
+        looked.change(&format!("UPDATE message_groups SET {{place}} = {to} WHERE {{place}} = {from}")).await;
     }
     let sentence = format!("account a1: message 3 is at position {} of the log, before message 2 at ", positions[1]);
     finds_and_leaves(&looked, "positions", &sentence).await;

@@ -171,23 +171,31 @@ impl Looked {
             let of_account = self.trial.messages(account).await;
             all.extend(of_account.into_iter().filter(|message| message.position.is_none()));
         }
+        for table in ["message_groups", "message_events"] {
+            assert!(!self.run(&format!("DELETE FROM {table} RETURNING 'x'")).await.is_empty(), "{table}");
+        }
         for message in all {
-            let (table, which) = match message.position {
-                Some(position) if self.home == Home::Sqlite => {
-                    ("messages", format!("place = {}", position + (1 << 40)))
-                }
-                Some(position) => ("messages", format!("org = 1 AND position = {position}")),
-                None => {
-                    let account = message.account.as_deref().expect("it is about an account");
-                    ("waiting_messages", format!("account = '{account}' AND sequence = {}", message.sequence))
-                }
-            };
             let data = hex(&message.data);
             let data = if self.home == Home::Sqlite { format!("x'{data}'") } else { format!("'\\x{data}'::bytea") };
             let (signature, event_id, subject) = (&message.signature, &message.event_id, &message.subject);
+            let account = message.account.as_deref().map_or("NULL".to_owned(), |account| format!("'{account}'"));
+            let sequence = message.sequence;
+            let Some(position) = message.position else {
+                self.change(&format!(
+                    "UPDATE waiting_messages SET content = {data}, signature = '{signature}', event_id = '{event_id}',
+                         subject = '{subject}' WHERE account = {account} AND sequence = {sequence}"
+                ))
+                .await;
+                continue;
+            };
+            let place = if self.home == Home::Sqlite { position + (1 << 40) } else { position };
+            let (event, cause) = (&message.event, &message.cause);
+            let (effective_at, recorded_at) = (message.effective_at.micros(), message.recorded_at.micros());
             self.change(&format!(
-                "UPDATE {table} SET content = {data}, signature = '{signature}', event_id = '{event_id}',
-                     subject = '{subject}' WHERE {which}"
+                "INSERT INTO message_groups ({{place}}, org, account, sequence, event, event_id, cause, subject,
+                     effective_at, recorded_at, content, signature)
+                 VALUES ({place}, 1, {account}, {sequence}, '{event}', '{event_id}', '{cause}', '{subject}',
+                     {effective_at}, {recorded_at}, {data}, '{signature}')"
             ))
             .await;
         }
@@ -210,7 +218,7 @@ impl Looked {
             let column = match (table, column) {
                 ("line_items", "item" | "item_id") => "{item}",
                 ("customers" | "account_customers", "customer" | "customer_id") => "{customer}",
-                ("messages" | "attempts", "place" | "position") => "{place}",
+                ("message_groups" | "message_events" | "attempts", "place" | "position") => "{place}",
                 (_, column) => column,
             };
             (table.to_owned(), column.to_owned())

@@ -345,13 +345,12 @@ pub fn unit(
             cancel: writes.cancel_notices_at.map(|at| Cancel { cause_prefix: NOTICE, at }),
             refold: None,
         }],
-        customers: Vec::new(),
-        products: Vec::new(),
         messages: writes.messages.into_iter().map(|message| (org, message)).collect(),
         words: words.into_iter().collect(),
         audit,
         // Only a roll with webhooks publishes waiting messages; it sends them at once.
         hurry: writes.publish_until.is_some(),
+        ..Unit::default()
     }))
 }
 

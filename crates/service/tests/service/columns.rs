@@ -18,8 +18,9 @@ on_both!(
 const A1: &str = "account = 'a1'";
 const A2: &str = "account = 'a2'";
 const A1_PRIMARY: &str = "account = 'a1' AND role = 'PRIMARY'";
-/// A row of one message about an account, and one of several.
-const MESSAGE: &str = "account = 'a1' AND size = 1";
+/// A row of one message about an account, which waited until it was due, and a row of several.
+const MESSAGE: &str = "account = 'a2' AND sequence = (SELECT min(m.sequence) FROM message_groups m \
+                       WHERE m.account = 'a2' AND m.size = 1)";
 const SHARED: &str = "account = 'a1' AND sequence = (SELECT max(m.sequence) FROM message_groups m \
                       WHERE m.account = 'a1' AND m.size > 1)";
 /// An event of the row of several.
@@ -238,6 +239,14 @@ const FACTS: &str = "
     sending_nodes: token until
 ";
 
+/// A database in which a message that waited was published.
+async fn lived(home: Home) -> Looked {
+    let looked = Looked::lived(home).await;
+    looked.trial.go_to("2026-06-20T12:00:00-04:00").await;
+    looked.trial.verify().await;
+    looked
+}
+
 fn facts() -> BTreeSet<(String, String)> {
     let mut facts = BTreeSet::new();
     let mut table = String::new();
@@ -257,7 +266,7 @@ fn altered() -> impl Iterator<Item = &'static (&'static str, &'static str, &'sta
 }
 
 async fn every_column_is_classified(home: Home) {
-    let looked = Looked::lived(home).await;
+    let looked = lived(home).await;
     let mut classified = facts();
     classified.extend(altered().map(|(table, column, _, _)| ((*table).to_owned(), (*column).to_owned())));
     let columns = looked.columns().await;
@@ -270,7 +279,7 @@ async fn every_column_is_classified(home: Home) {
 }
 
 async fn what_follows_is_found_and_put_back(home: Home) {
-    let looked = Looked::lived(home).await;
+    let looked = lived(home).await;
     let journal = looked.rows("inputs").await;
     let only_there = if home == Home::Postgres { DERIVED_ON_POSTGRES } else { &[] };
     for (table, column, value, which) in DERIVED.iter().chain(only_there) {
@@ -287,7 +296,7 @@ async fn what_follows_is_found_and_put_back(home: Home) {
 async fn what_cannot_be_put_back_is_found(home: Home) {
     let mut missed = Vec::new();
     for (table, column, value, which) in FOUND {
-        let looked = Looked::lived(home).await;
+        let looked = lived(home).await;
         looked.change(&format!("UPDATE {table} SET {column} = {value} WHERE {which}")).await;
         let verified = looked.trial.service.verify(&mut |_| {}).await.expect("it goes on");
         if verified.differences.is_empty() {
@@ -317,7 +326,7 @@ async fn lost_rows_are_found(home: Home) {
         ),
         ("waiting_messages", WAITING, false),
     ] {
-        let looked = Looked::lived(home).await;
+        let looked = lived(home).await;
         let before = looked.rows(table).await;
         looked.change(&format!("DELETE FROM {table} WHERE {which}")).await;
         looked.finds(table).await;
@@ -329,7 +338,7 @@ async fn lost_rows_are_found(home: Home) {
 
 /// Derived rows of objects that do not exist, one for each table.
 async fn rows_that_belong_to_nothing_are_found_and_removed(home: Home) {
-    let looked = Looked::lived(home).await;
+    let looked = lived(home).await;
     let item = "org, account, {item}, kind, status, effective_at, applied_at, created_at, updated_at, amount, balance, \
                 principal, interest, fees, splits";
     let copied = item.replacen("org, account", "99, 'unknown'", 1);

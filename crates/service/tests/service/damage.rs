@@ -27,7 +27,7 @@ on_both!(
 );
 
 /// The tables that follow from journals.
-const DERIVED: [&str; 4] = ["accounts", "line_items", "messages", "waiting_messages"];
+const DERIVED: [&str; 5] = ["accounts", "line_items", "message_groups", "message_events", "waiting_messages"];
 
 async fn tables(looked: &Looked) -> Vec<Vec<String>> {
     let mut all = Vec::new();

@@ -13,7 +13,7 @@ use tokio_postgres::{Client, NoTls, Row};
 const STEP: i64 = 500;
 
 /// The copied tables: every table that a release writes.
-const TABLES: [&str; 4] = ["accounts", "inputs", "line_items", "messages"];
+const TABLES: [&str; 5] = ["accounts", "inputs", "line_items", "message_groups", "message_events"];
 
 /// Reads the rows that the release wrote and writes them again into the copied tables.
 pub async fn release(address: &str) -> Result<BareLoopResult, Failure> {
@@ -48,7 +48,7 @@ async fn try_release(address: &str) -> Result<BareLoopResult, tokio_postgres::Er
         written.write(&client, &columns).await?;
         limit.took += watch.elapsed();
         limit.items += written.items.count;
-        limit.messages += written.messages.count;
+        limit.messages += written.message_count;
         limit.bytes += written.bytes;
     }
     client.batch_execute("DROP SCHEMA bench_limit CASCADE").await?;
@@ -56,11 +56,11 @@ async fn try_release(address: &str) -> Result<BareLoopResult, tokio_postgres::Er
 }
 
 /// The columns of each table, with their types.
-struct Columns([Vec<(String, String)>; 4]);
+struct Columns([Vec<(String, String)>; 5]);
 
 impl Columns {
     async fn read(client: &Client) -> Result<Columns, tokio_postgres::Error> {
-        let mut columns: [Vec<(String, String)>; 4] = Default::default();
+        let mut columns: [Vec<(String, String)>; 5] = Default::default();
         for (table, columns) in TABLES.iter().zip(&mut columns) {
             let rows = client
                 .query(
@@ -84,6 +84,7 @@ struct CopiedTable {
 /// A column of one of the types that the tables have.
 enum Column {
     Numbers(Vec<Option<i64>>),
+    Sizes(Vec<Option<i32>>),
     SmallNumbers(Vec<Option<i16>>),
     Flags(Vec<Option<bool>>),
     Texts(Vec<Option<String>>),
@@ -95,6 +96,7 @@ impl CopiedTable {
         let Some(first) = rows.first() else { return CopiedTable { columns: Vec::new(), count: 0 } };
         let columns = first.columns().iter().enumerate().map(|(index, column)| match column.type_().name() {
             "int8" => Column::Numbers(rows.iter().map(|row| row.get(index)).collect()),
+            "int4" => Column::Sizes(rows.iter().map(|row| row.get(index)).collect()),
             "int2" => Column::SmallNumbers(rows.iter().map(|row| row.get(index)).collect()),
             "bool" => Column::Flags(rows.iter().map(|row| row.get(index)).collect()),
             "bytea" => Column::Bytes(rows.iter().map(|row| row.get(index)).collect()),
@@ -112,6 +114,7 @@ impl Column {
     fn parameter(&self) -> &(dyn ToSql + Sync) {
         match self {
             Column::Numbers(values) => values,
+            Column::Sizes(values) => values,
             Column::SmallNumbers(values) => values,
             Column::Flags(values) => values,
             Column::Texts(values) => values,
@@ -126,13 +129,28 @@ struct ReleasedRows {
     inputs: CopiedTable,
     items: CopiedTable,
     messages: CopiedTable,
+    events: CopiedTable,
+    message_count: u64,
     bytes: u64,
 }
+
+/// The events of rows of messages. There are few names, so each is looked for.
+const EVENTS: &str = "
+    WITH RECURSIVE names AS (
+        SELECT min(event) AS event FROM public.message_events
+        UNION ALL
+        SELECT (SELECT min(event) FROM public.message_events WHERE event > n.event) FROM names n
+        WHERE n.event IS NOT NULL)
+    SELECT v.* FROM public.message_groups m
+    CROSS JOIN names n
+    JOIN public.message_events v ON v.org = m.org AND v.event = n.event AND v.position = m.position
+    WHERE m.account = ANY($1)";
 
 impl ReleasedRows {
     async fn read(client: &Client, accounts: &Vec<String>) -> Result<ReleasedRows, tokio_postgres::Error> {
         let all = async |sql: &str| client.query(sql, &[accounts]).await;
-        let messages = all("SELECT * FROM public.messages WHERE account = ANY($1) ORDER BY org, position").await?;
+        let messages =
+            all("SELECT * FROM public.message_groups WHERE account = ANY($1) ORDER BY org, position").await?;
         Ok(ReleasedRows {
             accounts: CopiedTable::of(
                 &all("SELECT * FROM public.accounts WHERE account = ANY($1) ORDER BY account").await?,
@@ -147,13 +165,15 @@ impl ReleasedRows {
                 &all("SELECT * FROM public.line_items WHERE account = ANY($1) ORDER BY account, item_id").await?,
             ),
             bytes: messages.iter().map(|row| row.get::<_, &[u8]>("content").len() as u64).sum(),
+            message_count: messages.iter().map(|row| row.get::<_, i32>("size").unsigned_abs()).map(u64::from).sum(),
+            events: CopiedTable::of(&all(EVENTS).await?),
             messages: CopiedTable::of(&messages),
         })
     }
 
     async fn write(&self, client: &Client, columns: &Columns) -> Result<(), tokio_postgres::Error> {
         client.batch_execute("BEGIN").await?;
-        let tables = [&self.accounts, &self.inputs, &self.items, &self.messages];
+        let tables = [&self.accounts, &self.inputs, &self.items, &self.messages, &self.events];
         for ((name, table), columns) in TABLES.iter().zip(tables).zip(&columns.0) {
             if table.count == 0 {
                 continue;

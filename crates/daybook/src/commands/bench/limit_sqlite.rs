@@ -50,7 +50,8 @@ fn try_release(released: &Path, before: &Path) -> rusqlite::Result<BareLoopResul
         limit.took += watch.elapsed();
         for written in &written {
             limit.items += written.items.len() as u64;
-            limit.messages += written.messages.len() as u64;
+            let size = |row: &Vec<Value>| if let Some(Value::Integer(size)) = row.last() { *size } else { 1 };
+            limit.messages += written.messages.iter().map(size).sum::<i64>().unsigned_abs();
             limit.bytes += written
                 .messages
                 .iter()
@@ -66,7 +67,9 @@ struct ReleasedRows {
     account: Vec<Value>,
     inputs: Vec<Vec<Value>>,
     items: Vec<Vec<Value>>,
+    /// Rows of messages; the last column is the number of these.
     messages: Vec<Vec<Value>>,
+    events: Vec<Vec<Value>>,
 }
 
 const ACCOUNT: &str = "SELECT version, updated_at, state, profile, processed_through, rolled_to, next_moment, oldest_unpaid_due, \
@@ -76,6 +79,15 @@ const UPDATE: &str = "UPDATE accounts SET version = ?1, updated_at = ?2, state =
      rolled_to = ?6, next_moment = ?7, oldest_unpaid_due = ?8, status = ?9, substatus = ?10, next_seq = ?11, \
      settled_seq = ?12, held_events = ?13, scheduled_events = ?14, message_seq = ?15, failure = ?16 \
      WHERE org = ?17 AND account = ?18";
+
+/// The events of an account's rows of messages. There are few names, so each is looked for.
+const EVENTS: &str = "
+    WITH RECURSIVE names (event) AS (
+        SELECT min(event) FROM message_events
+        UNION ALL
+        SELECT (SELECT min(event) FROM message_events WHERE event > n.event) FROM names n WHERE n.event IS NOT NULL)
+    SELECT v.* FROM message_groups m CROSS JOIN names n CROSS JOIN message_events v
+    WHERE m.org = ?1 AND m.account = ?2 AND v.event = n.event AND v.place = m.place";
 
 impl ReleasedRows {
     fn read(from: &Connection, account: &(i64, String)) -> rusqlite::Result<ReleasedRows> {
@@ -91,13 +103,19 @@ impl ReleasedRows {
             // A release adds one journal record.
             inputs: all("SELECT * FROM inputs WHERE org = ?1 AND account = ?2 ORDER BY seq DESC LIMIT 1")?,
             items: all("SELECT * FROM line_items WHERE org = ?1 AND account = ?2 ORDER BY item")?,
-            messages: all("SELECT * FROM messages WHERE org = ?1 AND account = ?2 ORDER BY sequence")?,
+            messages: all("SELECT * FROM message_groups WHERE org = ?1 AND account = ?2 ORDER BY sequence")?,
+            events: all(EVENTS)?,
         })
     }
 
     fn write(&self, to: &Connection) -> rusqlite::Result<()> {
         to.prepare_cached(UPDATE)?.execute(params_from_iter(&self.account))?;
-        for (table, rows) in [("inputs", &self.inputs), ("line_items", &self.items), ("messages", &self.messages)] {
+        for (table, rows) in [
+            ("inputs", &self.inputs),
+            ("line_items", &self.items),
+            ("message_groups", &self.messages),
+            ("message_events", &self.events),
+        ] {
             let Some(first) = rows.first() else { continue };
             let marks = vec!["?"; first.len()].join(", ");
             let mut statement = to.prepare_cached(&format!("INSERT INTO {table} VALUES ({marks})"))?;

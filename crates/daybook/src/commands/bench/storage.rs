@@ -41,7 +41,8 @@ pub async fn run(args: &BenchStorageArgs) -> Result<(), Failure> {
     std::io::stdout().write_all(text.as_bytes()).map_err(Failure::Output)
 }
 
-const COUNTS: &str = "SELECT (SELECT count(*) FROM line_items WHERE kind = 'PAYMENT'), (SELECT count(*) FROM messages)";
+const COUNTS: &str = "SELECT (SELECT count(*) FROM line_items WHERE kind = 'PAYMENT'),
+                             (SELECT CAST(coalesce(sum(size), 0) AS bigint) FROM message_groups)";
 
 /// Pages that are free do not count: SQLite fills them before the file grows.
 fn of_sqlite(path: &str) -> rusqlite::Result<(Vec<Part>, i64, i64)> {

@@ -10,13 +10,14 @@ use daybook_store::outbox::{Outgoing, SubscriptionFilter};
 use daybook_store::records::{AccountKey, MessageRow};
 use daybook_store::{Store, Tables};
 use daybook_testkit::old_database::{KEPT, OldDatabase};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 on_both!(
     every_earlier_version_comes_out_right,
     messages_of_earlier_builds_are_compressed_unchanged,
+    messages_are_read_while_their_rows_are_turned_over,
     no_table_is_changed_by_looking,
     every_migration_is_in_both_dialects,
 );
@@ -182,6 +183,47 @@ async fn compressed_unchanged(home: Home, version: i64) {
     let trial = Trial::over(&database.address, NOW).await;
     trial.service.refold(&mut |_| {}).await.expect("accounts are folded again");
     assert_eq!(trial.differences().await, Vec::<String>::new());
+}
+
+/// Another node turns the rows over, between any two statements of a reader.
+async fn messages_are_read_while_their_rows_are_turned_over(home: Home) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = of_version(home, folder.path(), 16);
+    let store = daybook_store::open(&database.address).await.expect("it is migrated");
+    let other = match home {
+        Home::Sqlite => store.clone(),
+        Home::Postgres => daybook_store::open(&database.address).await.expect("another node"),
+    };
+    let before = all_messages(&store).await;
+    let turning = tokio::spawn(async move {
+        let mut turned = 0;
+        while let Some(some) = other.compress_earlier_messages(5).await.expect("rows are turned over") {
+            turned += some;
+        }
+        turned
+    });
+    let mut rounds = 0;
+    while !turning.is_finished() || rounds == 0 {
+        let mut read = Vec::new();
+        for organization in store.organizations().await.expect("organizations are read") {
+            let mut after = 0;
+            loop {
+                let page = store.messages(organization.org, after, 2).await.expect("messages are read");
+                let Some(last) = page.last().and_then(|message| message.position) else { break };
+                after = last;
+                read.extend(page);
+            }
+        }
+        let expected = before.0.iter().filter(|message| message.position.is_some());
+        let expected: BTreeMap<&str, &MessageRow> = expected.map(|message| (&*message.event_id, message)).collect();
+        assert_eq!(read.len(), expected.len(), "round {rounds}");
+        for message in &read {
+            assert_eq!(Some(&message), expected.get(&*message.event_id), "round {rounds}");
+        }
+        rounds += 1;
+    }
+    assert!(turning.await.expect("it ends") > 200, "after {rounds} rounds");
+    assert!(all_messages(&store).await == before);
 }
 
 /// Reads accounts as callers do, records a payment, rolls an account and advances the clock.

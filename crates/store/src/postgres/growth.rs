@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Tables that grow with the accounts.
 const ANALYZE: &str = "ANALYZE (SKIP_LOCKED)
-    accounts, account_customers, customers, inputs, line_items, messages, waiting_messages, words, audit";
+    accounts, account_customers, customers, inputs, line_items, message_groups, message_events, waiting_messages, words,
+    audit";
 
 /// Accounts and inputs written before the first ANALYZE, and the factor from one to the next.
 const FIRST: u64 = 64;

@@ -338,6 +338,27 @@ fn a_damaged_log_is_found() {
     });
 }
 
+/// The planner knows the sizes of tables that have just grown.
+#[test]
+fn tables_that_grow_are_analyzed() {
+    block_on(async {
+        let address = Server::shared().migrated_database();
+        let store = daybook_store::open(&address).await.unwrap();
+        let org = organization(&store, "one").await;
+        let looking = connected(&address).await;
+        let analyzed = "SELECT count(*) FROM pg_class WHERE reltuples >= 0 AND relname IN
+                            ('accounts', 'message_groups', 'message_events', 'waiting_messages')";
+        due_accounts(&store, org, 70).await;
+        for _ in 0..400 {
+            if looking.query_one(analyzed, &[]).await.unwrap().get::<_, i64>(0) == 4 {
+                return;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+        panic!("the tables are not analyzed");
+    });
+}
+
 async fn run_sql(address: &str, sql: &str) {
     let (client, connection) = tokio_postgres::connect(address, tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);

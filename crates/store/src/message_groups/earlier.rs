@@ -2,7 +2,7 @@
 //! to their end, and then the waiting messages. A setting says how far that is; when it is done, the setting is removed.
 //! Until then all forms are read.
 
-use super::reading::{StoredRow, expand, held_by};
+use super::reading::{StoredRow, expand, held_by, messages_in_group};
 use super::writing::{NewRow, rows_of};
 use crate::Result;
 use crate::error::StoreError;
@@ -112,19 +112,24 @@ pub(crate) fn convert(rows: Vec<(OrgId, StoredRow)>) -> Result<Conversion> {
     Ok(conversion)
 }
 
-/// The messages of a log that are in rows of an earlier form and can be read.
+/// The messages of a log that are in rows of an earlier form and can be read, with all of their group.
 fn earlier_of(log: Vec<StoredRow>) -> Vec<MessageRow> {
-    let holders: BTreeSet<i64> = log.iter().filter_map(held_by).collect();
+    let alone: Vec<StoredRow> = log.into_iter().filter(|row| row.size == 1).collect();
+    let holders: BTreeSet<i64> = alone.iter().filter_map(held_by).collect();
+    // For each row: whether it is plain, the row that holds its group if that extends over several, and its messages.
     let holder_of = |row: &StoredRow| held_by(row).or_else(|| Some(row.last()).filter(|last| holders.contains(last)));
-    let is_earlier = |row: &StoredRow| row.size == 1 && (is_plain(&row.columns) || holder_of(row).is_some());
-    let earlier: Vec<StoredRow> = log.into_iter().filter(is_earlier).collect();
-    let groups: Vec<Option<i64>> = earlier.iter().map(holder_of).collect();
-    // Each of these rows has one message.
-    let messages = expand(earlier, []).messages;
-    let with_groups = || messages.iter().zip(&groups);
-    let damaged: BTreeSet<Option<i64>> =
-        with_groups().filter(|(message, _)| message.data.is_empty()).map(|(_, group)| *group).collect();
-    with_groups().filter(|(_, group)| !damaged.contains(group)).map(|(message, _)| message.clone()).collect()
+    let forms: Vec<(bool, Option<i64>)> = alone.iter().map(|row| (is_plain(&row.columns), holder_of(row))).collect();
+    let held: BTreeMap<i64, i64> = alone.iter().map(|row| (row.last(), messages_in_group(row))).collect();
+    let messages = expand(alone, []).messages;
+    // A damaged row may name another group than the one that has its message.
+    let damaged: BTreeSet<i64> =
+        messages.iter().filter(|message| message.data.is_empty()).filter_map(|message| message.position).collect();
+    let is_whole = |holder: &i64| {
+        let messages = held.get(holder).copied().unwrap_or_default();
+        messages > 0 && damaged.range(holder - messages + 1..=*holder).next().is_none()
+    };
+    let is_earlier = |(is_plain, holder): &(bool, Option<i64>)| *is_plain || holder.as_ref().is_some_and(is_whole);
+    messages.into_iter().zip(&forms).filter(|(_, form)| is_earlier(form)).map(|(message, _)| message).collect()
 }
 
 /// Compresses the waiting messages that are not, and returns their indexes.

@@ -95,6 +95,14 @@ pub(crate) fn held_by(row: &StoredRow) -> Option<i64> {
     }
 }
 
+/// How many messages the group has that a row of one message holds; 0 if it holds none.
+pub(super) fn messages_in_group(row: &StoredRow) -> i64 {
+    match *row.columns.data {
+        [HOLDS_GROUP, _, count, ..] => i64::from(count),
+        _ => 0,
+    }
+}
+
 /// Whether a row's column `cause` has a cause that is wanted. A row of one message may have a cause with a space.
 pub(crate) fn has_cause(column: &str, is_wanted: impl Fn(&str) -> bool) -> bool {
     is_wanted(column) || (column.contains(BETWEEN_CAUSES) && column.split(BETWEEN_CAUSES).any(is_wanted))

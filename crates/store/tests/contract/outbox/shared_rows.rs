@@ -337,6 +337,7 @@ pub async fn logs_end_before_those_of_others(store: Arc<dyn Store>) {
         let reader = SubscriptionFilter { org: empty, filter, uuid: "one", missed: false };
         assert_eq!(store.feed(reader, 0, i64::MAX, 100).await.unwrap(), []);
         let reader = SubscriptionFilter { org: together, ..reader };
+        assert_eq!(store.feed(reader, 0, i64::MAX, 1_000).await.unwrap().len() as i64, HEAD);
         let fed = store.feed(reader, HEAD - 2, i64::MAX, 100).await.unwrap();
         assert!(fed.len() <= 2 && fed.iter().all(|one| one.position > HEAD - 2));
     }

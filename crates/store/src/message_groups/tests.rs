@@ -137,6 +137,11 @@ fn messages_of_one_account_in_a_row_share_a_row() {
     assert_eq!(with(|message| message.account = None), [3, 1, 2]);
     assert_eq!(with(|message| message.sequence = 90), [3, 1, 2], "consecutive numbers");
     assert_eq!(with(|message| message.recorded_at = Time::from_seconds(20_000)), [3, 1, 2], "recorded at once");
+    let earlier = |message: &mut MessageRow| {
+        message.recorded_at = Time::from_seconds(9_000);
+        message.effective_at = NOW;
+    };
+    assert_eq!(with(earlier), [3, 1, 2], "recorded at once");
     assert_eq!(with(|message| message.effective_at = Time::from_seconds(20_000)), [3, 1, 2], "not before its time");
     assert_eq!(with(|message| message.event = "test_event".to_owned()), [3, 1, 2]);
     assert_eq!(with(|message| message.event = "subscription_paused".to_owned()), [3, 1, 2]);

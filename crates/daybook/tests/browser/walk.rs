@@ -93,7 +93,7 @@ async fn record_payments(browser: &Browser, begin: Date) {
         browser.go("/console/accounts/ada-1").await;
         browser.click("Record a payment").await;
         browser.fill("Amount", INSTALMENT).await;
-        browser.fill("Line item id", &format!("payment-{month}")).await;
+        browser.fill("Id of the payment", &format!("payment-{month}")).await;
         browser.fill("Effective at", &format!("{day}T09:00:00")).await;
         browser.click("Review").await;
         browser.see(&format!("${INSTALMENT}")).await;
@@ -101,7 +101,7 @@ async fn record_payments(browser: &Browser, begin: Date) {
         browser.see("held").await;
     }
     browser.go("/console/accounts/ada-1").await;
-    browser.see("If released now").await;
+    browser.see("if released now").await;
     browser.see(LEFT).await;
     browser.picture("walk-04-held").await;
 }

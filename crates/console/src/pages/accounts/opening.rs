@@ -118,8 +118,8 @@ const EXTERNAL_FIELD: Field = Field::new(
     EXTERNAL,
     "External fields",
     FieldKind::LongText,
-    "Your own data, such as an id in another system. One name and value per line, separated by a colon. Put text \
-     with colons, line breaks or surrounding blanks in double quotes, as in JSON.",
+    "Your own data, such as the id in another system. Write one name and its value per line, separated by a colon. \
+     Put text that contains colons or line breaks, or that begins or ends with blanks, in double quotes, as in JSON.",
 )
 .hint("crm_id: 4711");
 
@@ -280,17 +280,22 @@ pub async fn preview(State(console): State<Console>, visitor: Visitor, typed: Fo
     if !typed.has("whole") {
         return match tried {
             Ok(preview) => fragment(&Piece { preview }),
-            Err(trouble) => fragment(&Piece { preview: Preview::refused(&trouble.problem) }),
+            Err(trouble) => fragment(&Piece { preview: refused(&trouble) }),
         };
     }
     let id = typed.get("product_id").to_owned();
     match tried {
         Ok(preview) => crate::page::show(&page(&console, &visitor, &id, typed, None, preview).await?),
         Err(trouble) => {
-            let preview = Preview::refused(&trouble.problem);
+            let preview = refused(&trouble);
             show_again(&page(&console, &visitor, &id, typed, Some(trouble.problem), preview).await?)
         }
     }
+}
+
+/// The errors in place of the schedule.
+fn refused(trouble: &PageError) -> Preview {
+    Preview::refused(&of_fields(trouble.problem.clone()), &fields())
 }
 
 async fn try_out(console: &Console, visitor: &Visitor, typed: &FormValues, zone: &Zone) -> Result<Preview, PageError> {

@@ -1,12 +1,12 @@
 //! Dead letters: messages that were not delivered, oldest first; and replaying them.
 
-use super::deliveries::lines;
 use super::filter::Filter;
 use super::{HERE, all_subscriptions};
 use crate::Console;
 use crate::action::Action;
 use crate::csv::{Cell, Csv};
 use crate::display::{AsMoment, Count};
+use crate::field_errors::error_lines;
 use crate::form::{FormValues, QueryParameters};
 use crate::guard::{Visitor, redirect_saying};
 use crate::listing::all;
@@ -87,7 +87,7 @@ pub async fn show(
             crate::page::show(&page)
         }
         Err(PageError { problem, .. }) if problem.code == "invalid_request" => {
-            page.wrong = lines(&problem);
+            page.wrong = error_lines(&problem);
             show_again(&page)
         }
         Err(trouble) => Err(trouble),

@@ -111,8 +111,9 @@ impl Book {
         let record = &self.journal[index];
         let may = self.product.mode.holding || self.now.failure.is_some();
         if !self.is_held(record) || !may || *record.row.name == *OPEN {
-            let message =
-                format!("line item \"{name}\" is not held; only line items held by migration mode can be withdrawn");
+            let message = format!(
+                "line item \"{name}\" is not held; only line items that are held in migration mode can be withdrawn"
+            );
             return Err(Problem::new("not_held", message).into());
         }
         // Held inputs that refer to the payment or fee are withdrawn with it: they mean nothing without it.

@@ -42,8 +42,8 @@ const BASICS: &[Field] = &[
         "effective_at",
         "Begins",
         FieldKind::Moment,
-        "When the loan begins, in the product's time zone. If it is in the past, the time since then is processed \
-         immediately. Leave empty to use the current time.",
+        "When the loan begins, in the product's time zone. Leave empty for now. If the loan began in the past, Daybook \
+         processes everything since then immediately: due dates, interest, late fees.",
     ),
     Field::new(
         "account_id",
@@ -56,7 +56,12 @@ const BASICS: &[Field] = &[
 
 /// The borrowers. The call has them as a list.
 const PEOPLE: &[Field] = &[
-    Field::new(CUSTOMERS, "Customer", FieldKind::Text, "The borrower. Type part of the name or id, then choose."),
+    Field::new(
+        CUSTOMERS,
+        "Customer",
+        FieldKind::Text,
+        "The borrower. Type a part of the name or the id, then choose from the list.",
+    ),
     Field::new(SECOND, "Second customer", FieldKind::Text, "A second borrower, if any."),
 ];
 
@@ -77,14 +82,15 @@ const OVERRIDES: &[Field] = &[
         "cycle_type.first_cycle_interval",
         "First cycle",
         FieldKind::Text,
-        "Length of the first cycle. Use it to move the due dates to a day that suits the customer.",
+        "Length of the first cycle, if it differs from the others. It moves all due dates, for example to a day that \
+         suits the customer.",
     )
     .hint("1 month - 10 days"),
     Field::new(
         "cycle_type.late_fee_grace",
         "Grace period",
         FieldKind::Text,
-        "Time after the due date until an unpaid instalment becomes late.",
+        "Time from the due date until an unpaid instalment is late, if it differs from the product.",
     )
     .hint("10 days"),
     Field::new("summary.late_fee_cents", "Late fee", FieldKind::Dollars, "The fixed fee for a late instalment."),
@@ -110,7 +116,7 @@ const OVERRIDES: &[Field] = &[
         "summary.credit_limit_cents",
         "Credit limit",
         FieldKind::Dollars,
-        "Stored with the account, for information.",
+        "Stored with the account. Daybook does not enforce it.",
     ),
 ];
 

@@ -6,7 +6,7 @@ use clap::Args;
 /// `daybook audit`
 #[derive(Args, Debug)]
 pub struct AuditArgs {
-    /// Only records by this key, person (person:ID) or operator
+    /// Only records of changes by this key (its client id), by this person (person:ID) or by operator, the command line
     #[arg(long, value_name = "ID")]
     pub actor: Option<String>,
     /// Only records of this action, such as record_payment
@@ -27,10 +27,10 @@ pub struct AuditArgs {
     /// Show at most this many records, the newest first
     #[arg(long, value_name = "COUNT", default_value_t = 50)]
     pub limit: usize,
-    /// Print the number and the hash of the last record of every organization instead
+    /// Instead, print the number and the hash of the last record of every organization
     #[arg(long, conflicts_with_all = ["actor", "action", "subject", "request", "since", "until", "holds", "org"])]
     pub ends: bool,
-    /// Check whether the record with this number has this hash; exits with 1 if not
+    /// Instead, check whether the record with this number has this hash; exits with 1 if not
     #[arg(long, value_name = "NUMBER:HASH", conflicts_with_all = ["actor", "action", "subject", "request", "since", "until"])]
     pub holds: Option<String>,
     /// The organization's name; not needed while there is only one. `-` for records that belong to no organization

@@ -106,7 +106,7 @@ pub enum MessageStateArg {
     Scheduled,
     /// It was cancelled and is never sent
     Cancelled,
-    /// It is waiting for its first attempt or for a retry
+    /// It has not been delivered yet: the first attempt or a retry is pending
     Pending,
     /// A URL accepted it
     Delivered,

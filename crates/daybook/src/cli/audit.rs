@@ -6,7 +6,7 @@ use clap::Args;
 /// `daybook audit`
 #[derive(Args, Debug)]
 pub struct AuditArgs {
-    /// Only records of changes by this key (its client id), by this person (person:ID) or by operator, the command line
+    /// Only records of this key (its client id), this person (person:ID) or the command line (operator)
     #[arg(long, value_name = "ID")]
     pub actor: Option<String>,
     /// Only records of this action, such as record_payment

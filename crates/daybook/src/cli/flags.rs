@@ -120,7 +120,7 @@ pub struct ServeFlags {
     /// dates until `daybook unmute`
     #[arg(long)]
     pub muted: bool,
-    /// How many accounts per second the server verifies in the background, as `daybook verify` does, or off [default: 1]
+    /// How many accounts per second the server verifies in the background, like `daybook verify`, or off [default: 1]
     #[arg(long, value_name = "RATE")]
     pub verify_rate: Option<String>,
     /// A private network that webhook URLs may point into, such as 10.0.0.0/8; repeatable

@@ -6,7 +6,7 @@
 //! call has cents and times with an offset. Empty fields are not sent: the service applies its defaults.
 
 use crate::display::{DisplayTime, Money, typed_moment};
-use crate::field_errors::field_error;
+use crate::field_errors::{field_error, with_labels};
 use axum::body::{Body, HttpBody};
 use bytes::Bytes;
 use daybook_engine::zone::Zone;
@@ -182,7 +182,8 @@ impl Form {
     pub fn refused(mut self, problem: &Problem) -> Form {
         for Detail { field, message } in &problem.details {
             if let Some(known) = self.fields.iter().find(|known| known.name == field) {
-                let message = if known.kind == FieldKind::Dollars { in_dollars(message) } else { message.clone() };
+                let message = with_labels(message, field, self.fields.iter().map(|field| (field.name, field.label)));
+                let message = if known.kind == FieldKind::Dollars { in_dollars(&message) } else { message };
                 self.wrong.insert(field.clone(), message);
             } else {
                 self.general.push(field_error(field, message));

@@ -433,9 +433,10 @@ impl Book {
         let named = self.journal.iter().find(|record| record.place.seq == seq);
         let what = named.map_or(String::new(), |record| format!("{}: ", words_of(record)));
         match refusal {
-            Refusal::BeforeAccount => {
-                Problem::invalid("effective_at", format!("{what}must not be before the account's effective_at"))
-            }
+            Refusal::BeforeAccount => Problem::invalid(
+                "effective_at",
+                format!("{what}must not be before the account begins (its effective_at)"),
+            ),
             Refusal::AmountOutOfRange => Problem::invalid("original_amount_cents", format!("{what}{rule}")),
             Refusal::NothingToWaive => Problem::new("nothing_to_waive", format!("{what}{rule}")),
             Refusal::AlreadyReversed => Problem::new("already_reversed", format!("{what}{rule}")),

@@ -40,7 +40,9 @@ impl Book {
         let held = self.product.mode.holding;
         let effective_at = asked.effective_at.unwrap_or(clock);
         if effective_at < self.terms.opening.effective_at {
-            return Err(Problem::invalid("effective_at", "must not be before the account's effective_at").into());
+            return Err(
+                Problem::invalid("effective_at", "must not be before the account begins (its effective_at)").into()
+            );
         }
         self.check_reference(&asked.input)?;
         self.check_undecided(&asked.input, held)?;

@@ -92,10 +92,10 @@ async fn the_past_is_shown_as_it_stood_and_the_future_as_it_will_be() {
             || past.contains("?tab=items&#38;as_of=")
     );
     let items = setup.get(&format!("{ELENA}?tab=items&as_of=2025-02-28T00:00:00-05:00")).await.page();
-    assert!(items.contains("<code>p1</code>") && !items.contains("Return check fee"), "{items}");
+    assert!(items.contains("<code>p1</code>") && !items.contains("Fee for a bounced payment"), "{items}");
     assert!(!items.contains("/do/reverse"), "what is only looked at cannot be acted upon");
     let now = setup.get(&format!("{ELENA}?tab=items")).await.page();
-    assert!(now.contains("Return check fee"), "{now}");
+    assert!(now.contains("Fee for a bounced payment"), "{now}");
     // Viewing stored nothing.
     let account = super::account(&setup, "loan-05-elena").await;
     assert_eq!(account["processed_through"], "2025-03-01T12:00:00-05:00");

@@ -357,10 +357,10 @@ pub struct ListArgs {
 pub struct RollArgs {
     /// The account's id
     pub account_id: String,
-    /// The moment to roll to, as 2025-03-01T00:00:00-05:00
+    /// The time to roll to, such as 2025-03-01T00:00:00-05:00
     #[arg(long, value_name = "TIME")]
     pub to: String,
-    /// Send all webhooks up to that moment now
+    /// Send all webhooks up to that time now [default: send each when real time reaches the time of its event]
     #[arg(long)]
     pub webhooks: bool,
     /// The organization's name; not needed while there is only one

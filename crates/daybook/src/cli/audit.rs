@@ -18,10 +18,10 @@ pub struct AuditArgs {
     /// Only the record of the request with this id
     #[arg(long, value_name = "ID")]
     pub request: Option<String>,
-    /// Only records at this moment or later, such as 2025-03-01T00:00:00Z
+    /// Only records at this time or later, such as 2025-03-01T00:00:00Z
     #[arg(long, value_name = "TIME")]
     pub since: Option<String>,
-    /// Only records before this moment
+    /// Only records before this time
     #[arg(long, value_name = "TIME")]
     pub until: Option<String>,
     /// Show at most this many records, the newest first

@@ -103,6 +103,9 @@ async fn a_payment_bounces() {
     assert_figure(&page, "Payoff", "$1,245.04");
     let list = setup.get(&format!("{ELENA}?tab=items")).await.page();
     assert!(!list.contains("/do/reverse"), "it cannot bounce again");
+    let text = words(&confirmation(&setup, &path, &[("item", "p1")]).await);
+    assert!(text.contains("Nothing new is recorded: payment p1 was already reversed on"), "{text}");
+    assert!(!text.contains("a different id"), "{text}");
     let again = setup.get(&format!("{path}/confirm?item=p1&line_item_id=other")).await;
     assert_eq!(again.status, 422);
     assert!(

@@ -75,7 +75,7 @@ impl Service {
     ) -> Result<(AccountKey, AccountOpening), Problem> {
         let product = ProductKey { org: who.org, product: Arc::from(form.product_id.as_str()) };
         let info = self.catalog.product(&product).await?;
-        let info = info.ok_or_else(|| Problem::invalid("product_id", "names a product that does not exist"))?;
+        let info = info.ok_or_else(|| Problem::invalid("product_id", "there is no product with this id"))?;
         Problem::not_supported(form.unsupported())?;
         form.check()?;
         let effective_at = form.effective_at.as_ref().map_or_else(|| self.clock.now(), |moment| *moment.get());
@@ -117,7 +117,7 @@ impl Service {
         let exist = if ids.is_empty() { Vec::new() } else { self.store.customers_exist(who.org, &ids).await? };
         if let Some(index) = exist.iter().position(|exists| !exists) {
             let field = format!("assign_customers[{index}].customer_id");
-            return Err(Problem::invalid(field, "names a customer that does not exist"));
+            return Err(Problem::invalid(field, "there is no customer with this id"));
         }
         Ok(Profile {
             customers,

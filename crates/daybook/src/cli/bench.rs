@@ -13,24 +13,24 @@ pub struct BenchCommand {
 /// What to measure.
 #[derive(Debug, Subcommand)]
 pub enum BenchAction {
-    /// Release a held portfolio
+    /// Measure a release: load accounts in migration mode, then release their held events
     #[command(after_help = "Examples:\n  daybook bench release --accounts 100000 --events 12 --json")]
     Release(BenchReleaseArgs),
-    /// Record payments; each caller waits for the response before its next request
+    /// Measure payments: callers record them at the same time, each waiting for the response before the next
     #[command(after_help = "Examples:\n  daybook bench payments --accounts 10000 --callers 64 --seconds 30")]
     Payments(BenchPaymentsArgs),
-    /// Send messages that are already in the log to webhook URLs
+    /// Measure webhooks: send messages that are already recorded to receivers on this machine
     #[command(
         after_help = "Examples:\n  daybook bench webhooks --messages 500000\n  daybook bench webhooks --urls 1 --json"
     )]
     Webhooks(BenchWebhooksArgs),
-    /// Load every console page with a large portfolio
+    /// Measure the console: load every page with a large portfolio
     #[command(after_help = "Examples:\n  daybook bench console --accounts 100000")]
     Console(BenchConsoleArgs),
-    /// Run test cases from files, in memory
+    /// Measure test cases: run them from files, in memory
     #[command(after_help = "Examples:\n  daybook bench cases --files 1000\n  daybook bench cases --files 1000 --json")]
     Cases(BenchCasesArgs),
-    /// Show how many bytes each table and index of a database takes, in all and for each payment
+    /// Show how many bytes each table and index of a database takes, in total and per payment
     #[command(after_help = "Examples:\n  daybook bench storage --database sqlite:daybook.db")]
     Storage(BenchStorageArgs),
     /// The receiver of the webhooks, as a separate process
@@ -78,7 +78,7 @@ pub struct BenchPaymentsArgs {
     /// How long to measure
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     pub seconds: u64,
-    /// Also measure without the audit trail, in alternating rounds, and compare
+    /// Measure with and without the audit trail, in alternating rounds, and compare
     #[arg(long)]
     pub compare_audit: bool,
     /// Where and how.
@@ -106,17 +106,18 @@ pub struct BenchConsoleArgs {
 /// `daybook bench webhooks`
 #[derive(Args, Debug)]
 pub struct BenchWebhooksArgs {
-    /// The number of deliveries to all URLs together
+    /// The number of deliveries, to all URLs together
     #[arg(long, value_name = "COUNT", default_value_t = 500_000, value_parser = clap::value_parser!(u64).range(100..))]
     pub messages: u64,
-    /// Only measure deliveries to this many URLs, all of which respond [default: measure deliveries to one URL, to ten
-    /// URLs, and to ten URLs of which one hangs; and the delay with and without a hanging URL]
+    /// Measure only deliveries to this many URLs, which all respond [default: measure deliveries to one URL, to ten
+    /// URLs, and to ten URLs of which one never responds; then measure how long a message takes to arrive, with and
+    /// without a URL that never responds]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=100))]
     pub urls: Option<u64>,
     /// The number of consecutive messages about the same account
     #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
     pub in_a_row: u64,
-    /// How long the delay is measured, with and without a hanging URL
+    /// How long to measure the time that a message takes to arrive
     #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(2..))]
     pub seconds: u64,
     /// Where and how.

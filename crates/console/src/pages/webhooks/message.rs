@@ -75,22 +75,30 @@ fn stands(stand: DeliveryStatus, is_paused: bool) -> ((&'static str, &'static st
         DeliveryStatus::Delivered(at) => {
             (("delivered", "Delivered"), format!("The receiver accepted it on {}.", moment(at)))
         }
-        DeliveryStatus::Waiting => (("pending", "Pending"), "It is queued for sending.".to_owned()),
-        DeliveryStatus::Retry(at) => (("retry", "Failed, retrying"), format!("The next attempt is on {}.", moment(at))),
-        DeliveryStatus::Dead(at) if is_paused => {
-            (("dead", "Dead letter"), format!("Dead since {}. To send it again, resume the URL first.", moment(at)))
+        DeliveryStatus::Waiting => (("pending", "Pending"), "It will be sent as soon as possible.".to_owned()),
+        DeliveryStatus::Retry(at) => {
+            (("retry", "Failed, retrying"), format!("The last attempt failed. The next one is on {}.", moment(at)))
         }
-        DeliveryStatus::Dead(at) => {
-            (("dead", "Dead letter"), format!("Dead since {}. There are no more automatic attempts.", moment(at)))
-        }
+        DeliveryStatus::Dead(at) if is_paused => (
+            ("dead", "Dead letter"),
+            format!("It became a dead letter on {}. To send it again, resume the URL first.", moment(at)),
+        ),
+        DeliveryStatus::Dead(at) => (
+            ("dead", "Dead letter"),
+            format!("It became a dead letter on {}: Daybook does not try again by itself.", moment(at)),
+        ),
         DeliveryStatus::NotForIt => (
             ("none", "Not sent"),
-            "The filter of the URL excludes the message, or the URL was subscribed later.".to_owned(),
+            "It is not for this URL: the URL's filter excludes the event, or the URL was subscribed later.".to_owned(),
         ),
-        DeliveryStatus::Dropped => {
-            (("none", "Not sent"), "A change of the URL's filter excluded the message before it was sent.".to_owned())
-        }
-        DeliveryStatus::Forgotten => (("none", "Unknown"), "The delivery records are no longer kept.".to_owned()),
+        DeliveryStatus::Dropped => (
+            ("none", "Not sent"),
+            "The URL's filter was changed before the message was sent, and now excludes the event.".to_owned(),
+        ),
+        DeliveryStatus::Forgotten => (
+            ("none", "Unknown"),
+            "The records of the deliveries have been deleted, because their retention period has ended.".to_owned(),
+        ),
     }
 }
 
@@ -166,20 +174,25 @@ async fn ask(console: &Console, visitor: &Visitor, event_id: &str, uuid: &str) -
     let one = one.ok_or_else(|| Problem::not_found("subscription", uuid))?;
     let taken = match one.stand {
         DeliveryStatus::Delivered(at) => format!(
-            "The receiver accepted it on {}. It gets the same bytes again and recognizes the repetition by webhook-id.",
+            "The receiver accepted it on {}. It will get the same bytes again, and can recognize the repetition by the \
+             header webhook-id.",
             moment(at)
         ),
-        _ => "The receiver gets the bytes that were recorded with the event.".to_owned(),
+        _ => "The receiver will get the bytes that were recorded with the event.".to_owned(),
     };
     Ok(Ask {
         title: format!("Send {} again", message.event),
         back: (format!("{HERE}/messages/{event_id}"), "The message"),
         words: vec![
             format!(
-                "Message {event_id} is sent to {} immediately, with a new retry schedule. {taken}",
+                "Message {event_id} will be sent to {} immediately. If it fails, it is retried as often as a new \
+                 message. {taken}",
                 one.webhook_url
             ),
-            format!("With the API: {} with the webhook_uuid {uuid}.", Operation::ResendMessage.request([event_id])),
+            format!(
+                "To do this with the API, call {} with the webhook_uuid {uuid}.",
+                Operation::ResendMessage.request([event_id])
+            ),
         ],
         path: format!("{HERE}/messages/{event_id}/send/{uuid}"),
         button: "Send again",

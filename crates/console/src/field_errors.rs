@@ -19,7 +19,13 @@ pub fn with_labels<'f>(message: &str, own: &str, fields: impl Iterator<Item = (&
         let (word, after) = from.split_at(from.find(|letter: char| !in_name(letter)).unwrap_or(from.len()));
         text.push_str(before);
         match labels.iter().find(|(name, _)| *name == word) {
-            Some((_, label)) => text.push_str(&format!("\u{201c}{label}\u{201d}")),
+            Some((_, label)) => {
+                // The object that the field is part of is not on the page.
+                if let Some(of) = text.strip_suffix('.').filter(|of| of.ends_with(in_name)) {
+                    text.truncate(of.rfind(|letter: char| !in_name(letter)).map_or(0, |end| end + 1));
+                }
+                text.push_str(&format!("\u{201c}{label}\u{201d}"));
+            }
             None => text.push_str(word),
         }
         rest = after;
@@ -45,6 +51,8 @@ mod tests {
             [("fees.late_fee_max_cents", "Maximum late fee"), ("fees.late_fee_min_cents", "Minimum"), ("time", "Time")];
         let told = |message: &str| with_labels(message, "fees.late_fee_min_cents", fields.into_iter());
         assert_eq!(told("must not exceed late_fee_max_cents"), "must not exceed \u{201c}Maximum late fee\u{201d}");
+        let of_object = "is required, unless fees.late_fee_max_cents is given";
+        assert_eq!(told(of_object), "is required, unless \u{201c}Maximum late fee\u{201d} is given");
         for unchanged in ["must be a time", "late_fee_min_cents must be set", "my_late_fee_max_cents is unknown", ""] {
             assert_eq!(told(unchanged), unchanged);
         }

@@ -108,7 +108,10 @@ impl Service {
         for (index, assigned) in form.assign_customers.iter().flatten().enumerate() {
             let customer_id = assigned.customer_id.as_str().to_owned();
             if customers.iter().any(|known| known.customer_id == customer_id) {
-                return Err(Problem::invalid(format!("assign_customers[{index}].customer_id"), "is given twice"));
+                return Err(Problem::invalid(
+                    format!("assign_customers[{index}].customer_id"),
+                    "is the same customer as an earlier one of the list",
+                ));
             }
             let customer_account_role = assigned.customer_account_role.unwrap_or(CustomerRole::Primary);
             customers.push(view::AccountCustomer { customer_id, customer_account_role });

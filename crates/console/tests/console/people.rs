@@ -203,9 +203,9 @@ async fn everybody_changes_their_own_password() {
     };
     assert!(ben.get("/console/people/me").await.page().contains("read_only@example.com"));
     for (old, new, again, word) in [
-        ("not it at all", new, new, "Current password is wrong"),
+        ("not it at all", new, new, "\u{201c}Current password\u{201d}: is wrong"),
         (PASSWORD, new, "something else", "does not match the new password"),
-        (PASSWORD, "short", "short", "New password must"),
+        (PASSWORD, "short", "short", "\u{201c}New password\u{201d}: must"),
     ] {
         let refused = change(old, new, again).await;
         assert!(refused.status == 422 && refused.body.contains(word), "{word}: {}", refused.body);

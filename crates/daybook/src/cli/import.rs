@@ -67,7 +67,7 @@ pub struct DemoDataArgs {
     /// The number of loans
     #[arg(long, value_name = "COUNT", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub loans: u64,
-    /// How many months ago each loan began; it has about one payment for each month
+    /// About how many payments each loan has: it began this many months ago, with about one payment a month
     #[arg(long, value_name = "COUNT", default_value_t = 24, value_parser = clap::value_parser!(u64).range(2..=35))]
     pub payments: u64,
     /// The seed of the generated values; the same seed gives the same files

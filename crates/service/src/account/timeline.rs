@@ -277,7 +277,8 @@ fn describe_money(record: &JournalEntry, step: &Noted, description: &mut String)
         Input::Payment { .. } if step.is_undone => {
             Some("The payment bounced or was declined, so the account is calculated without it.".to_owned())
         }
-        Input::Payment { .. } | Input::PaymentStatus { .. } | Input::Debit { .. } => where_it_went(&step.postings),
+        Input::Payment { .. } | Input::PaymentStatus { .. } => where_it_went(&step.postings, "It"),
+        Input::Debit { .. } => where_it_went(&step.postings, "This"),
         Input::Reversal { .. } => owed_again(&step.postings),
         _ => None,
     };

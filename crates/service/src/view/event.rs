@@ -243,7 +243,10 @@ impl EventText {
             Cause::PeriodEnd { period } => {
                 let interest = period_interest(amounts);
                 let after = period - instalments;
-                EventText::new("period_end", format!("Period {after} after the last due date ended. {interest}"))
+                EventText::new(
+                    "period_end",
+                    format!("Period {after} of those after the last due date has ended. {interest}"),
+                )
             }
             Cause::GraceEnd { instalment, .. } if amounts.late_fee.is_positive() => {
                 let fee = amounts.late_fee;
@@ -272,7 +275,9 @@ fn without_late_fee(instalment: u32, found: GraceResult) -> String {
             "because the account's late fee is 0.00. The instalment does not count as late, because the account's \
              status stops the count of late instalments"
         }
-        GraceResult::Spared => "because the payments received for it reach its amount; part of them paid older debts",
+        GraceResult::Spared => {
+            "because the payments received for it add up to its amount, although part of them paid older debts"
+        }
         GraceResult::Excused => "because it fell due while the account was closed",
         GraceResult::Stopped => "because the account's status stops late fees",
     };

@@ -110,7 +110,9 @@ impl AccountChange {
                 "For a payment that bounced: the debts that it paid are owed again, and the fee for a bounced payment \
                  is charged."
             }
-            AccountChange::Settle => "States whether a pending or authorized payment was received or declined.",
+            AccountChange::Settle => {
+                "Here you record whether a pending or authorized payment was received or declined."
+            }
             AccountChange::Fee => "A fee that you charge manually.",
             AccountChange::Waive => "The borrower no longer owes the unpaid part of the fee.",
             AccountChange::Credit => "A credit offset raises the balance: the borrower then owes more.",

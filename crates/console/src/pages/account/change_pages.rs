@@ -338,7 +338,8 @@ fn roll_result(rolled: &Rolled) -> Vec<String> {
 fn left_over(before: &Account<'_>, after: &Account<'_>) -> Option<String> {
     let (before, after) = (before.summary.surplus_cents, after.summary.surplus_cents);
     let after_money = after.money();
-    (after > before).then(|| format!("This is more than the borrower owes: a surplus of {after_money} will remain."))
+    (after > before)
+        .then(|| format!("More will be paid than the borrower owes: a surplus of {after_money} will remain."))
 }
 
 /// A sentence about when a line item takes effect.
@@ -349,7 +350,10 @@ fn fate(item: &LineItem<'_>, account_view: &AccountView) -> String {
             format!("It will take effect on {}. Nothing changes before then.", item.effective_at.moment())
         }
         (ProcessingState::Processed, Some(at)) if at != item.effective_at && account_view.when.at.is_none() => {
-            format!("It is backdated. The product's rules for backdated entries let it take effect on {}.", at.moment())
+            format!(
+                "Its own date is earlier. By the product's rules for backdated entries, it takes effect on {}.",
+                at.moment()
+            )
         }
         (ProcessingState::Processed, Some(at)) => format!("It takes effect on {}.", at.moment()),
         _ => "It cannot be processed now.".to_owned(),

@@ -314,7 +314,7 @@ pub struct NoticesTab {
 /// Every type of notification, with a description.
 const NOTICES: [(&str, &str); 4] = [
     ("payment_due_date", "Sent a number of days before or after each due date, whether the instalment is paid or not."),
-    ("late_fee_date", "Sent a number of days before or after the grace period of an unpaid instalment ends."),
+    ("late_fee_date", "Sent a number of days before or after the end of the grace period of an unpaid instalment."),
     ("loan_end_date", "Sent a number of days before or after the last due date of the loan."),
     ("account_summary", "The current state of the account, sent at a regular interval."),
 ];

@@ -42,7 +42,7 @@ const BASICS: &[Field] = &[
         "effective_at",
         "Begins",
         FieldKind::Moment,
-        "When the loan begins, in the product's time zone. Leave empty for now. If the loan began in the past, Daybook \
+        "When the loan begins, in the product's time zone. Leave empty to use the current time. If the loan began in the past, Daybook \
          processes everything since then immediately: due dates, interest, late fees.",
     ),
     Field::new(

@@ -45,7 +45,7 @@ pairs! {
     ("ACTIVE", "Active", CHARGED, ACCRUES, COUNTED, SENT),
     ("ACTIVE/HARDSHIP", "Active, hardship", NOT_CHARGED, ACCRUES, NOT_COUNTED, SENT),
     ("ACTIVE/EXEMPTIONS", "Active, with exemptions", CHARGED, ACCRUES, COUNTED, SENT),
-    ("ACTIVE/HARDSHIP/EXEMPTIONS", "Active, hardship or with exemptions", CHARGED, ACCRUES, COUNTED, SENT),
+    ("ACTIVE/HARDSHIP/EXEMPTIONS", "Active, hardship/exemptions", CHARGED, ACCRUES, COUNTED, SENT),
     ("ACTIVE/SCRA", "Active, SCRA", NOT_CHARGED, ACCRUES, COUNTED, SENT),
     ("SUSPENDED/DELINQUENT", "Suspended, delinquent", CHARGED, ACCRUES, COUNTED, SENT),
     ("SUSPENDED/BANKRUPTCY", "Suspended, bankruptcy", NOT_CHARGED, ACCRUES, NOT_COUNTED, NOT_SENT),

@@ -173,7 +173,7 @@ const FEES: &[Field] = &[
         life!("default_attributes.default_late_fee_cents"),
         "Fixed late fee",
         FieldKind::Dollars,
-        "For a fixed fee. An account can have its own. With 0.00, no fee is charged, but an unpaid instalment is late.",
+        "For a fixed fee. An account can have its own. With 0.00, no fee is charged, but an unpaid instalment still counts as late.",
     )
     .hint("0.00"),
     Field::new(
@@ -346,7 +346,7 @@ const BACKDATED: &[Field] = &[
         life!("opening_policies.most_due_dates_back"),
         "Opening date: most due dates in the past",
         FieldKind::Whole,
-        "How many due dates may have passed since the account begins. The limit does not apply in migration mode.",
+        "How many due dates may lie between the beginning of an account and today. The limit does not apply in migration mode.",
     )
     .hint("40000"),
 ];

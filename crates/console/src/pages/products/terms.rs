@@ -171,7 +171,7 @@ fn late_fee(fees: &FeePolicies, flat: Money) -> String {
     let share = percent(fees.late_fee_percent);
     let fee = match fees.late_fee_type {
         Some(LateFeeType::Flat) if flat.is_zero() => {
-            return "No late fee is charged, but an unpaid instalment is late.".to_owned();
+            return "No late fee is charged, but an unpaid instalment still counts as late.".to_owned();
         }
         Some(LateFeeType::Flat) => format!("{flat} for each late instalment"),
         Some(LateFeeType::PercentOfUnpaid) => format!("{share} % of the unpaid instalment"),
@@ -196,13 +196,15 @@ fn late_fee(fees: &FeePolicies, flat: Money) -> String {
     };
     let counts = match fees.late_fee_pyramiding {
         Some(LateFeePyramiding::FeesOnly) => {
-            "fees counts towards that amount; money that paid late instalments does not."
+            "This includes the part of these payments that paid fees, but not the part that paid late instalments."
         }
-        Some(LateFeePyramiding::Receipts) | None => "fees or older, late instalments counts towards that amount.",
+        Some(LateFeePyramiding::Receipts) | None => {
+            "This includes the part of these payments that paid fees or older, late instalments."
+        }
     };
     format!(
         "{fee}{least}{most}{cap}. {grace} No fee is charged if the payments received for the instalment reach its \
-         amount. Money of these payments that paid {counts}"
+         amount. {counts}"
     )
 }
 
@@ -265,7 +267,9 @@ fn pouring(pouring: &PaymentPouringPolicies) -> String {
     let order: Vec<String> = order.collect();
     let span = match pouring.span {
         Some(PouringSpan::OldestInstalmentFirst) => "Oldest instalment first. Within an instalment:",
-        Some(PouringSpan::BucketFirst) => "Across all instalments, oldest first:",
+        Some(PouringSpan::BucketFirst) => {
+            "One kind of debt of all instalments (of the oldest first), then the next kind. Order:"
+        }
         Some(PouringSpan::InstalmentsFirst) | None => {
             "Interest and principal of the oldest instalment, then of the next; fees last. Order:"
         }

@@ -77,7 +77,7 @@ fn stands(stand: DeliveryStatus, is_paused: bool) -> ((&'static str, &'static st
         }
         DeliveryStatus::Waiting => (("pending", "Pending"), "It will be sent as soon as possible.".to_owned()),
         DeliveryStatus::Retry(at) => {
-            (("retry", "Failed, retrying"), format!("The last attempt failed. The next one is on {}.", moment(at)))
+            (("retry", "Failed, retrying"), format!("The last attempt failed. The next attempt is on {}.", moment(at)))
         }
         DeliveryStatus::Dead(at) if is_paused => (
             ("dead", "Dead letter"),
@@ -89,11 +89,13 @@ fn stands(stand: DeliveryStatus, is_paused: bool) -> ((&'static str, &'static st
         ),
         DeliveryStatus::NotForIt => (
             ("none", "Not sent"),
-            "It is not for this URL: the URL's filter excludes the event, or the URL was subscribed later.".to_owned(),
+            "It is not for this URL: the URL's filter excludes the event, the URL was subscribed later, or the message is \
+             a test and the URL is paused."
+                .to_owned(),
         ),
         DeliveryStatus::Dropped => (
             ("none", "Not sent"),
-            "The URL's filter was changed before the message was sent, and now excludes the event.".to_owned(),
+            "It will not be sent to this URL.".to_owned(),
         ),
         DeliveryStatus::Forgotten => (
             ("none", "Unknown"),

@@ -6,8 +6,8 @@ const WHEN: Field = Field::new(
     "effective_at",
     "Effective at",
     FieldKind::Moment,
-    "When it takes effect, in the product's time zone. Leave empty for now. An earlier time backdates the entry; a \
-     later time schedules it.",
+    "When it takes effect, in the product's time zone. Leave empty to use the current time. An earlier time backdates the \
+     entry; a later time schedules it.",
 );
 const AMOUNT: Field = Field::new("original_amount_cents", "Amount", FieldKind::Dollars, "In dollars and cents.")
     .required()
@@ -100,7 +100,7 @@ pub const PAIRS: &[(&str, &str)] = &[
     ("ACTIVE:", "Active: in normal service"),
     ("ACTIVE:HARDSHIP", "Active, hardship"),
     ("ACTIVE:EXEMPTIONS", "Active, with exemptions"),
-    ("ACTIVE:HARDSHIP/EXEMPTIONS", "Active, hardship or with exemptions"),
+    ("ACTIVE:HARDSHIP/EXEMPTIONS", "Active, hardship/exemptions"),
     ("ACTIVE:SCRA", "Active, SCRA (US law that protects members of the armed forces)"),
     ("SUSPENDED:DELINQUENT", "Suspended, delinquent"),
     ("SUSPENDED:BANKRUPTCY", "Suspended, bankruptcy"),
@@ -165,8 +165,8 @@ pub const NOTICE: &[Field] = &[
         "time",
         "Time of day",
         FieldKind::Text,
-        "When the notice is sent, in the product's time zone. Leave empty to send it at close of business; a summary \
-         is then sent at the time of day at which you set it.",
+        "When the notice is sent, in the product's time zone. Leave empty to send it at close of business. If you \
+         leave it empty for a summary, the summary is sent at the time of day at which you save this setting.",
     )
     .hint("09:00:00"),
     Field::new(

@@ -20,7 +20,7 @@ on_both!(
 );
 
 /// After all of them were made.
-const NOW: &str = "2026-11-18T12:00:00Z";
+const NOW: &str = "2026-11-20T12:00:00Z";
 
 /// The migrations of a dialect, with their numbers.
 fn migrations(home: Home) -> Vec<(i64, String)> {

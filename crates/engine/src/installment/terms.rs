@@ -414,15 +414,13 @@ fn check_dates(policy: &InstallmentPolicy, dates: &Dates, start: Day) -> Result<
     for instalment in 1..=policy.instalments + 1 {
         let due = dates.due_day(instalment);
         if due > LATEST {
-            return Err(Invalid::new(CYCLE, format!("must give a last due date on or before {LATEST}")));
+            return Err(Invalid::new(CYCLE, format!("puts the last due date on {due}; it must not be after {LATEST}")));
         }
         if due < before || (due == before && !dates.stands_in(due)) {
             let rule = match instalment {
-                1 => format!(
-                    "must, together with first_cycle_interval and cycle_due_interval, give a first due date after {start}"
-                ),
+                1 => format!("puts the first due date on {due}; it must be after {start}"),
                 _ => {
-                    format!("must give due dates of which each is after the previous one ({due} is not after {before})")
+                    format!("puts a due date on {due}; it must be after the previous one, {before}")
                 }
             };
             return Err(Invalid::new(CYCLE, rule));

@@ -243,10 +243,7 @@ impl EventText {
             Cause::PeriodEnd { period } => {
                 let interest = period_interest(amounts);
                 let after = period - instalments;
-                EventText::new(
-                    "period_end",
-                    format!("Period {after} of those after the last due date has ended. {interest}"),
-                )
+                EventText::new("period_end", format!("Period {after} after the last due date has ended. {interest}"))
             }
             Cause::GraceEnd { instalment, .. } if amounts.late_fee.is_positive() => {
                 let fee = amounts.late_fee;

@@ -389,7 +389,7 @@ fn the_end_of_a_period_says_what_interest_it_earned() {
     );
     assert_eq!(
         sentence(14, 0, (Cents::ZERO, None)),
-        "Period 2 of those after the last due date has ended. No interest was due for the period."
+        "Period 2 after the last due date has ended. No interest was due for the period."
     );
 }
 

@@ -170,6 +170,11 @@ impl AccountChange {
         matches!(self, AccountChange::Reverse | AccountChange::Settle | AccountChange::Waive | AccountChange::Withdraw)
     }
 
+    /// Whether it is recorded and held while the product is in migration mode.
+    pub fn is_held_in_migration_mode(self) -> bool {
+        !matches!(self, AccountChange::Withdraw | AccountChange::Roll)
+    }
+
     /// Whether it changes balances, so that the confirmation compares them before and after.
     pub fn moves_balances(self) -> bool {
         !matches!(self, AccountChange::Notice | AccountChange::Withdraw)

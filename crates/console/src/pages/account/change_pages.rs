@@ -291,6 +291,9 @@ fn nothing_new(change: AccountChange, item: &str, before: &LineItem<'_>) -> Stri
 const HELD: &str = "The product is in migration mode, so this entry will be held. It has no effect until the held \
                     events are released.";
 
+/// What became of it.
+const RECORDED: &str = "The entry is recorded and held. It has no effect until the held events are released.";
+
 /// The result of a rehearsal in sentences, and the line item it created.
 fn came(
     change: AccountChange,
@@ -351,9 +354,12 @@ fn fate(item: &LineItem<'_>, account_view: &AccountView) -> String {
         }
         (ProcessingState::Processed, Some(at)) if at != item.effective_at && account_view.when.at.is_none() => {
             format!(
-                "Its own date is earlier. By the product's rules for backdated entries, it takes effect on {}.",
+                "It takes effect later than its own date: by the product's rules for backdated entries, on {}.",
                 at.moment()
             )
+        }
+        (ProcessingState::Processed, Some(_)) if item.is_undecided() => {
+            "It does not count until its status is set to valid.".to_owned()
         }
         (ProcessingState::Processed, Some(at)) => format!("It takes effect on {}.", at.moment()),
         _ => "It cannot be processed now.".to_owned(),
@@ -390,7 +396,11 @@ async fn done(console: &Console, visitor: &Visitor, id: &str, change: AccountCha
         let body = change.body(id, &typed, &account_view.zone)?;
         check_clock(change, &account_view, &body)?;
         let before = recorded(console, visitor, id, (change, &item), &body).await?;
-        let sentence = change.sentence(&account_view.current, &item, &body, true);
+        let is_held = account_view.holds() && change.is_held_in_migration_mode();
+        let sentence = match is_held {
+            true => RECORDED.to_owned(),
+            false => change.sentence(&account_view.current, &item, &body, true),
+        };
         let action = change.action(id, &item, body);
         action.perform(&console.service, visitor.caller(), Some(typed.get("once"))).await?;
         Ok(before.map_or_else(|| format!("Done. {sentence}"), |before| nothing_new(change, &item, &before)))

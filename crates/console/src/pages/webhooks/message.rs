@@ -40,7 +40,8 @@ struct Url {
     is_paused: bool,
     badge: (&'static str, &'static str),
     words: String,
-    reason: String,
+    /// Why it is in this state, with its label.
+    reason: Option<(&'static str, String)>,
     /// Whether the message can be sent again.
     again: bool,
     attempts: Vec<AttemptRow>,
@@ -70,12 +71,15 @@ fn moment(at: Time) -> DisplayTime {
 }
 
 /// The state of a message: a badge (class and text), and a sentence.
-fn stands(stand: DeliveryStatus, is_paused: bool) -> ((&'static str, &'static str), String) {
+fn stands(stand: DeliveryStatus, is_paused: bool, has_failed: bool) -> ((&'static str, &'static str), String) {
     match stand {
         DeliveryStatus::Delivered(at) => {
             (("delivered", "Delivered"), format!("The receiver accepted it on {}.", moment(at)))
         }
         DeliveryStatus::Waiting => (("pending", "Pending"), "It will be sent as soon as possible.".to_owned()),
+        DeliveryStatus::Retry(at) if !has_failed => {
+            (("pending", "Pending"), format!("It will be sent again. The next attempt is on {}.", moment(at)))
+        }
         DeliveryStatus::Retry(at) => {
             (("retry", "Failed, retrying"), format!("The last attempt failed. The next attempt is on {}.", moment(at)))
         }
@@ -106,7 +110,9 @@ fn stands(stand: DeliveryStatus, is_paused: bool) -> ((&'static str, &'static st
 
 impl Url {
     fn new(one: &UrlStanding) -> Url {
-        let (badge, words) = stands(one.stand, one.is_paused);
+        let last_error = one.attempts.last().and_then(|last| last.attempt.error.as_deref());
+        let label = |reason: &str| if last_error == Some(reason) { "Last attempt" } else { "Reason" };
+        let (badge, words) = stands(one.stand, one.is_paused, last_error.is_some());
         let sendable = !matches!(one.stand, DeliveryStatus::Waiting | DeliveryStatus::NotForIt);
         Url {
             uuid: one.webhook_uuid.clone(),
@@ -114,7 +120,7 @@ impl Url {
             is_paused: one.is_paused,
             badge,
             words,
-            reason: one.reason.clone().unwrap_or_default(),
+            reason: one.reason.clone().map(|reason| (label(&reason), reason)),
             again: sendable && !one.is_paused,
             head: one.attempts.last().map_or_else(String::new, |last| head(&one.webhook_url, last)),
             attempts: one.attempts.iter().map(AttemptRow::new).collect(),

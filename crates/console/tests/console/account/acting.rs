@@ -219,7 +219,7 @@ async fn what_is_refused_says_why_beside_its_field() {
         (
             "payment",
             vec![("original_amount_cents", "1"), ("line_item_id", "p1")],
-            "is the id of another entry, whose content is different",
+            "is already in use, and what is recorded under it is different",
         ),
         (
             "payment",

@@ -5,7 +5,7 @@
 
 use super::AccountView;
 use super::account_change::AccountChange;
-use super::data::{SplitWords, StatusWords};
+use super::data::{ItemChanges, SplitWords, StatusWords};
 use super::tables::encoded;
 use crate::Console;
 use crate::display::{AsMoment, AsMoney, Count, DisplayTime, Money};

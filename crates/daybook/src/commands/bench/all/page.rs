@@ -38,7 +38,7 @@ pub fn page(results: &Results, notes: &str, plots: &[Plot]) -> String {
     let mut page = INTRODUCTION.to_owned();
     if results.quick {
         page.push_str(
-            "\n**The sizes of these runs were tiny (`--quick`)**: the figures say nothing about how fast Daybook is, and \
+            "\n**The sizes of these runs were tiny (`--quick`)**: the figures say nothing about how fast Daybook is, and\n\
              the sizes in the tables are not those that were measured.\n",
         );
     }
@@ -59,7 +59,7 @@ pub fn page(results: &Results, notes: &str, plots: &[Plot]) -> String {
     if !plots.is_empty() {
         page.push_str("\n## Plots\n\nA vertical line at a point reaches from the smallest run to the largest.\n");
         for plot in plots {
-            let _ = write!(page, "\n![{}](performance/{})\n\n{}\n", plot.caption, plot.file, plot.caption);
+            let _ = write!(page, "\n![{}](performance/{})\n\n{}\n", plot.title, plot.file, plot.caption);
         }
     }
     explanations(&mut page, &tables, &sections);

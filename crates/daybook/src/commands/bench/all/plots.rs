@@ -14,7 +14,9 @@ const DATABASES: [Database; 2] = [Database::Sqlite, Database::Postgres];
 pub struct Plot {
     /// The name of its file.
     pub file: &'static str,
-    /// What it shows, for readers who cannot see it.
+    /// Its title.
+    pub title: &'static str,
+    /// What it shows.
     pub caption: &'static str,
     /// The SVG.
     pub svg: String,
@@ -22,20 +24,23 @@ pub struct Plot {
 
 /// All plots for which something was measured.
 pub fn plots(results: &Results) -> Vec<Plot> {
+    let (throughput, age, bytes) = (throughput(results), age(results), bytes(results));
     let all = [
         (
             "throughput.svg",
+            throughput.title,
             "Payments released per second, by the number of payments in the release. Dashed: the bare loop.",
-            throughput(results).draw(),
+            throughput.draw(),
         ),
-        ("age.svg", "Time between two payments over HTTP, by the age of the accounts.", age(results).draw()),
+        ("age.svg", age.title, "Time between two payments over HTTP, by the age of the accounts.", age.draw()),
         (
             "bytes.svg",
+            bytes.title,
             "Bytes of database for each payment of an import with webhooks, by table and index.",
-            bytes(results).draw(),
+            bytes.draw(),
         ),
     ];
-    all.into_iter().filter_map(|(file, caption, svg)| Some(Plot { file, caption, svg: svg? })).collect()
+    all.into_iter().filter_map(|(file, title, caption, svg)| Some(Plot { file, title, caption, svg: svg? })).collect()
 }
 
 fn throughput(results: &Results) -> LineChart {

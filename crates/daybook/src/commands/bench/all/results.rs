@@ -68,10 +68,17 @@ impl Results {
         serde_json::from_str(&text).map_err(|error| failed(error.to_string()))
     }
 
-    /// Writes the results to a file.
+    /// Writes the results to a file, with a line for each run.
     pub fn write(&self, path: &Path) -> Result<(), Failure> {
-        let text = serde_json::to_string_pretty(self).map_err(|error| Failure::Failed(error.to_string()))?;
-        std::fs::write(path, text + "\n").map_err(Failure::Output)
+        let written = self.text().and_then(|text| Ok(std::fs::write(path, text)?));
+        written.map_err(Failure::Output)
+    }
+
+    fn text(&self) -> std::io::Result<String> {
+        let runs: Vec<String> = self.runs.iter().map(serde_json::to_string).collect::<Result<_, _>>()?;
+        let machine = serde_json::to_string(&self.machine)?;
+        let quick = self.quick;
+        Ok(format!("{{\n\"machine\": {machine},\n\"quick\": {quick},\n\"runs\": [\n{}\n]\n}}\n", runs.join(",\n")))
     }
 
     /// The figure at a JSON pointer in each run of a benchmark.

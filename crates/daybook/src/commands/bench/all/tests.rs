@@ -74,12 +74,23 @@ fn a_row_has_the_aim_the_spread_the_limit_and_the_ratio() {
         "### Payments over HTTP\n\nOne writer.\n",
         "### The engine alone\n\nThe reason is not known yet.\n",
         "## Earlier\n\nText.\n",
-        "![Payments released per second",
+        "![Throughput by portfolio size](performance/throughput.svg)\n\nPayments released per second",
     ];
     for expected in expected {
         assert!(page.contains(expected), "{expected}\n\nis not in\n\n{page}");
     }
     assert!(!page.contains("Not shown") && !page.contains("age.svg)\n\n!["), "{page}");
+}
+
+#[test]
+fn the_results_are_the_same_after_writing_and_reading() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("performance.json");
+    results().write(&path).expect("written");
+    let again = Results::read(&path).expect("read");
+    assert_eq!(page(&again, NOTES, &[]), page(&results(), NOTES, &[]));
+    let text = std::fs::read_to_string(&path).expect("text");
+    assert_eq!(text.lines().count(), results().runs.len() + 6, "a line for each run: {text}");
 }
 
 #[test]

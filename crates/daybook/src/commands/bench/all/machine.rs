@@ -52,6 +52,11 @@ impl Machine {
     }
 }
 
+/// The load of the last minute, if the system tells.
+pub fn load() -> Option<f64> {
+    first_number(read_to_string("/proc/loadavg").ok()?)
+}
+
 fn unknown() -> String {
     "unknown".to_owned()
 }

@@ -118,7 +118,7 @@ impl Plan<'_> {
         let on = database.map_or(String::new(), |database| format!(" on {}", database.name()));
         eprint!("run {run} of {}: {}{on} ... ", self.args.runs, job.name);
         let mut args = ["bench"].into_iter().chain(sizes.iter().copied()).chain(["--json"]).collect::<Vec<_>>();
-        let watch = Stopwatch::start();
+        let (load_before, watch) = (machine::load(), Stopwatch::start());
         let measured = match (database, &self.args.postgres) {
             (Some(Database::Postgres), Some(server)) => {
                 let name = format!("daybook_bench_{}", std::process::id());
@@ -143,6 +143,7 @@ impl Plan<'_> {
             command: format!("daybook bench {}", sizes.join(" ")),
             commit: commit.to_owned(),
             day: Zone::named("UTC").map_or_else(String::new, |zone| zone.day_at(System.now()).to_string()),
+            load_before,
             seconds,
             figures,
             failure,

@@ -75,6 +75,11 @@ fn machine(page: &mut String, results: &Results) {
     let days: BTreeSet<&str> = results.runs.iter().map(|run| run.day.as_str()).collect();
     let joined = |all: BTreeSet<&str>| all.into_iter().collect::<Vec<_>>().join(", ");
     let runs: BTreeSet<u64> = results.runs.iter().map(|run| run.run).collect();
+    let load = Spread::of(results.runs.iter().filter_map(|run| run.load_before));
+    let load = load.map_or_else(
+        || "unknown".to_owned(),
+        |load| format!("{} (median), at most {}", number(load.median), number(load.largest)),
+    );
     let rows = [
         ("commit", joined(commits)),
         ("date", joined(days)),
@@ -85,6 +90,7 @@ fn machine(page: &mut String, results: &Results) {
         ("memory", format!("{} GiB", number(machine.memory_gib))),
         ("file system", machine.file_system.clone()),
         ("kernel", machine.kernel.clone()),
+        ("load in the minute before a run, that of the run before included", load),
         ("PostgreSQL", machine.postgres.clone().unwrap_or_else(|| "not measured".to_owned())),
     ];
     page.push_str("\n## The machine\n\n| | |\n|---|---|\n");

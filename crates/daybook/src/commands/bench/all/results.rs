@@ -52,6 +52,9 @@ pub struct RunRecord {
     pub commit: String,
     /// The day.
     pub day: String,
+    /// The number of processes that ran or waited for a processor on average during the minute before; `None` if the
+    /// system does not tell.
+    pub load_before: Option<f64>,
     /// How long the command took.
     pub seconds: f64,
     /// What it printed.
@@ -70,7 +73,7 @@ impl Results {
 
     /// Writes the results to a file, with a line for each run.
     pub fn write(&self, path: &Path) -> Result<(), Failure> {
-        let written = self.text().and_then(|text| Ok(std::fs::write(path, text)?));
+        let written = self.text().and_then(|text| std::fs::write(path, text));
         written.map_err(Failure::Output)
     }
 

@@ -12,7 +12,7 @@ fn results() -> Results {
     let run = |job: &str, database: Value, run: u64, figures: Value| {
         json!({
             "job": job, "database": database, "run": run, "command": format!("daybook bench {job}"), "commit": "abc1234",
-            "day": "2026-11-19", "seconds": 12.5, "figures": figures, "failure": null,
+            "day": "2026-11-19", "load_before": 0.5, "seconds": 12.5, "figures": figures, "failure": null,
         })
     };
     let release = |payments: u64, seconds: f64| {
@@ -67,6 +67,7 @@ fn a_row_has_the_aim_the_spread_the_limit_and_the_ratio() {
         "| start on an empty database | < 300 ms | not measured | – | – | – | – |",
         "| server, idle | < 40 MiB | not measured | – | – | – | – |",
         "| processor | Some CPU |",
+        "| load in the minute before a run, that of the run before included | 0.50 (median), at most 0.50 |",
         "| runs of each benchmark | 2 |",
         "| start | SQLite | 1 | the server does not start: a/b |",
         "| `engine` | `daybook bench engine` | 12.5 s |",

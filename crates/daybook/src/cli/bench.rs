@@ -53,7 +53,12 @@ from performance/notes.md in that folder. A full run takes hours. Use a release 
     #[command(after_help = "Examples:\n  daybook bench read --calls 5000")]
     Read(BenchReadArgs),
     /// Process accounts that are due among many that are not
-    #[command(after_help = "Examples:\n  daybook bench due --idle 1000000\n  daybook bench due --idle 50000 --json")]
+    #[command(after_help = "\
+Examples:
+  daybook bench due --idle 1000000
+  daybook bench due --idle 50000 --json
+
+On PostgreSQL, the benchmark creates a second database on the same server, and drops it.")]
     Due(BenchDueArgs),
     /// Import a portfolio from files into a new server
     #[command(after_help = "\

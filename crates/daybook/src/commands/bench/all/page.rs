@@ -42,6 +42,9 @@ pub fn page(results: &Results, notes: &str, plots: &[Plot]) -> String {
              the sizes in the tables are not those that were measured.\n",
         );
     }
+    if results.machine.build != "release" {
+        page.push_str("\n**This was not a release build**: it is many times slower.\n");
+    }
     machine(&mut page, results);
     let databases = [Database::Sqlite, Database::Postgres].map(Some);
     let mut tables = Vec::new();

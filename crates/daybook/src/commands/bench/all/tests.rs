@@ -104,6 +104,17 @@ fn growth_compares_the_cost_of_a_payment_in_the_same_run() {
 }
 
 #[test]
+fn a_page_says_why_its_figures_mean_nothing() {
+    let warnings = ["The sizes of these runs were tiny", "This was not a release build"];
+    let mut results = results();
+    assert_eq!(warnings.map(|warning| page(&results, "", &[]).contains(warning)), [false, false]);
+    results.quick = true;
+    assert_eq!(warnings.map(|warning| page(&results, "", &[]).contains(warning)), [true, false]);
+    results.machine.build = "debug".to_owned();
+    assert_eq!(warnings.map(|warning| page(&results, "", &[]).contains(warning)), [true, true]);
+}
+
+#[test]
 fn a_page_has_every_row_of_each_database_that_was_measured() {
     let mut both = results();
     let mut postgres = both.runs[0].clone();

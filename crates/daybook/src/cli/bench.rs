@@ -43,16 +43,16 @@ from performance/notes.md in that folder. A full run takes hours. Use a release 
         after_help = "Examples:\n  daybook bench webhooks --messages 500000\n  daybook bench webhooks --urls 1 --json"
     )]
     Webhooks(BenchWebhooksArgs),
-    /// Compute accounts from their events, in memory
+    /// Measure the engine: compute accounts from their events, in memory
     #[command(after_help = "Examples:\n  daybook bench engine\n  daybook bench engine --batches 20 --json")]
     Engine(BenchEngineArgs),
-    /// Start a server, on an empty database and after `kill -9`
+    /// Measure a start: how long a server takes to be ready, on an empty database and after `kill -9`
     #[command(after_help = "Examples:\n  daybook bench start --accounts 100000\n  daybook bench start --json")]
     Start(BenchStartArgs),
-    /// Read one account over HTTP, on its first day and after 700 days
+    /// Measure a read: one account over HTTP, on its first day and after 700 days
     #[command(after_help = "Examples:\n  daybook bench read --calls 5000")]
     Read(BenchReadArgs),
-    /// Process accounts that are due among many that are not
+    /// Measure due work: process the accounts that are due among many that are not
     #[command(after_help = "\
 Examples:
   daybook bench due --idle 1000000
@@ -60,16 +60,16 @@ Examples:
 
 On PostgreSQL, the benchmark creates a second database on the same server, and drops it.")]
     Due(BenchDueArgs),
-    /// Import a portfolio from files into a new server
+    /// Measure an import: load a portfolio from files into a new server
     #[command(after_help = "\
 Examples:
   daybook bench import --loans 50000
   daybook bench import --loans 1000 --send-historical-webhooks --json")]
     Import(BenchImportArgs),
-    /// Read and verify one account with very many payments
+    /// Measure a long account: read and verify one account with very many payments
     #[command(after_help = "Examples:\n  daybook bench account --payments 50000")]
     Account(BenchAccountArgs),
-    /// Record payments of one organization while another one opens many old loans
+    /// Measure a neighbor: record payments of one organization while another one opens many old loans
     #[command(after_help = "Examples:\n  daybook bench neighbor --loans 1000")]
     Neighbor(BenchNeighborArgs),
     /// Measure the console: load every page with a large portfolio

@@ -14,7 +14,7 @@ const ROWS: [&str; 14] = [
     "cost of a payment in a release of 1,000,000 payments",
     "payments, 64 callers",
     "deliveries to one URL",
-    "delay of a message to the nine healthy URLs",
+    "delay of a message to the nine other URLs",
     "read a loan of 24 months on day 700",
     "process a due account among 1,000,000 idle ones",
     "database for each payment of an import",

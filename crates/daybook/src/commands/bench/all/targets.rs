@@ -15,7 +15,7 @@ pub const TARGETS: [Target; 16] = [
     Target { id: "growth", title: "Cost of a payment as a release grows" },
     Target { id: "payments", title: "Payments over HTTP" },
     Target { id: "webhooks", title: "Webhook deliveries" },
-    Target { id: "hanging-url", title: "One URL that hangs among ten" },
+    Target { id: "hanging-url", title: "One URL that never responds among ten" },
     Target { id: "read", title: "Reading one account" },
     Target { id: "engine", title: "The engine alone" },
     Target { id: "due", title: "Due work among idle accounts" },

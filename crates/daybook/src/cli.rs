@@ -20,8 +20,9 @@ mod webhooks;
 
 pub use audit::AuditArgs;
 pub use bench::{
-    BenchAction, BenchCasesArgs, BenchCommand, BenchConsoleArgs, BenchPaymentsArgs, BenchReleaseArgs, BenchStorageArgs,
-    BenchTarget, BenchWebhookClientArgs, BenchWebhooksArgs,
+    BenchAccountArgs, BenchAction, BenchAllArgs, BenchCasesArgs, BenchCommand, BenchConsoleArgs, BenchDatabases,
+    BenchDueArgs, BenchEngineArgs, BenchImportArgs, BenchNeighborArgs, BenchPaymentsArgs, BenchReadArgs,
+    BenchReleaseArgs, BenchStartArgs, BenchStorageArgs, BenchTarget, BenchWebhookClientArgs, BenchWebhooksArgs,
 };
 pub use care::{BackupArgs, DoctorArgs, MuteArgs, UnmuteArgs};
 pub use cases::{CaseAction, CaseCommand, CaseFromAccountArgs, TestArgs};

@@ -85,7 +85,7 @@ pub struct BenchImportArgs {
 /// `daybook bench account`
 #[derive(Args, Debug)]
 pub struct BenchAccountArgs {
-    /// The number of payments; the account is first verified with half of them
+    /// The number of payments; an account with half of them is verified too, to compare with
     #[arg(long, value_name = "COUNT", default_value_t = 50_000, value_parser = clap::value_parser!(u64).range(2..))]
     pub payments: u64,
     /// How often the first page of events is read

@@ -1,26 +1,32 @@
 //! `daybook bench account`: an account with very many payments. Reads the first page of its events, compared with a
-//! short account, and verifies it when it has half of the payments and when it has all of them.
+//! short account, and verifies it, compared with an account with half of the payments.
+//!
+//! The payments are spread over 34 months, so that each month has its share: an account keeps the payments of the present
+//! month in its state.
 
 use super::http::BenchConnection;
-use super::portfolio::{Bench, PRODUCT, days_ago, form_of, said};
+use super::portfolio::{Bench, PRODUCT, months_ago, said};
 use super::server::BenchServer;
 use super::timings::Timings;
 use super::{Scratch, report};
 use crate::cli::BenchAccountArgs;
 use crate::commands::Failure;
-use daybook_clock::Stopwatch;
+use daybook_clock::{Clock, Stopwatch, System};
 use daybook_operations::Operation;
-use daybook_service::changes::ChangeRequest;
 use serde_json::json;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
 const LONG: &str = "long";
+const HALF: &str = "half";
 /// The account to compare with: as many payments as a page shows events, and more.
 const SHORT: &str = "short";
 const SHORT_PAYMENTS: u64 = 100;
-/// The principal, in cents: more than all payments.
-const PRINCIPAL: i64 = 100_000_000;
+/// The principal, and all payments together: a little more than is due by now, and less than all that is owed.
+const PRINCIPAL_CENTS: i64 = 100_000_000;
+const PAID_CENTS: i64 = 115_000_000;
+/// The age of the accounts.
+const MONTHS: u64 = 34;
 /// The number of payments in progress at the same time.
 const AT_ONCE: usize = 512;
 
@@ -28,14 +34,16 @@ const AT_ONCE: usize = 512;
 pub async fn run(args: &BenchAccountArgs) -> Result<(), Failure> {
     let scratch = Scratch::new(args.target.database.as_deref())?;
     let bench = Bench::start(&scratch.address).await?;
-    bench.product(false).await?;
-    for (account, payments) in [(SHORT, SHORT_PAYMENTS), (LONG, args.payments / 2)] {
-        bench.open_account(PRODUCT, account, PRINCIPAL, days_ago(1)?).await?;
-        pay(&bench, account, 0, payments).await?;
-    }
+    bench.product(true).await?;
+    load(&bench, SHORT, SHORT_PAYMENTS).await?;
+    load(&bench, HALF, args.payments / 2).await?;
+    bench.release(PRODUCT).await?;
     let half = verify(&bench).await?;
-    pay(&bench, LONG, args.payments / 2, args.payments).await?;
-    let all = verify(&bench).await?;
+    bench.hold(PRODUCT, true).await?;
+    load(&bench, LONG, args.payments).await?;
+    bench.release(PRODUCT).await?;
+    // The other accounts are verified again.
+    let all = verify(&bench).await?.saturating_sub(half);
     let secret = bench.key().await?;
     bench.service.stop().await;
     drop(bench);
@@ -65,28 +73,27 @@ pub async fn run(args: &BenchAccountArgs) -> Result<(), Failure> {
     let lines = [
         line("account ", args.payments, &long),
         line("limit   ", SHORT_PAYMENTS, &short),
-        format!("verify   {:.2} s, {:.2} s with half of the payments", all.as_secs_f64(), half.as_secs_f64()),
+        format!("verify   {:.2} s; {:.2} s with half of the payments", all.as_secs_f64(), half.as_secs_f64()),
         format!("growth   {growth:.2} (1 is linear)"),
     ];
     report(args.target.json, &figures, &lines)
 }
 
-/// Records payments on an account, many at a time.
-async fn pay(bench: &Bench, account: &'static str, from: u64, to: u64) -> Result<(), Failure> {
+/// Opens an account and records its payments, many at a time.
+async fn load(bench: &Bench, account: &'static str, payments: u64) -> Result<(), Failure> {
+    let opened = months_ago(MONTHS)?;
+    bench.open_account(PRODUCT, account, PRINCIPAL_CENTS, opened).await?;
+    let between = (System.now().micros() - opened.micros()) / (payments as i64 + 1);
+    let cents = PAID_CENTS / payments as i64;
     let mut tasks: JoinSet<Result<(), Failure>> = JoinSet::new();
-    for number in from..to {
+    for number in 1..=payments {
         if tasks.len() >= AT_ONCE
             && let Some(ended) = tasks.join_next().await
         {
             ended.map_err(|error| Failure::Failed(error.to_string()))??;
         }
-        let bench = bench.clone();
-        tasks.spawn(async move {
-            let body = json!({ "line_item_id": format!("p{number}"), "original_amount_cents": 1 });
-            let change = ChangeRequest::Payment(form_of(&body)?);
-            bench.service.change_account(&bench.who, None, account, change).await.map_err(said)?;
-            Ok(())
-        });
+        let (bench, at) = (bench.clone(), opened.plus_micros(between * number as i64));
+        tasks.spawn(async move { bench.pay(account, &format!("p{number}"), cents, at).await });
     }
     while let Some(ended) = tasks.join_next().await {
         ended.map_err(|error| Failure::Failed(error.to_string()))??;

@@ -130,30 +130,34 @@ impl Bench {
     pub async fn pay_monthly(&self, account: &str, cents: i64, payments: u64, opened: Time) -> Result<(), Failure> {
         let zone = zone()?;
         let start = zone.day_at(opened);
-        let calls = (1..=payments).map(|month| {
+        for month in 1..=payments {
             let day = start.plus(Interval::months(1), month as i32, MonthEnd::Clamp);
             let at = zone.at(day, TimeOfDay::new(9, 0, 0).unwrap_or(TimeOfDay::END_OF_DAY));
-            let body = json!({
-                "line_item_id": format!("p{month}"), "original_amount_cents": cents,
-                "effective_at": Local::new(at, &zone).to_string(),
-            });
-            async move {
-                self.service
-                    .change_account(&self.who, None, account, ChangeRequest::Payment(form_of(&body)?))
-                    .await
-                    .map_err(said)
-            }
-        });
-        for call in calls {
-            call.await?;
+            self.pay(account, &format!("p{month}"), cents, at).await?;
         }
+        Ok(())
+    }
+
+    /// Records a payment at some time.
+    pub async fn pay(&self, account: &str, id: &str, cents: i64, at: Time) -> Result<(), Failure> {
+        let body = json!({
+            "line_item_id": id, "original_amount_cents": cents, "effective_at": Local::new(at, &zone()?).to_string(),
+        });
+        let payment = ChangeRequest::Payment(form_of(&body)?);
+        self.service.change_account(&self.who, None, account, payment).await.map_err(said)?;
+        Ok(())
+    }
+
+    /// Begins or ends the migration mode of a product.
+    pub async fn hold(&self, product: &str, holding: bool) -> Result<(), Failure> {
+        let mode = form_of(&json!({ "migration_mode": holding }))?;
+        self.service.set_migration_mode(&self.who, None, product, mode).await.map_err(said)?;
         Ok(())
     }
 
     /// Ends the migration mode of a product and waits until all its accounts are released.
     pub async fn release(&self, product: &str) -> Result<(), Failure> {
-        let off = form_of(&json!({ "migration_mode": false }))?;
-        self.service.set_migration_mode(&self.who, None, product, off).await.map_err(said)?;
+        self.hold(product, false).await?;
         self.service.settle_due().await.map_err(said)?;
         let progress = self.service.get_migration_mode(&self.who, product).await.map_err(said)?;
         if progress.state != MigrationState::Normal || !progress.failed_accounts.is_empty() {

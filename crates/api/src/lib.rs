@@ -39,29 +39,41 @@ use daybook_service::Service;
 use daybook_service::problem::Problem;
 use daybook_service::view::render;
 use serde::Serialize;
+use std::ops::Deref;
 use std::sync::{Arc, LazyLock};
 
-/// The state that every handler gets.
+/// The state that every handler gets. A request clones it several times, so it is one pointer.
 #[derive(Clone, Debug)]
-struct Api {
+struct Api(Arc<ApiState>);
+
+#[derive(Debug)]
+struct ApiState {
     service: Service,
-    settings: Arc<ApiSettings>,
-    limiter: Arc<limits::Limiter>,
-    request_metrics: Arc<request_metrics::RequestMetrics>,
+    settings: ApiSettings,
+    limiter: limits::Limiter,
+    request_metrics: request_metrics::RequestMetrics,
     /// Rendered for the first request of a page: rendering takes as long as the rest of a start.
-    docs: Arc<LazyLock<docs::Library>>,
+    docs: LazyLock<docs::Library>,
+}
+
+impl Deref for Api {
+    type Target = ApiState;
+
+    fn deref(&self) -> &ApiState {
+        &self.0
+    }
 }
 
 /// The API of a service.
 pub fn router(service: Service, settings: ApiSettings) -> Router {
-    let api = Api {
+    let api = ApiState {
         service,
-        limiter: Arc::new(limits::Limiter::new(settings.rate_limit_per_second)),
-        settings: Arc::new(settings),
-        request_metrics: Arc::default(),
-        docs: Arc::new(LazyLock::new(|| docs::Library::new(&openapi()))),
+        limiter: limits::Limiter::new(settings.rate_limit_per_second),
+        settings,
+        request_metrics: request_metrics::RequestMetrics::default(),
+        docs: LazyLock::new(|| docs::Library::new(&openapi())),
     };
-    routes::serve(api)
+    routes::serve(Api(Arc::new(api)))
 }
 
 /// The response of most handlers.

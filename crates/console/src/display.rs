@@ -236,8 +236,11 @@ pub fn typed_moment(text: &str, zone: &Zone) -> Option<Time> {
 /// A constant's name as plain text: `DELINQUENT` becomes `Delinquent`, `CHARGE_OFF` becomes `Charge off`. `SCRA` is an
 /// abbreviation and stays as it is.
 pub fn plain_words(name: &str) -> String {
-    if name == "SCRA" {
-        return name.to_owned();
+    match name {
+        "SCRA" => return name.to_owned(),
+        "ORIG_FEE" => return "Origination fee".to_owned(),
+        "RETURN_CHECK_FEE" => return "Fee for a bounced payment".to_owned(),
+        _ => {}
     }
     let text = name.replace('_', " ").to_lowercase();
     let mut letters = text.chars();

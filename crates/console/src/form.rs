@@ -6,6 +6,7 @@
 //! call has cents and times with an offset. Empty fields are not sent: the service applies its defaults.
 
 use crate::display::{DisplayTime, Money, typed_moment};
+use crate::field_errors::{field_error, with_labels};
 use axum::body::{Body, HttpBody};
 use bytes::Bytes;
 use daybook_engine::zone::Zone;
@@ -181,10 +182,11 @@ impl Form {
     pub fn refused(mut self, problem: &Problem) -> Form {
         for Detail { field, message } in &problem.details {
             if let Some(known) = self.fields.iter().find(|known| known.name == field) {
-                let message = if known.kind == FieldKind::Dollars { in_dollars(message) } else { message.clone() };
+                let message = with_labels(message, field, self.fields.iter().map(|field| (field.name, field.label)));
+                let message = if known.kind == FieldKind::Dollars { in_dollars(&message) } else { message };
                 self.wrong.insert(field.clone(), message);
             } else {
-                self.general.push(format!("{field} {message}").trim().to_owned());
+                self.general.push(field_error(field, message));
             }
         }
         if problem.details.is_empty() {
@@ -234,6 +236,12 @@ impl Form {
             1 => "Nothing was saved. Correct one field:".to_owned(),
             many => format!("Nothing was saved. Correct {many} fields:"),
         }
+    }
+
+    /// All errors, one per line.
+    pub fn error_lines(&self) -> Vec<String> {
+        let of = |input: Input<'_>| format!("\u{201c}{}\u{201d}: {}", input.field.label, input.wrong);
+        self.general.iter().cloned().chain(self.wrong_inputs().into_iter().map(of)).collect()
     }
 
     /// The typed values.
@@ -481,6 +489,6 @@ mod tests {
         assert_eq!(form.group(&["name"])[0].wrong, "is required");
         let elsewhere = Problem::invalid("effective_at", "must not lie in the future");
         let form = Form::new(FIELDS, FormValues::default()).refused(&elsewhere);
-        assert_eq!(form.general, ["effective_at must not lie in the future"]);
+        assert_eq!(form.general, ["effective_at: must not lie in the future"]);
     }
 }

@@ -21,6 +21,7 @@
 //! | `cookies` | reading and setting cookies |
 //! | `page` | the frame around every page, and error pages |
 //! | `form` | forms with explained fields, and their conversion to JSON |
+//! | `field_errors` | errors of the service as lines of text |
 //! | `action` | the possible changes, as API calls |
 //! | `display` | formatting of money, times and words |
 //! | `chart`, `csv`, `listing` | charts; CSV downloads; paging |
@@ -32,6 +33,7 @@ mod chart;
 mod cookies;
 mod csv;
 mod display;
+mod field_errors;
 mod form;
 mod guard;
 mod listing;

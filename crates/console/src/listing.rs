@@ -134,6 +134,8 @@ pub fn without_places(mut problem: Problem) -> Problem {
     for detail in &mut problem.details {
         if let Some((field, place)) = detail.field.clone().split_once('[') {
             detail.message = match place.split_once(']') {
+                // The form has one field for it.
+                Some((_, ".account_id" | ".customer_id")) => detail.message.clone(),
                 Some((place, rest)) => {
                     let nth = place.parse::<usize>().map_or_else(|_| place.to_owned(), |place| (place + 1).to_string());
                     format!("(number {nth}{}) {}", rest.replace('.', ", "), detail.message)

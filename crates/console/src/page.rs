@@ -263,39 +263,41 @@ struct TroublePage {
 /// The status, the heading and the usual advice for a kind of problem.
 fn words(kind: ProblemKind) -> (StatusCode, &'static str, &'static str) {
     match kind {
-        ProblemKind::Malformed => (StatusCode::BAD_REQUEST, "Unreadable request", "Go back and try again."),
+        ProblemKind::Malformed => (StatusCode::BAD_REQUEST, "The request could not be read", "Go back and try again."),
         ProblemKind::Unauthenticated => (StatusCode::UNAUTHORIZED, "Sign in first", "Sign in, then try again."),
         ProblemKind::Forbidden => (
             StatusCode::FORBIDDEN,
             "Not allowed",
             "If you need access, ask an administrator of your organization to change your role.",
         ),
-        ProblemKind::NotFound => (StatusCode::NOT_FOUND, "Not found", "Use the search field, or go back to the list."),
+        ProblemKind::NotFound => {
+            (StatusCode::NOT_FOUND, "Not found", "Check the address or the id, or use the search field.")
+        }
         ProblemKind::Conflict => (
             StatusCode::CONFLICT,
-            "Conflict with the current state",
-            "Go back, check the current state, and try again.",
+            "Not possible in the current state",
+            "Go back, reload the page to see the current state, and try again.",
         ),
         ProblemKind::Invalid => (StatusCode::UNPROCESSABLE_ENTITY, "Invalid value", "Go back and correct it."),
         ProblemKind::TooMany => (StatusCode::TOO_MANY_REQUESTS, "Too many requests", "Wait a moment, then try again."),
-        ProblemKind::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "Too large", "Send less data in one request."),
+        ProblemKind::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "Too much data", "Send less data at once."),
         ProblemKind::Unsupported => {
             (StatusCode::UNSUPPORTED_MEDIA_TYPE, "Unsupported format", "Use the forms of the console.")
         }
         ProblemKind::NotSupported => (
             StatusCode::NOT_IMPLEMENTED,
             "Not supported",
-            "Go back and leave out the named fields. The message says what to use instead.",
+            "Go back and leave the named fields empty. The message says what to use instead.",
         ),
         ProblemKind::Unavailable => (
             StatusCode::SERVICE_UNAVAILABLE,
             "Not available at the moment",
-            "No data is lost. Try again in a moment. `daybook doctor` shows details.",
+            "No data are lost. Try again in a moment. If it does not help, an operator can run `daybook doctor`.",
         ),
         ProblemKind::Internal => (
             StatusCode::INTERNAL_SERVER_ERROR,
             "Internal error",
-            "No partial change was saved. The server's log has the details.",
+            "A change is saved completely or not at all: check before you repeat it. The server's log has the details.",
         ),
     }
 }

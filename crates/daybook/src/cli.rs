@@ -20,8 +20,9 @@ mod webhooks;
 
 pub use audit::AuditArgs;
 pub use bench::{
-    BenchAction, BenchCasesArgs, BenchCommand, BenchConsoleArgs, BenchPaymentsArgs, BenchReleaseArgs, BenchStorageArgs,
-    BenchTarget, BenchWebhookClientArgs, BenchWebhooksArgs,
+    BenchAccountArgs, BenchAction, BenchAllArgs, BenchCasesArgs, BenchCommand, BenchConsoleArgs, BenchDatabases,
+    BenchDueArgs, BenchEngineArgs, BenchImportArgs, BenchNeighborArgs, BenchPaymentsArgs, BenchReadArgs,
+    BenchReleaseArgs, BenchStartArgs, BenchStorageArgs, BenchTarget, BenchWebhookClientArgs, BenchWebhooksArgs,
 };
 pub use care::{BackupArgs, DoctorArgs, MuteArgs, UnmuteArgs};
 pub use cases::{CaseAction, CaseCommand, CaseFromAccountArgs, TestArgs};
@@ -53,8 +54,8 @@ Examples:
   daybook config show                     every setting, and where it was set
   daybook keys create --role READ_ONLY    a key for a report
 
-Data goes to stdout, messages to stderr. Settings are flags, environment variables (DAYBOOK_ and the flag in
-capitals, such as DAYBOOK_WEBHOOK_TIMEOUT) or a TOML file (--config)."
+Results go to stdout, messages to stderr. A setting can be a flag (--webhook-timeout), an environment variable
+(DAYBOOK_WEBHOOK_TIMEOUT) or a line in a TOML file (--config)."
 )]
 pub struct Cli {
     /// What to do.
@@ -93,7 +94,7 @@ Examples:
     Audit(AuditArgs),
     /// Invite console users, list them, and reset their passwords
     People(PeopleCommand),
-    /// Roll an account forward in time (TEST organizations only)
+    /// Move the clock of an account forward, and process everything until then (TEST organizations only)
     #[command(after_help = "\
 Examples:
   daybook roll loan-1 --to 2025-03-01T00:00:00-05:00
@@ -111,7 +112,7 @@ Exits with 1 if anything differs. A server may run at the same time, except with
     /// Upgrade the database of an earlier version without starting the server
     #[command(after_help = "Examples:\n  daybook migrate\n  daybook migrate --json")]
     Migrate(MigrateArgs),
-    /// List the accounts that changed under newer rules, with their balances before and after
+    /// List the accounts whose balances or status changed when a newer version of Daybook recalculated them
     #[command(after_help = "Examples:\n  daybook rules-report\n  daybook rules-report --format csv > moved.csv")]
     RulesReport(RulesReportArgs),
     /// Copy a SQLite database while it is in use
@@ -123,16 +124,19 @@ Examples:
 A server on the copy starts muted: see `daybook unmute`. Also keep a copy of the secrets key file, in another place:
 without it, the secrets in the copy cannot be read.")]
     Backup(BackupArgs),
-    /// Mute a database, such as a copy: its servers send no webhooks and run no timers
+    /// Mute a database, such as a copy: its servers send no webhooks and process no due dates
     #[command(after_help = "\
 Examples:
   daybook mute
   daybook mute --database postgres://daybook@db/rehearsal
 
+A server on a muted database answers requests, but does nothing by itself: it sends no webhooks, processes no due dates,
+charges no late fees and releases no held events. `daybook unmute` ends this.
+
 A database that was restored from `daybook backup` or from a PostgreSQL dump is muted automatically. A database that was
 copied in another way, such as by a disk snapshot, is not: mute it before you start a server on it.")]
     Mute(MuteArgs),
-    /// Unmute a database: its servers send the pending webhooks and process the accounts that are due
+    /// Unmute a database: its servers send the pending webhooks and process the due dates that passed
     #[command(after_help = "\
 Examples:
   daybook unmute --dry-run                show what is pending
@@ -155,17 +159,17 @@ Exits with 1 if a check fails.")]
 Examples:
   daybook listen
   daybook listen --events payment_missed,account_closed --json
-  daybook listen --answer 500,200              the first attempt fails: see the retry
+  daybook listen --answer 500,200              let the first attempt fail, to see the retry
   daybook listen --forward-to http://localhost:3000/webhooks
 
-Subscribes itself to the server, and removes its subscription when it ends. The server must run on this machine and
-allow webhooks to it, as `daybook serve --dev` does. By default, the server sends once a minute; its setting
---webhook-batch-interval changes that. Each line shows the message's time, the event, the account, whether the
-signatures are valid, the number of the attempt, and the status of the response.")]
+The command subscribes to the webhooks of a server, and unsubscribes when it ends. The server must run on this machine
+and must allow webhooks to this machine, as `daybook serve --dev` does. By default, the server sends webhooks once a
+minute; its setting --webhook-batch-interval changes that. Each line shows the time of the message, the event, the
+account, whether the signatures are valid, the number of the attempt, and the status of the response.")]
     Listen(Box<ListenArgs>),
     /// Show webhook URLs and messages, and resend messages
     Webhooks(WebhooksCommand),
-    /// Cause a real event on a test account, so that its webhook is sent
+    /// Cause an event on a new test account, so that its webhook is sent
     #[command(after_help = "\
 Examples:
   daybook trigger payment_missed
@@ -221,7 +225,7 @@ Examples:
   daybook demo-data --loans 50000 --payments 24 --wrong 25 --to portfolio
   daybook import --product-file portfolio/product.json portfolio/loans.csv portfolio/payments.csv
 
-The expected values of the loans are calculated independently of the server, so the import is a real test.")]
+The expected values of the loans are calculated by separate code, not by the server, so the import tests the server.")]
     DemoData(DemoDataArgs),
     /// Run test cases: files with the events of a loan and the expected results
     #[command(after_help = "\
@@ -354,10 +358,10 @@ pub struct ListArgs {
 pub struct RollArgs {
     /// The account's id
     pub account_id: String,
-    /// The moment to roll to, as 2025-03-01T00:00:00-05:00
+    /// The time to roll to, such as 2025-03-01T00:00:00-05:00
     #[arg(long, value_name = "TIME")]
     pub to: String,
-    /// Send all webhooks up to that moment now
+    /// Send all webhooks up to that time now [default: send each when real time reaches the time of its event]
     #[arg(long)]
     pub webhooks: bool,
     /// The organization's name; not needed while there is only one

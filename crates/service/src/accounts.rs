@@ -75,7 +75,7 @@ impl Service {
     ) -> Result<(AccountKey, AccountOpening), Problem> {
         let product = ProductKey { org: who.org, product: Arc::from(form.product_id.as_str()) };
         let info = self.catalog.product(&product).await?;
-        let info = info.ok_or_else(|| Problem::invalid("product_id", "names a product that does not exist"))?;
+        let info = info.ok_or_else(|| Problem::invalid("product_id", "there is no product with this id"))?;
         Problem::not_supported(form.unsupported())?;
         form.check()?;
         let effective_at = form.effective_at.as_ref().map_or_else(|| self.clock.now(), |moment| *moment.get());
@@ -108,7 +108,10 @@ impl Service {
         for (index, assigned) in form.assign_customers.iter().flatten().enumerate() {
             let customer_id = assigned.customer_id.as_str().to_owned();
             if customers.iter().any(|known| known.customer_id == customer_id) {
-                return Err(Problem::invalid(format!("assign_customers[{index}].customer_id"), "is given twice"));
+                return Err(Problem::invalid(
+                    format!("assign_customers[{index}].customer_id"),
+                    "is the same customer as an earlier one of the list",
+                ));
             }
             let customer_account_role = assigned.customer_account_role.unwrap_or(CustomerRole::Primary);
             customers.push(view::AccountCustomer { customer_id, customer_account_role });
@@ -117,7 +120,7 @@ impl Service {
         let exist = if ids.is_empty() { Vec::new() } else { self.store.customers_exist(who.org, &ids).await? };
         if let Some(index) = exist.iter().position(|exists| !exists) {
             let field = format!("assign_customers[{index}].customer_id");
-            return Err(Problem::invalid(field, "names a customer that does not exist"));
+            return Err(Problem::invalid(field, "there is no customer with this id"));
         }
         Ok(Profile {
             customers,

@@ -225,7 +225,7 @@ impl Service {
         if self.store.items_by_id(key, &[Arc::from(item)]).await?.is_empty() {
             return Ok(missing);
         }
-        let message = "is not held; only line items held by migration mode can be withdrawn";
+        let message = "is not held; only line items that are held in migration mode can be withdrawn";
         Ok(Problem::new("not_held", format!("line item \"{item}\" {message}")))
     }
 
@@ -280,7 +280,7 @@ impl Service {
             return Ok(OpeningRehearsal { account, is_there: true, is_backdated, late_fees, late_fee_cents, webhooks });
         }
         let product = self.catalog.fresh_product(&opening.product).await?;
-        let product = product.ok_or_else(|| Problem::invalid("product_id", "names a product that does not exist"))?;
+        let product = product.ok_or_else(|| Problem::invalid("product_id", "there is no product with this id"))?;
         let (terms, profile) = (opening.terms.clone(), opening.profile.clone());
         let mut book = Book::open(key, product, terms, profile, opening.content_hash.clone(), now)?;
         let worked = self.readers.run(who.org, move || {

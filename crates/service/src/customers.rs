@@ -190,7 +190,7 @@ impl Service {
     ) -> Result<Option<Unit>, Problem> {
         let key = account_key(who, account);
         let missing = |problem: Problem| match problem.code {
-            "not_found" => Problem::invalid(field, "names an account that does not exist"),
+            "not_found" => Problem::invalid(field, "there is no account with this id"),
             _ => problem,
         };
         for inputs in [Inputs::Pending, Inputs::All] {

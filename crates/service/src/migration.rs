@@ -134,7 +134,7 @@ impl Service {
         who.may(Right::Write)?;
         let key = ProductKey { org: who.org, product: Arc::from(product) };
         let info = self.catalog.fresh_product(&key).await?;
-        let info = info.ok_or_else(|| Problem::invalid("held_by", "names a product that does not exist"))?;
+        let info = info.ok_or_else(|| Problem::invalid("held_by", "there is no product with this id"))?;
         if info.mode.holding { Ok(Caller { only_held: true, ..who.clone() }) } else { Err(not_held(&info.key)) }
     }
 

@@ -40,7 +40,7 @@ impl Service {
         who.may(Right::Read)?;
         let key = ProductKey { org: who.org, product: Arc::from(account.product_id.as_str()) };
         let info = self.catalog.product(&key).await?;
-        let info = info.ok_or_else(|| Problem::invalid("product_id", "names a product that does not exist"))?;
+        let info = info.ok_or_else(|| Problem::invalid("product_id", "there is no product with this id"))?;
         Problem::not_supported(account.unsupported())?;
         preview(&info.form, &account, self.clock.now())
     }

@@ -23,6 +23,7 @@ pub const KEPT: &[(i64, &str)] = &[
     (12, "schema-12"),
     (13, "schema-13"),
     (14, "schema-14"),
+    (15, "schema-15"),
     (16, "schema-16"),
 ];
 

@@ -190,7 +190,7 @@ async fn what_would_not_be_held_is_refused() {
     for nothing in ["none", ""] {
         let path = format!("/bulk?held_by={nothing}");
         let rule = bulk_to(&server, &path, &[], &[open("a", "p")]).await.refused_field(422, "held_by");
-        assert_eq!(rule, "names a product that does not exist");
+        assert_eq!(rule, "there is no product with this id");
     }
 
     server.put("/products/p/migration_mode", json!({"migration_mode": true})).await.ok();

@@ -190,7 +190,7 @@ impl Performance<'_> {
 pub(crate) fn not_released(case: &Scenario, progress: &Value) -> Option<Refused> {
     let failed = progress["failed_accounts"].as_array()?.first()?;
     let why = text_of(failed, "reason");
-    let named = case.events.iter().find(|event| why.contains(&format!("\"{}\"", name_of(event))));
+    let named = case.events.iter().find(|event| is_named(event, &why));
     Some(match named {
         Some(event) => Refused { line: event.line, what: describe::event(event), why },
         None => Refused { line: case.lines.account.whole, what: "releasing the loaded events".to_owned(), why },
@@ -206,13 +206,15 @@ fn refused(line: usize, what: String, problem: &Problem) -> Refused {
     Refused { line, what, why: describe::problem(problem) }
 }
 
-/// The name of an event's input within its account.
-fn name_of(event: &Event) -> String {
+/// Whether the reason why an account could not be released names the input of this event: by its id, or by what it is
+/// about.
+fn is_named(event: &Event, reason: &str) -> bool {
     let target = event.input.target.as_deref().unwrap_or_default();
-    match (event.input.body.get("line_item_id").and_then(Value::as_str), event.input.kind) {
-        (Some(id), _) => id.to_owned(),
-        (None, CaseEventKind::PaymentReversal) => format!("dbk_reversal:{target}"),
-        (None, CaseEventKind::FeeWaiver) => format!("dbk_waiver:{target}"),
-        (None, _) => target.to_owned(),
-    }
+    let named = match (event.input.body.get("line_item_id").and_then(Value::as_str), event.input.kind) {
+        (Some(id), _) => format!("\"{id}\""),
+        (None, CaseEventKind::PaymentReversal) => format!("the reversal of payment \"{target}\""),
+        (None, CaseEventKind::FeeWaiver) => format!("the waiver of fee \"{target}\""),
+        (None, _) => format!("\"{target}\""),
+    };
+    reason.contains(&named)
 }

@@ -183,7 +183,7 @@ async fn what_is_refused_is_named_with_its_line() {
             "fee_waiver = { fee = \"dbk_late_fee_1\" }",
             "[[event]]",
             "fee_waiver dbk_late_fee_1 of 2025-05-01T09:00:00-04:00",
-            "dbk_waiver:dbk_late_fee_1",
+            "dbk_late_fee_1",
         ),
     ];
     for mode in ["migration", "live"] {

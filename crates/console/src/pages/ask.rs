@@ -3,6 +3,7 @@
 //! The page describes the effect, shows the equivalent call, and has one button that makes the change.
 
 use crate::action::Action;
+use crate::field_errors::error_lines;
 use crate::guard::Visitor;
 use crate::page::{PageFrame, PageResult, Section, show, show_again};
 use askama::Template;
@@ -53,12 +54,7 @@ impl Ask {
 
     /// Renders the page again, with the reason for a refusal.
     pub fn show_again(self, section: Section, visitor: &Visitor, problem: &Problem) -> PageResult {
-        let mut refused: Vec<String> =
-            problem.details.iter().map(|detail| format!("{} {}", detail.field, detail.message)).collect();
-        if refused.is_empty() {
-            refused.push(problem.message.clone());
-        }
-        show_again(&self.page(section, visitor, refused))
+        show_again(&self.page(section, visitor, error_lines(problem)))
     }
 
     fn page(self, section: Section, visitor: &Visitor, refused: Vec<String>) -> AskPage {

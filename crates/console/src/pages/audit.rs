@@ -3,6 +3,7 @@
 use crate::Console;
 use crate::csv::{Cell, Csv};
 use crate::display::AsMoment;
+use crate::field_errors::error_lines;
 use crate::form::{FormValues, QueryParameters};
 use crate::guard::Visitor;
 use crate::listing::all;
@@ -161,7 +162,7 @@ pub async fn show(
             crate::page::show(&page)
         }
         Err(PageError { problem, .. }) if problem.code == "invalid_request" => {
-            page.wrong = problem.details.iter().map(|detail| format!("{} {}", detail.field, detail.message)).collect();
+            page.wrong = error_lines(&problem);
             show_again(&page)
         }
         Err(trouble) => Err(trouble),

@@ -153,7 +153,7 @@ fn statuses(portfolio: &Portfolio) -> Vec<PortfolioShare> {
 fn past_due(portfolio: &Portfolio) -> Vec<PortfolioShare> {
     let most = portfolio.past_due.iter().map(|figure| figure.count).max().unwrap_or(0);
     let share = |figure: &daybook_service::portfolio::PastDueFigure| PortfolioShare {
-        name: if figure.bucket == "current" { "Current".to_owned() } else { format!("{} days", figure.bucket) },
+        name: if figure.bucket == "current" { "Not past due".to_owned() } else { format!("{} days", figure.bucket) },
         path: link("/console/accounts", &[("due", figure.bucket)]),
         count: Count(figure.count),
         balance: None,
@@ -224,35 +224,43 @@ fn concerns(attention: &Attention) -> Vec<Concern> {
             "warn",
             about(attention.paused_subscriptions, "webhook URL is paused", "webhook URLs are paused"),
             "/console/webhooks",
-            "Resume sending",
+            "See why, and resume",
         ),
         (
             attention.dead_letters,
             "bad",
             about(attention.dead_letters, "message was not delivered", "messages were not delivered"),
             "/console/webhooks/dead-letters",
-            "Send again",
+            "See the dead letters",
         ),
         (
             attention.failed_accounts,
             "bad",
-            about(attention.failed_accounts, "account could not be processed", "accounts could not be processed"),
+            about(
+                attention.failed_accounts,
+                "account has held events that could not be released",
+                "accounts have held events that could not be released",
+            ),
             "/console/products?state=failed",
-            "See why, and release again",
+            "See the reasons",
         ),
         (
             attention.products_holding,
             "info",
             about(attention.products_holding, "product is in migration mode", "products are in migration mode"),
             "/console/products?state=HOLDING",
-            "Load history, then release",
+            "Release the held events when all history is loaded",
         ),
         (
             attention.products_releasing,
             "info",
-            about(attention.products_releasing, "product is being released", "products are being released"),
+            about(
+                attention.products_releasing,
+                "product: its held events are being released",
+                "products: their held events are being released",
+            ),
             "/console/products?state=RELEASING",
-            "Watch the release",
+            "See the progress",
         ),
     ];
     let there = all.into_iter().filter(|(count, ..)| *count > 0);
@@ -290,7 +298,7 @@ async fn steps(console: &Console, visitor: &Visitor) -> Result<Vec<Step>, PageEr
         Step {
             done: !subscriptions.is_empty(),
             name: "Subscribe a URL",
-            words: "Your system gets a signed webhook for each event, in order. Failed deliveries are retried.",
+            words: "Daybook then sends your system a signed webhook for each event, in order, and retries failed ones.",
             path: "/console/webhooks",
         },
     ])

@@ -223,7 +223,7 @@ async fn the_page_shows_who_did_what_and_what_was_refused() {
     let csv = setup.get("/console/audit?format=csv&action=record_payment").await.page();
     assert_eq!(csv.lines().count(), 2, "{csv}");
     let wrong = setup.get("/console/audit?since=soon").await;
-    assert!(wrong.status == 422 && wrong.body.contains("since must be a date"), "{}", wrong.body);
+    assert!(wrong.status == 422 && wrong.body.contains("since: must be a date"), "{}", wrong.body);
     let reader = setup.seen_by(Role::Servicing).await;
     assert_eq!(reader.get("/console/audit").await.status, 403);
     assert!(!reader.get("/console").await.page().contains("Audit trail"));

@@ -175,9 +175,9 @@ async fn a_backdated_account_is_shown_before_it_is_opened() {
     for words in [
         "A loan of $1,200.00 under Product loan, effective",
         "No borrower is assigned",
-        "8 late fees are charged, $120.00 in total.",
-        "The status becomes: Suspended, delinquent.",
-        "webhooks are sent to every subscribed URL",
+        "8 late fees will be charged, $120.00 in total.",
+        "The status will be: Suspended, delinquent.",
+        "webhooks will be sent to each subscribed URL",
         "<code>payment_missed</code></td><td class=\"num\">8</td>",
         "Nothing is stored yet",
     ] {
@@ -192,7 +192,7 @@ async fn a_backdated_account_is_shown_before_it_is_opened() {
     let account = view_of(setup.service.get_account(&setup.who, "old", None).await);
     assert_eq!(account["summary"]["fees_balance_cents"], 12_000);
     let announced = setup.log().await - before;
-    assert!(page.contains(&format!("{announced} webhooks are sent")), "{announced}: {page}");
+    assert!(page.contains(&format!("{announced} webhooks will be sent")), "{announced}: {page}");
     // An existing account, and a new account with a borrower that begins now, need no confirmation.
     assert_eq!(setup.post("/console/accounts/new", &typed).await.leads_to(), "/console/accounts/old");
     let plain = [
@@ -237,7 +237,7 @@ async fn a_form_that_is_refused_says_so_at_its_top() {
         summary < page.find("<form method=\"post\" action=\"/console/customers/new\"").expect("the form"),
         "{page}"
     );
-    assert!(page.contains("Nothing was saved. ") && page.contains("<a href=\"#f-email\">Email must be"), "{page}");
+    assert!(page.contains("Nothing was saved. ") && page.contains("<a href=\"#f-email\">“Email”: must be"), "{page}");
     assert!(page.contains("id=\"f-email\"") && page.contains("aria-invalid=\"true\""), "{page}");
     // The typed values are visible, also in a collapsible part of the form.
     let business = &page[page.find("<summary>Business</summary>").expect("a part") - 30..];
@@ -253,7 +253,7 @@ async fn a_number_that_was_typed_is_not_lost_unnoticed() {
     let page = setup.post("/console/customers/new", &typed).await;
     assert_eq!(page.status, 422);
     assert!(!page.body.contains("4321"), "no page shows it");
-    let again = "Social security number must be entered again";
+    let again = "“Social security number”: must be entered again";
     assert!(page.body.contains(again) && page.body.contains("name=\"ssn_typed\" value=\"1\""), "{}", page.body);
     // The user corrects the other field and forgets the number: nothing is saved.
     let corrected = [("customer_id", "bo"), ("name_first", "Bo"), ("email", "bo@example.com"), ("ssn_typed", "1")];
@@ -347,8 +347,8 @@ async fn what_somebody_else_changed_is_not_wiped_by_an_old_form() {
     assert_eq!(refused.status, 422);
     let text = words(&refused.body);
     assert!(text.contains("This customer was changed after you opened the form"), "{text}");
-    assert!(text.contains("Email is now \u{201c}new@example.com\u{201d}"), "{text}");
-    assert!(text.contains("External fields are now: crm: 1"), "{text}");
+    assert!(text.contains("“Email”: the stored value is now “new@example.com”"), "{text}");
+    assert!(text.contains("“External fields”: the stored value is now “crm: 1”"), "{text}");
     assert!(refused.body.contains("value=\"Day\""), "what was typed stays");
     let bo = view_of(setup.service.get_customer(&setup.who, "bo").await);
     assert_eq!((&bo["email"], &bo["name_last"]), (&json!("new@example.com"), &json!(null)));

@@ -80,7 +80,7 @@ async fn people_are_changed_kept_out_and_let_in_again() {
     assert_eq!(setup.post(&path("sessions"), &[]).await.leads_to(), "/console/people");
     assert!(setup.service.visit(&session.token).await.expect("it answers").is_none());
     let ask = setup.get(&path("password")).await.page();
-    assert!(ask.contains("is signed out everywhere"));
+    assert!(ask.contains("will be signed out everywhere"));
     let reset = send(&setup, &path("password"), &ask).await.page();
     let password = reset.split("data-copy-text>").nth(1).and_then(|rest| rest.split('<').next()).expect("a password");
     assert!(setup.service.sign_in("servicing@example.com", PASSWORD, None).await.is_err());
@@ -101,7 +101,11 @@ async fn a_form_that_is_sent_twice_makes_one_password() {
     let first = send(&setup, &path, &ask).await.page();
     assert_eq!(password(&send(&setup, &path, &ask).await.page()), password(&first));
     let refused = send(&setup, &path, &other).await;
-    assert!(refused.status == 422 && refused.body.contains("was changed in the meantime"), "{}", refused.body);
+    assert!(
+        refused.status == 422 && refused.body.contains("was changed after this form was opened"),
+        "{}",
+        refused.body
+    );
     let given = password(&first).flatten().expect("a password");
     setup.service.sign_in("servicing@example.com", &given, None).await.expect("the first one works");
 }
@@ -150,7 +154,7 @@ async fn a_link_does_not_outlive_its_maker() {
     setup.post(&format!("/console/people/{id}/disable"), &[]).await.leads_to();
     assert_eq!(come_in(&setup, &path, "eve@example.com").await, 404);
     let text = words(&setup.get("/console/people").await.page());
-    assert!(text.contains("Not valid: its creator was deactivated"), "{text}");
+    assert!(text.contains("Not valid: the user who made it was deactivated"), "{text}");
 }
 
 #[tokio::test]
@@ -199,9 +203,9 @@ async fn everybody_changes_their_own_password() {
     };
     assert!(ben.get("/console/people/me").await.page().contains("read_only@example.com"));
     for (old, new, again, word) in [
-        ("not it at all", new, new, "Current password is wrong"),
+        ("not it at all", new, new, "\u{201c}Current password\u{201d}: is wrong"),
         (PASSWORD, new, "something else", "does not match the new password"),
-        (PASSWORD, "short", "short", "New password must"),
+        (PASSWORD, "short", "short", "\u{201c}New password\u{201d}: must"),
     ] {
         let refused = change(old, new, again).await;
         assert!(refused.status == 422 && refused.body.contains(word), "{word}: {}", refused.body);

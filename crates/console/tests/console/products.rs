@@ -107,10 +107,10 @@ async fn history_is_held_and_released() {
     setup.account("a1", "old", "2025-01-15T09:00:00-05:00", json!({})).await;
     setup.pay("a1", "p1", "2025-02-10T09:00:00-05:00", 10_662).await;
     let page = setup.get("/console/products/old").await.page();
-    assert!(page.contains("Held until the release: 2 events of 1 account."), "{page}");
+    assert!(page.contains("Held now: 2 events of 1 account."), "{page}");
     assert!(!page.contains("data-progress"), "nothing moves while it holds");
     let ask = setup.get("/console/products/old/migration?to=off&historical_webhooks=SUPPRESS").await.page();
-    assert!(ask.contains("No webhooks are sent") && ask.contains("SUPPRESS"), "{ask}");
+    assert!(ask.contains("No webhooks will be sent") && ask.contains("SUPPRESS"), "{ask}");
     let off = [("to", "off"), ("historical_webhooks", "SUPPRESS"), ("once", "1")];
     setup.post("/console/products/old/migration", &off).await.leads_to();
     let page = setup.get("/console/products/old").await.page();
@@ -121,7 +121,7 @@ async fn history_is_held_and_released() {
     let stream = stream.page();
     assert!(stream.contains("event: done") && stream.contains("1 of 1 account done"), "{stream}");
     let page = setup.get("/console/products/old").await.page();
-    assert!(page.contains("The last release ended") && !page.contains("data-progress"), "{page}");
+    assert!(page.contains("The last release of held events ended") && !page.contains("data-progress"), "{page}");
     let account = view_of(setup.service.get_account(&setup.who, "a1", None).await);
     assert_eq!(account["held_events"], 0);
     assert_eq!(setup.get("/console/products/nothing/progress").await.status, 404);
@@ -242,11 +242,11 @@ async fn an_account_that_cannot_be_released_is_told_with_its_reason() {
     setup.settle().await;
     let page = setup.get("/console/products/old").await.page();
     assert!(page.contains("/console/accounts/bad") && !page.contains("/console/accounts/good"), "{page}");
-    assert!(page.contains("Release again"), "{page}");
+    assert!(page.contains("Release the held events again"), "{page}");
     let home = setup.get("/console").await.page();
-    assert!(home.contains("1 account could not be processed"), "{home}");
+    assert!(home.contains("1 account has held events that could not be released"), "{home}");
     let list = setup.get("/console/products?state=failed").await.page();
-    assert!(list.contains("1 failed"), "{list}");
+    assert!(list.contains("1 account failed"), "{list}");
 }
 
 /// While held events are counted, the page states this.
@@ -258,9 +258,12 @@ async fn what_takes_long_to_count_is_shown_later() {
     setup.account("a1", "old", "2025-02-01T12:00:00-05:00", json!({})).await;
     let kept = KeptFromAll::of(&address, "accounts").await;
     let page = setup.get("/console/products/old").await.page();
-    assert!(page.contains("Holding") && page.contains("Daybook is counting") && page.contains("Release…"), "{page}");
+    assert!(
+        page.contains("events are held") && page.contains("Daybook is counting") && page.contains("Release the held"),
+        "{page}"
+    );
     let ask = setup.get("/console/products/old/migration?to=off").await.page();
-    assert!(ask.contains("Daybook processes all held events now"), "{ask}");
+    assert!(ask.contains("Daybook will process all held events now"), "{ask}");
     kept.give_back().await;
     let counted = loop {
         let page = setup.get("/console/products/old").await.page();

@@ -6,7 +6,7 @@ use clap::Args;
 /// `daybook audit`
 #[derive(Args, Debug)]
 pub struct AuditArgs {
-    /// Only records by this key, person (person:ID) or operator
+    /// Only records of this key (its client id), this person (person:ID) or the command line (operator)
     #[arg(long, value_name = "ID")]
     pub actor: Option<String>,
     /// Only records of this action, such as record_payment
@@ -18,19 +18,19 @@ pub struct AuditArgs {
     /// Only the record of the request with this id
     #[arg(long, value_name = "ID")]
     pub request: Option<String>,
-    /// Only records at this moment or later, such as 2025-03-01T00:00:00Z
+    /// Only records at this time or later, such as 2025-03-01T00:00:00Z
     #[arg(long, value_name = "TIME")]
     pub since: Option<String>,
-    /// Only records before this moment
+    /// Only records before this time
     #[arg(long, value_name = "TIME")]
     pub until: Option<String>,
     /// Show at most this many records, the newest first
     #[arg(long, value_name = "COUNT", default_value_t = 50)]
     pub limit: usize,
-    /// Print the number and the hash of the last record of every organization instead
+    /// Instead, print the number and the hash of the last record of every organization
     #[arg(long, conflicts_with_all = ["actor", "action", "subject", "request", "since", "until", "holds", "org"])]
     pub ends: bool,
-    /// Check whether the record with this number has this hash; exits with 1 if not
+    /// Instead, check whether the record with this number has this hash; exits with 1 if not
     #[arg(long, value_name = "NUMBER:HASH", conflicts_with_all = ["actor", "action", "subject", "request", "since", "until"])]
     pub holds: Option<String>,
     /// The organization's name; not needed while there is only one. `-` for records that belong to no organization

@@ -13,7 +13,7 @@ pub struct CommonFlags {
     /// sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME [default: sqlite:daybook.db]
     #[arg(long, value_name = "DATABASE")]
     pub database: Option<String>,
-    /// The file of the secrets key [default: daybook.key next to the SQLite file]
+    /// The file with the key that encrypts stored secrets [default: daybook.key in the folder of the SQLite file]
     #[arg(long, value_name = "FILE")]
     pub secrets_key_file: Option<String>,
     /// A folder of compiled time zones (TZif), such as /usr/share/zoneinfo [default: the built-in ones]
@@ -50,7 +50,7 @@ pub struct ServeFlags {
     /// [default: the host that the browser sends]
     #[arg(long, value_name = "URL")]
     pub public_url: Option<String>,
-    /// A network of proxies whose headers about their clients are trusted, such as 10.0.0.0/24; repeatable
+    /// A network of proxies, such as 10.0.0.0/24, whose headers about their clients are trusted; repeatable
     #[arg(long, value_name = "CIDR")]
     pub trust_proxy: Vec<String>,
     /// For development: allow webhook URLs on this machine, and print logs that are easier to read
@@ -65,22 +65,22 @@ pub struct ServeFlags {
     /// How long webhook messages are collected before they are sent; 0 sends at once [default: 1m]
     #[arg(long, value_name = "DURATION")]
     pub webhook_batch_interval: Option<String>,
-    /// The delay before the first retry; all later delays are proportional to it [default: 1m]
+    /// The delay before the first retry of a webhook; all later delays are proportional to it [default: 1m]
     #[arg(long, value_name = "DURATION")]
     pub webhook_retry_first: Option<String>,
-    /// How long a receiver may take to respond [default: 15s]
+    /// How long a receiver of webhooks may take to respond [default: 15s]
     #[arg(long, value_name = "DURATION")]
     pub webhook_timeout: Option<String>,
-    /// The number of consecutive failed messages after which a URL is paused [default: 10]
+    /// The number of messages in a row that must fail before a webhook URL is paused [default: 10]
     #[arg(long, value_name = "COUNT")]
     pub webhook_pause_after: Option<String>,
-    /// How long dead letters are kept [default: 5d]
+    /// How long dead letters (messages that could not be delivered) are kept [default: 5d]
     #[arg(long, value_name = "DURATION")]
     pub dead_letter_retention: Option<String>,
-    /// How long messages are kept [default: 30d]
+    /// How long webhook messages are kept [default: 30d]
     #[arg(long, value_name = "DURATION")]
     pub message_retention: Option<String>,
-    /// How long the record of delivery attempts is kept [default: 7d]
+    /// How long the records of delivery attempts are kept [default: 7d]
     #[arg(long, value_name = "DURATION")]
     pub attempt_retention: Option<String>,
     /// The maximum requests per second for each API key, or off [default: off]
@@ -101,24 +101,26 @@ pub struct ServeFlags {
     /// How long the body of a request may take to arrive [default: 1m]
     #[arg(long, value_name = "DURATION")]
     pub body_timeout: Option<String>,
-    /// How far the clock may differ from the database's before processing stops [default: 5s]
+    /// How far this machine's clock may differ from the clock of the PostgreSQL server; if it differs more, the server
+    /// stops processing [default: 5s]
     #[arg(long, value_name = "DURATION")]
     pub max_clock_skew: Option<String>,
-    /// How far the clock may be ahead of the latest moment recorded in the database; beyond it, a start needs
-    /// --confirm-clock [default: 7d]
+    /// How far this machine's clock may be ahead of the latest time recorded in the database; if it is further ahead,
+    /// the server starts only with --confirm-clock [default: 7d]
     #[arg(long, value_name = "DURATION")]
     pub max_clock_jump: Option<String>,
-    /// Confirm, for this start, that the clock is right although it differs from the time recorded in the database
+    /// For this start, confirm that the clock is right although it differs from the time recorded in the database
     #[arg(long)]
     pub confirm_clock: bool,
-    /// Start a new, empty database with the existing secrets key. Without this flag, the server refuses to start if
-    /// there is a key but the database is missing or empty
+    /// Start with a new, empty database although there is a secrets key. Without this flag, the server refuses to start
+    /// if there is a secrets key but the database is missing or empty
     #[arg(long)]
     pub new_book: bool,
-    /// Mute the database, as `daybook mute` does, and serve it: no webhooks and no timers until `daybook unmute`
+    /// Mute the database before serving it, as `daybook mute` does: the server sends no webhooks and processes no due
+    /// dates until `daybook unmute`
     #[arg(long)]
     pub muted: bool,
-    /// How many accounts per second are verified while serving, or off [default: 1]
+    /// How many accounts per second the server verifies in the background, like `daybook verify`, or off [default: 1]
     #[arg(long, value_name = "RATE")]
     pub verify_rate: Option<String>,
     /// A private network that webhook URLs may point into, such as 10.0.0.0/8; repeatable

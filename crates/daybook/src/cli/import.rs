@@ -19,10 +19,10 @@ pub struct ImportArgs {
     /// A file with the body of POST /products; the product is created if it does not exist
     #[arg(long, value_name = "FILE", conflicts_with = "product")]
     pub product_file: Option<PathBuf>,
-    /// Run the whole import in a scratch database, without changing anything on the server
+    /// Try the whole import in a temporary database; nothing changes on the server
     #[arg(long)]
     pub dry_run: bool,
-    /// Also send webhooks for the past events of the loans, one for each event [default: they are withheld]
+    /// Send the webhooks of the past events of the loans, one for each event [default: do not send them]
     #[arg(long, conflicts_with = "suppress_webhooks")]
     pub send_historical_webhooks: bool,
     /// Withhold the webhooks for past events; this is the default
@@ -34,7 +34,8 @@ pub struct ImportArgs {
     /// Load the loans even if the payments file has no rows
     #[arg(long)]
     pub allow_no_payments: bool,
-    /// Also release other accounts of the product that have held events and are not in the file
+    /// Release the held events of all accounts of the product, also of accounts that are not in the file [default: if
+    /// there are such accounts, release nothing]
     #[arg(long)]
     pub release_others: bool,
     /// Write all differences to this file, as CSV
@@ -66,7 +67,7 @@ pub struct DemoDataArgs {
     /// The number of loans
     #[arg(long, value_name = "COUNT", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub loans: u64,
-    /// The age of each loan in months; it has about as many payments
+    /// About how many payments each loan has: it began this many months ago, with about one payment a month
     #[arg(long, value_name = "COUNT", default_value_t = 24, value_parser = clap::value_parser!(u64).range(2..=35))]
     pub payments: u64,
     /// The seed of the generated values; the same seed gives the same files

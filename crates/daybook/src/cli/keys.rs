@@ -57,7 +57,7 @@ pub struct KeysCreateArgs {
 pub enum RoleArg {
     /// Everything
     Admin,
-    /// Everything except keys and administration
+    /// Everything except keys, people, the audit trail and other administration
     Servicing,
     /// Reading only
     ReadOnly,

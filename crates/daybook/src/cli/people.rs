@@ -14,7 +14,7 @@ pub struct PeopleCommand {
 /// What to do with people.
 #[derive(Debug, Subcommand)]
 pub enum PeopleAction {
-    /// Create an invite: a link with which a person becomes a console user
+    /// Create an invite link, with which a person becomes a console user
     #[command(after_help = "\
 Examples:
   daybook people link
@@ -23,14 +23,13 @@ Examples:
 
 The person who opens the link chooses a name, an e-mail address and a password. The link works once, within 7 days.")]
     Link(PeopleLinkArgs),
-    /// Give a user a new password
+    /// Give a console user a new password, and sign the user out everywhere
     #[command(after_help = "\
 Examples:
   daybook people reset ada@example.com
   daybook people reset ada@example.com --org \"Prairie Lending\" --json
 
-Prints the new password; it is shown only once. All sessions of the user end. They can change the password in the
-console.")]
+Prints the new password once. The user then signs in with it, and can choose another password in the console.")]
     Reset(PeopleResetArgs),
     /// List the console users
     #[command(after_help = "Examples:\n  daybook people list\n  daybook people list --org \"Prairie Lending\" --json")]

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 /// `daybook verify`
 #[derive(Args, Debug)]
 pub struct VerifyArgs {
-    /// Correct stored data that differ from the journals, and list the changes
+    /// Correct the stored values that differ from the recalculated ones, and list the corrections
     #[arg(long)]
     pub fix: bool,
     /// Print JSON

@@ -32,10 +32,10 @@ pub struct ScheduleArgs {
     /// The number of interest-only instalments at the beginning
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     pub interest_only: u32,
-    /// The day count convention
+    /// The day count: how a period is converted to a fraction of a year
     #[arg(long, value_enum, ignore_case = true, default_value = "THIRTY_360")]
     pub day_count: DayCountArg,
-    /// Calculate interest by day, not by period
+    /// Calculate interest each day on the principal unpaid that day, not once a period
     #[arg(long)]
     pub daily: bool,
     /// When an instalment is due if the month does not have the due day
@@ -47,7 +47,7 @@ pub struct ScheduleArgs {
     /// Round instalments to multiples of this many cents
     #[arg(long, value_name = "CENTS", default_value_t = 1)]
     pub round_to_cents: u32,
-    /// Adjust the level payment once, so that the last instalment is closer to the others
+    /// Adjust all instalments once, so that the last one is closer to the others
     #[arg(long)]
     pub smooth_last: bool,
     /// Also print the payoff on this date, if everything due before it is paid on time

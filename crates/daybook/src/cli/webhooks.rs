@@ -82,10 +82,10 @@ pub struct WebhooksSearchArgs {
     /// Only messages that this subscription gets
     #[arg(long, value_name = "WEBHOOK_UUID")]
     pub webhook: Option<String>,
-    /// Only messages that were recorded at this moment or later
+    /// Only messages that were recorded at this time or later
     #[arg(long, value_name = "TIME")]
     pub since: Option<String>,
-    /// Only messages that were recorded before this moment
+    /// Only messages that were recorded before this time
     #[arg(long, value_name = "TIME")]
     pub until: Option<String>,
     /// At most this many messages
@@ -106,7 +106,7 @@ pub enum MessageStateArg {
     Scheduled,
     /// It was cancelled and is never sent
     Cancelled,
-    /// It is waiting for its first attempt or for a retry
+    /// It has not been delivered yet: the first attempt or a retry is pending
     Pending,
     /// A URL accepted it
     Delivered,
@@ -177,10 +177,10 @@ pub struct WebhooksReplayArgs {
     /// Only messages about this account
     #[arg(long, value_name = "ACCOUNT_ID")]
     pub account: Option<String>,
-    /// Only messages that became dead letters, or were delivered, at this moment or later
+    /// Only messages that became dead letters, or were delivered, at this time or later
     #[arg(long, value_name = "TIME")]
     pub since: Option<String>,
-    /// Only messages that became dead letters, or were delivered, before this moment
+    /// Only messages that became dead letters, or were delivered, before this time
     #[arg(long, value_name = "TIME")]
     pub until: Option<String>,
     /// Only count the messages

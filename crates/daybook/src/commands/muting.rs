@@ -13,7 +13,8 @@ use serde_json::Value;
 pub fn mute(args: &MuteArgs) -> Result<(), Failure> {
     let muted = Order::Mute.get_done(&prepare(&args.flags)?)?;
     say(&format!(
-        "The database has been muted since {}: {}. Servers send no webhooks and run no timers until `daybook unmute`.\n",
+        "The database has been muted since {}: {}. Servers send no webhooks and process no due dates until \
+         `daybook unmute`.\n",
         text(&muted["since"]),
         text(&muted["why"])
     ));

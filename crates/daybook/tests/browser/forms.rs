@@ -47,9 +47,9 @@ async fn refused(browser: &Browser, look: Look) {
     let page = browser.run("return document.documentElement.outerHTML").await;
     assert!(!page.as_str().unwrap_or_default().contains("4321"), "no page shows the number");
     browser.run("document.querySelectorAll('main details').forEach((details) => { details.open = false; })").await;
-    browser.click("Social security number must be entered again").await;
+    browser.click("“Social security number”: must be entered again").await;
     assert_eq!(browser.run(FOCUSED).await, "f-ssn");
-    browser.click("Email must be").await;
+    browser.click("“Email”: must be").await;
     assert_eq!(browser.run(FOCUSED).await, "f-email");
     is_in_order(browser).await;
     // Corrected without the number, the form is not saved.
@@ -68,8 +68,8 @@ async fn backdated(browser: &Browser, look: Look) {
     browser.click("Open the account").await;
     browser.see("Open the account?").await;
     browser.see("No borrower is assigned").await;
-    browser.see("late fees are charged").await;
-    browser.see("webhooks are sent").await;
+    browser.see("late fees will be charged").await;
+    browser.see("webhooks will be sent").await;
     browser.picture(&format!("account-confirm-{}", look.name())).await;
     is_in_order(browser).await;
     browser.click("Edit").await;

@@ -57,9 +57,9 @@ async fn create_product_that_holds_events(browser: &Browser) {
     browser.click("Create the product").await;
     browser.see("Migration mode").await;
 
-    browser.click("Hold events…").await;
-    browser.click("Hold events").await;
-    browser.see("Holding").await;
+    browser.click("Turn on migration mode…").await;
+    browser.click("Turn on migration mode").await;
+    browser.see("events are held").await;
 }
 
 /// Creates a customer and an account that began on a day in the past.
@@ -93,7 +93,7 @@ async fn record_payments(browser: &Browser, begin: Date) {
         browser.go("/console/accounts/ada-1").await;
         browser.click("Record a payment").await;
         browser.fill("Amount", INSTALMENT).await;
-        browser.fill("Line item id", &format!("payment-{month}")).await;
+        browser.fill("Id of the payment", &format!("payment-{month}")).await;
         browser.fill("Effective at", &format!("{day}T09:00:00")).await;
         browser.click("Review").await;
         browser.see(&format!("${INSTALMENT}")).await;
@@ -101,7 +101,7 @@ async fn record_payments(browser: &Browser, begin: Date) {
         browser.see("held").await;
     }
     browser.go("/console/accounts/ada-1").await;
-    browser.see("If released now").await;
+    browser.see("if released now").await;
     browser.see(LEFT).await;
     browser.picture("walk-04-held").await;
 }
@@ -109,9 +109,9 @@ async fn record_payments(browser: &Browser, begin: Date) {
 /// Turns migration mode off, and checks the account.
 async fn release(browser: &Browser) {
     browser.go("/console/products/auto-12").await;
-    browser.click("Release…").await;
-    browser.click("Release").await;
-    browser.reload_until("The last release ended").await;
+    browser.click("Release the held events…").await;
+    browser.click("Release the held events").await;
+    browser.reload_until("The last release of held events ended").await;
     browser.see("1 of 1 account done").await;
     browser.picture("walk-05-released").await;
 
@@ -172,8 +172,8 @@ async fn webhooks(site: &Site, browser: &Browser) {
     browser.click("Resume").await;
     browser.see("Active").await;
     browser.go("/console/webhooks/dead-letters").await;
-    browser.click("Replay all …").await;
-    browser.click("Send them again").await;
+    browser.click("Send all again …").await;
+    browser.click("Send again").await;
     let arrived = receiver.wait_for(4);
     let mut names: Vec<String> = arrived[2..].iter().map(first_name).collect();
     names.sort();

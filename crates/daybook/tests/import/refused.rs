@@ -101,7 +101,7 @@ fn wrong_values_are_told(try_it: &dyn Fn(&str, &str) -> Vec<String>) {
         "p/payments.csv:2 original_amount_cents: must be a whole number of cents from 1 to 10000000000000".to_owned(),
         "p/payments.csv:2 line_item_status: must be one of VALID, PENDING, AUTHORIZED, INVALID".to_owned(),
         "p/payments.csv:3 effective_at: is before the loan was made".to_owned(),
-        "p/payments.csv:3 line_item_id: must be 1 to 128 of A-Z a-z 0-9 . _ : ~ - and must not start with dbk_"
+        "p/payments.csv:3 line_item_id: must be 1 to 128 characters of A-Z a-z 0-9 . _ : ~ - and must not start with dbk_"
             .to_owned(),
         "p/payments.csv:4 effective_at: must not be empty".to_owned(),
         "p/payments.csv:4 account_id: is not a loan in p/loans.csv".to_owned(),

@@ -73,7 +73,7 @@ fn mutes_and_unmutes(daybook: &Daybook, nodes: &[Server]) {
     lend(&nodes[0], &secret, "loan-1");
     assert_eq!(nodes[0].get("/accounts/loan-1/line_items/p1", &secret).status, 200);
     let page = nodes[0].get("/console/sign-in", "").text;
-    assert!(page.contains("Muted since") && page.contains("`daybook mute` was run"), "{page}");
+    assert!(page.contains("This server is muted since") && page.contains("`daybook mute` was run"), "{page}");
     let table = daybook.stdout_of(&["doctor", "--listen", "127.0.0.1:0"]);
     assert!(table.lines().any(|line| line.starts_with("muted") && line.contains("warn")), "{table}");
     let would = daybook.stdout_of(&["unmute", "--dry-run"]);

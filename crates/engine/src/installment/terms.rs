@@ -296,7 +296,7 @@ impl InstallmentPolicy {
         }
         for (at, bucket) in self.order.iter().enumerate() {
             if self.order[..at].contains(bucket) {
-                let rule = "must not name a bucket twice";
+                let rule = "must not name a kind of debt twice";
                 broken("product_lifecycle_policies.payment_pouring_policies.order", rule.into());
             }
         }
@@ -414,14 +414,14 @@ fn check_dates(policy: &InstallmentPolicy, dates: &Dates, start: Day) -> Result<
     for instalment in 1..=policy.instalments + 1 {
         let due = dates.due_day(instalment);
         if due > LATEST {
-            return Err(Invalid::new(CYCLE, format!("must put the last due date on or before {LATEST}")));
+            return Err(Invalid::new(CYCLE, format!("puts the last due date on {due}; it must not be after {LATEST}")));
         }
         if due < before || (due == before && !dates.stands_in(due)) {
             let rule = match instalment {
-                1 => format!(
-                    "must put the first due date after {start} (with first_cycle_interval and cycle_due_interval)"
-                ),
-                _ => format!("must put each due date after the previous one ({due} is not after {before})"),
+                1 => format!("puts the first due date on {due}; it must be after {start}"),
+                _ => {
+                    format!("puts a due date on {due}; it must be after the previous one, {before}")
+                }
             };
             return Err(Invalid::new(CYCLE, rule));
         }

@@ -431,11 +431,12 @@ impl Book {
     pub(super) fn refused(&self, seq: u64, refusal: Refusal) -> Problem {
         let rule = refusal.rule();
         let named = self.journal.iter().find(|record| record.place.seq == seq);
-        let what = named.map_or(String::new(), |record| format!("{} \"{}\": ", record.record.kind(), record.row.name));
+        let what = named.map_or(String::new(), |record| format!("{}: ", words_of(record)));
         match refusal {
-            Refusal::BeforeAccount => {
-                Problem::invalid("effective_at", format!("{what}must not be before the account's effective_at"))
-            }
+            Refusal::BeforeAccount => Problem::invalid(
+                "effective_at",
+                format!("{what}must not be before the account begins (its effective_at)"),
+            ),
             Refusal::AmountOutOfRange => Problem::invalid("original_amount_cents", format!("{what}{rule}")),
             Refusal::NothingToWaive => Problem::new("nothing_to_waive", format!("{what}{rule}")),
             Refusal::AlreadyReversed => Problem::new("already_reversed", format!("{what}{rule}")),
@@ -443,6 +444,18 @@ impl Book {
             Refusal::StatusIsFinal => Problem::new("status_is_final", format!("{what}{rule}")),
             Refusal::AlreadyOpen => Problem::new("conflict", format!("{what}{rule}")),
         }
+    }
+}
+
+/// An input in words. The ids that the service made up are left out, because the caller does not know them.
+fn words_of(record: &JournalEntry) -> String {
+    let name = &record.row.name;
+    let id = if name.starts_with("dbk_") { String::new() } else { format!(" \"{name}\"") };
+    match &record.record {
+        Record::Input(Input::PaymentStatus { payment, .. }) => format!("the status of payment \"{payment}\""),
+        Record::Input(Input::Reversal { payment }) => format!("the reversal{id} of payment \"{payment}\""),
+        Record::Input(Input::Waiver { fee }) => format!("the waiver{id} of fee \"{fee}\""),
+        other => format!("{}{id}", other.kind().replace('_', " ")),
     }
 }
 

@@ -168,8 +168,8 @@ pub fn is_undone(id: &ItemId, revised: &[Revision]) -> bool {
     matches!(id, ItemId::Input(name) if undone(name))
 }
 
-/// A sentence that states what a payment paid; `None` if it moved no money.
-pub fn where_it_went(postings: &[Posting]) -> Option<String> {
+/// A sentence that states what a payment paid, with its subject (`It`, `This`); `None` if it moved no money.
+pub fn where_it_went(postings: &[Posting], subject: &str) -> Option<String> {
     let splits: Vec<&Posting> = postings.iter().filter(|posting| posting.paid_down.is_some()).collect();
     let kept: Cents =
         postings.iter().filter(|posting| posting.part == BalancePart::Surplus).map(|posting| posting.cents).sum();
@@ -180,11 +180,11 @@ pub fn where_it_went(postings: &[Posting]) -> Option<String> {
     }
     if kept.is_positive() {
         let kept = format!("{kept} was kept as surplus.");
-        return Some(if parts.is_empty() { kept } else { format!("It paid {}; {kept}", listed(&parts)) });
+        return Some(if parts.is_empty() { kept } else { format!("{subject} paid {}; {kept}", listed(&parts)) });
     }
     match parts.as_slice() {
         [] => None,
-        parts => Some(format!("It paid {}.", listed(parts))),
+        parts => Some(format!("{subject} paid {}.", listed(parts))),
     }
 }
 

@@ -39,15 +39,18 @@ impl Book {
         }
         self.check_horizon("effective_as_of", at, now)?;
         if at < self.terms.opening.effective_at {
-            return Err(Problem::invalid("effective_as_of", "must not be before the account's effective_at").into());
+            return Err(Problem::invalid(
+                "effective_as_of",
+                "must not be before the account begins (its effective_at)",
+            )
+            .into());
         }
         let entries = entries(&self.journal);
         let (state, out) = replay(&self.terms, &entries, at).map_err(stopped)?;
         let is_held = |seq: u64| seq as i64 > self.now.settled_seq;
         if let Some((seq, refusal)) = out.refused.iter().find(|(seq, _)| is_held(*seq)) {
             let why = self.refused(*seq, *refusal).message;
-            let message =
-                format!("cannot be shown, because the release of the account's held events would fail: {why}");
+            let message = format!("cannot be shown, because the held events of the account cannot be released: {why}");
             return Err(Problem::invalid("effective_as_of", message).into());
         }
         Ok(AsOf { at, state, ledger: Ledger::of(&out), refused: out.refused })

@@ -40,7 +40,9 @@ impl Book {
         let held = self.product.mode.holding;
         let effective_at = asked.effective_at.unwrap_or(clock);
         if effective_at < self.terms.opening.effective_at {
-            return Err(Problem::invalid("effective_at", "must not be before the account's effective_at").into());
+            return Err(
+                Problem::invalid("effective_at", "must not be before the account begins (its effective_at)").into()
+            );
         }
         self.check_reference(&asked.input)?;
         self.check_undecided(&asked.input, held)?;
@@ -111,8 +113,9 @@ impl Book {
         let record = &self.journal[index];
         let may = self.product.mode.holding || self.now.failure.is_some();
         if !self.is_held(record) || !may || *record.row.name == *OPEN {
-            let message =
-                format!("line item \"{name}\" is not held; only line items held by migration mode can be withdrawn");
+            let message = format!(
+                "line item \"{name}\" is not held; only line items that are held in migration mode can be withdrawn"
+            );
             return Err(Problem::new("not_held", message).into());
         }
         // Held inputs that refer to the payment or fee are withdrawn with it: they mean nothing without it.

@@ -79,6 +79,8 @@ struct Noted {
     early_interest: EarlyInterest,
     /// Whether the step is a payment that bounced and is left out of the fold.
     is_undone: bool,
+    /// Whether the step announced a notice.
+    is_announced: bool,
 }
 
 impl FoldObserver for Notes {
@@ -99,6 +101,9 @@ impl FoldObserver for Notes {
             postings: self.recorder.step(seen),
             early_interest,
             is_undone: touched.clone().any(|id| is_undone(id, seen.revised)),
+            is_announced: seen.out.events[seen.events_before..]
+                .iter()
+                .any(|event| matches!(event.what, EventKind::Notice { .. })),
         });
     }
 
@@ -188,6 +193,7 @@ impl Book {
             interest: posted(|kind| *kind == ItemKind::Interest),
             early_interest: (step.early_interest.cents, paid_on),
             late_fee: posted(|kind| *kind == ItemKind::LateFee),
+            is_announced: step.is_announced,
         };
         let told = EventText::moment(&step.cause, self.terms.installment().count(), &amounts);
         let (kind, description) = told.map_or(("input", String::new()), |told| (told.event, told.description));
@@ -248,8 +254,8 @@ fn describe(record: &JournalEntry) -> String {
     match &record.record {
         Record::Input(input) => EventText::input(input).description,
         Record::Release { .. } => "Held events were released.".to_owned(),
-        Record::Roll { .. } => "The account's clock was rolled forward to this time.".to_owned(),
-        Record::Profile => "Customers or external fields changed.".to_owned(),
+        Record::Roll { .. } => "The clock of the account was rolled forward to this time.".to_owned(),
+        Record::Profile => "The customers or the external fields of the account changed.".to_owned(),
         Record::Refold(mark) => {
             format!("The account was recalculated under version {} of the rules.", mark.rules_version)
         }
@@ -271,7 +277,8 @@ fn describe_money(record: &JournalEntry, step: &Noted, description: &mut String)
         Input::Payment { .. } if step.is_undone => {
             Some("The payment bounced or was declined, so the account is calculated without it.".to_owned())
         }
-        Input::Payment { .. } | Input::PaymentStatus { .. } | Input::Debit { .. } => where_it_went(&step.postings),
+        Input::Payment { .. } | Input::PaymentStatus { .. } => where_it_went(&step.postings, "It"),
+        Input::Debit { .. } => where_it_went(&step.postings, "This"),
         Input::Reversal { .. } => owed_again(&step.postings),
         _ => None,
     };

@@ -171,7 +171,10 @@ impl NewCustomer {
         let accounts: Vec<&str> =
             self.assign_to_accounts.iter().flatten().map(|assigned| assigned.account_id.as_str()).collect();
         match (0..accounts.len()).find(|index| accounts[..*index].contains(&accounts[*index])) {
-            Some(index) => Err(FieldProblem::new(format!("assign_to_accounts[{index}].account_id"), "is given twice")),
+            Some(index) => Err(FieldProblem::new(
+                format!("assign_to_accounts[{index}].account_id"),
+                "is the same account as an earlier one of the list",
+            )),
             None => Ok(()),
         }
     }

@@ -47,10 +47,10 @@ impl NotificationConfig {
         let name = self.notification_type.name();
         match (self.is_summary(), &self.interval, &self.time_offset) {
             (true, _, Some(_)) => {
-                Err(FieldProblem::new("time_offset", format!("is not allowed for {name}; send an interval")))
+                Err(FieldProblem::new("time_offset", format!("is not allowed for {name}; give an interval instead")))
             }
             (false, Some(_), _) => {
-                Err(FieldProblem::new("interval", format!("is not allowed for {name}; send a time_offset")))
+                Err(FieldProblem::new("interval", format!("is not allowed for {name}; give a time_offset instead")))
             }
             (true, Some(interval), None) => Ok(When::Every(*interval.get())),
             // An account has at most one summary, so switching it off needs no interval.

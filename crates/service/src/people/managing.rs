@@ -190,7 +190,7 @@ fn an_administrator_remains(before: &[PersonRow], after: &[PersonRow]) -> bool {
 }
 
 fn changed_meanwhile() -> Problem {
-    Problem::new("conflict", "the password was changed in the meantime")
+    Problem::new("conflict", "the password was changed after this form was opened; open the form again")
 }
 
 #[cfg(test)]

@@ -231,7 +231,7 @@ pub struct Summary {
     pub surplus_cents: i64,
     /// The total of payments, less reversals.
     pub total_paid_to_date_cents: i64,
-    /// The part of those payments that went to interest.
+    /// The part of `total_paid_to_date_cents` that went to interest.
     pub total_interest_paid_to_date_cents: i64,
     /// The yearly rate.
     pub interest_rate_percent: PercentText,

@@ -7,6 +7,7 @@ use crate::account::postings::{BalancePart, Posting};
 use daybook_engine::calendar::Day;
 use daybook_engine::item::{Component, ItemId};
 use daybook_engine::money::Cents;
+use daybook_engine::notify::NoticeKind;
 use daybook_engine::outcome::{Balances, Cause, GraceResult};
 use daybook_engine::timeline::Input;
 use daybook_store::records::MessageRow;
@@ -171,7 +172,7 @@ pub struct StatusChange {
     pub account_overview: AccountOverview,
 }
 
-/// The amounts of a moment that its description names.
+/// What the description of a moment depends on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MomentAmounts {
     /// The interest that it posted.
@@ -180,6 +181,8 @@ pub struct MomentAmounts {
     pub early_interest: (Cents, Option<Day>),
     /// The late fee that it charged.
     pub late_fee: Cents,
+    /// Whether it announced a notice.
+    pub is_announced: bool,
 }
 
 /// The name and description of an event in the timeline.
@@ -207,7 +210,7 @@ impl EventText {
                 EventText::new("payment_status", format!("Payment {payment} became valid."))
             }
             Input::PaymentStatus { payment, valid: false } => {
-                EventText::new("payment_status", format!("Payment {payment} became invalid and does not count."))
+                EventText::new("payment_status", format!("Payment {payment} became invalid, so it does not count."))
             }
             Input::Reversal { payment } => EventText::new("payment_reversal", format!("Payment {payment} bounced.")),
             Input::Fee { amount, .. } => EventText::new("manual_fee", format!("A fee of {amount} was charged.")),
@@ -223,7 +226,7 @@ impl EventText {
             ),
             Input::Status(status) => EventText::new("status", format!("The status was set to {status}.")),
             Input::Notify(setting) => {
-                let verb = if setting.enabled { "configured" } else { "switched off" };
+                let verb = if setting.enabled { "set" } else { "turned off" };
                 EventText::new("notification_config", format!("The notice {} was {verb}.", setting.kind.name()))
             }
         }
@@ -240,7 +243,7 @@ impl EventText {
             Cause::PeriodEnd { period } => {
                 let interest = period_interest(amounts);
                 let after = period - instalments;
-                EventText::new("period_end", format!("Post-maturity period {after} ended. {interest}"))
+                EventText::new("period_end", format!("Period {after} after the last due date has ended. {interest}"))
             }
             Cause::GraceEnd { instalment, .. } if amounts.late_fee.is_positive() => {
                 let fee = amounts.late_fee;
@@ -253,7 +256,7 @@ impl EventText {
             Cause::GraceEnd { instalment, grace_result } => {
                 EventText::new("grace_end", without_late_fee(*instalment, *grace_result))
             }
-            Cause::Notice(kind) => EventText::new(kind.name(), format!("The notice {} fired.", kind.name())),
+            Cause::Notice(kind) => EventText::new(kind.name(), notice(*kind, amounts.is_announced)),
         })
     }
 }
@@ -264,15 +267,34 @@ fn without_late_fee(instalment: u32, found: GraceResult) -> String {
         GraceResult::Paid => {
             return format!("The grace period of instalment {instalment} ended; the instalment is paid.");
         }
-        GraceResult::Late => "the late fee is 0.00 under the account's terms. The instalment is late",
+        GraceResult::Late => "because the account's late fee is 0.00. The instalment is late",
         GraceResult::Uncounted => {
-            "the late fee is 0.00 under the account's terms. The account's status stops the count of late instalments"
+            "because the account's late fee is 0.00. The instalment does not count as late, because the account's \
+             status stops the count of late instalments"
         }
-        GraceResult::Spared => "the payments received for it cover its amount, although part of them paid older debt",
-        GraceResult::Excused => "it fell due while the account was closed",
-        GraceResult::Stopped => "the account's status stops late fees",
+        GraceResult::Spared => {
+            "because the payments received for it add up to its amount, although part of them paid older debts"
+        }
+        GraceResult::Excused => "because it fell due while the account was closed",
+        GraceResult::Stopped => "because the account's status stops late fees",
     };
-    format!("Instalment {instalment} was not paid in full, but no late fee was charged: {why}.")
+    format!(
+        "Instalment {instalment} was not paid in full by the end of its grace period, but no late fee was charged, \
+         {why}."
+    )
+}
+
+/// A sentence about a notice whose moment came.
+fn notice(kind: NoticeKind, is_announced: bool) -> String {
+    let name = kind.name();
+    match (is_announced, kind) {
+        (true, _) => format!("The notice {name} was due."),
+        (false, NoticeKind::LateFeeDate) => format!(
+            "The notice {name} was due but is not sent, because the instalment is paid or the account's status stops \
+             notices."
+        ),
+        (false, _) => format!("The notice {name} was due but is not sent, because the account's status stops notices."),
+    }
 }
 
 fn part(component: Component) -> &'static str {

@@ -154,8 +154,9 @@ impl MigrationMode {
     /// The response.
     pub fn new(migration_mode: bool, held_events: u64, held_accounts: u64) -> MigrationMode {
         let description = match (migration_mode, held_events) {
-            (true, _) => "Migration mode is on: events are held until it is turned off.".to_owned(),
+            (true, _) => "Migration mode is on: new events are held until you release them.".to_owned(),
             (false, 0) => "Migration mode is off: events are processed as they arrive.".to_owned(),
+            (false, 1) => "Migration mode is off: 1 held event is being processed.".to_owned(),
             (false, _) => format!("Migration mode is off: {held_events} held events are being processed."),
         };
         MigrationMode { description, migration_mode, held_events, held_accounts }

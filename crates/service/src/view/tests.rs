@@ -389,7 +389,7 @@ fn the_end_of_a_period_says_what_interest_it_earned() {
     );
     assert_eq!(
         sentence(14, 0, (Cents::ZERO, None)),
-        "Post-maturity period 2 ended. No interest was due for the period."
+        "Period 2 after the last due date has ended. No interest was due for the period."
     );
 }
 
@@ -406,8 +406,8 @@ fn the_end_of_a_grace_is_told_by_how_it_found_the_instalment() {
     assert_eq!((event, &*words), ("late_fee", expected));
     let (event, words) = told(GraceResult::Paid, 0);
     assert_eq!((event, &*words), ("grace_end", "The grace period of instalment 2 ended; the instalment is paid."));
-    let spared = "Instalment 2 was not paid in full, but no late fee was charged: the payments received for it \
-                  cover its amount, although part of them paid older debt.";
+    let spared = "Instalment 2 was not paid in full by the end of its grace period, but no late fee was charged, \
+                  because the payments received for it add up to its amount, although part of them paid older debts.";
     assert_eq!(told(GraceResult::Spared, 0).1, spared);
     assert!(told(GraceResult::Late, 0).1.contains("The instalment is late"));
     assert!(told(GraceResult::Uncounted, 0).1.contains("status stops the count of late instalments"));

@@ -85,7 +85,7 @@ impl Service {
         let Some(uuid) = uuid else { return Ok(None) };
         let subscriptions = self.store.subscriptions(who.org).await?;
         let found = subscriptions.iter().find(|subscription| subscription.uuid == uuid.as_str());
-        let missing = || Problem::invalid("webhook_uuid", "names a subscription that does not exist");
+        let missing = || Problem::invalid("webhook_uuid", "there is no subscription with this id");
         found.map(|found| Some(found.id)).ok_or_else(missing)
     }
 }

@@ -80,15 +80,15 @@ pub const EVENTS: &[EventType] = &[
     event("account_closed", Thing::Account, "An account was closed."),
     event(OwnEvent::CustomerCreate.name(), Thing::Customer, "A customer was recorded."),
     event(OwnEvent::CustomerUpdate.name(), Thing::Customer, "A customer was changed."),
-    event("line_item_create", Thing::LineItem, "A line item was created, or was scheduled for a future moment."),
+    event("line_item_create", Thing::LineItem, "A line item was created, or was scheduled for a later time."),
     event(
         "line_item_update",
         Thing::LineItem,
         "A scheduled line item was applied, a payment's status changed, or a recalculation changed a line item.",
     ),
-    event("due_date_passed", Thing::Account, "The due moment of an instalment passed, whether it was paid or not.")
+    event("due_date_passed", Thing::Account, "An instalment fell due, whether it was paid or not.")
         .carrying(&["instalment", "paid"]),
-    event("payment_missed", Thing::Account, "The due moment of an instalment passed, and it was not paid.")
+    event("payment_missed", Thing::Account, "An instalment fell due and was not paid in full.")
         .carrying(&["instalment"]),
     event("payment_reversed", Thing::LineItem, "A payment was reversed; the object is the payment."),
     event(

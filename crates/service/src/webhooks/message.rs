@@ -14,7 +14,7 @@ use crate::processor::job::IdempotencyKey;
 use crate::view::{self, render};
 use bytes::Bytes;
 use daybook_engine::time::Time;
-use daybook_store::outbox::{DeliveryRecords, ResendResult};
+use daybook_store::outbox::{DeliveryRecords, ResendResult, TO_EVERYBODY};
 use daybook_store::records::{MessageRow, OrgId};
 use daybook_webhooks::dispatcher::DispatcherSettings;
 use daybook_webhooks::envelope;
@@ -194,9 +194,11 @@ fn url_standing(
     let DeliveryRecords { subscription, failure, ranges: _, attempts } = standing;
     let failed = failure.map(|failure| failure.reason).filter(|reason| !reason.is_empty());
     let missed = || matches!(stand, DeliveryStatus::Dead(_)).then(|| "it was not sent: the URL was paused".to_owned());
-    let dropped = || {
-        (stand == DeliveryStatus::Dropped).then(|| "it is not sent: the subscription's filter excludes it".to_owned())
+    let why_dropped = match row.event.as_str() {
+        TO_EVERYBODY => "the URL was paused when this test was recorded",
+        _ => "the URL's filter was changed before it was sent, and excludes the event",
     };
+    let dropped = || (stand == DeliveryStatus::Dropped).then(|| why_dropped.to_owned());
     let headers = |attempt: &DeliveryAttempt| {
         let timestamp_s = attempt.at.seconds();
         let signatures: Vec<String> = keys.iter().map(|key| key.sign(&row.event_id, timestamp_s, body)).collect();

@@ -15,6 +15,7 @@ on_both!(
     the_consoles_url_is_checked_as_others_are,
     a_message_is_shown_as_it_was_sent,
     a_message_shows_where_it_stands,
+    a_test_that_a_paused_url_did_not_get_says_why,
     a_delivered_message_is_sent_again,
     a_dead_message_is_sent_again_with_a_fresh_schedule,
     what_cannot_be_sent_again_says_why,
@@ -178,6 +179,20 @@ async fn a_message_shows_where_it_stands(home: Home) {
     assert_eq!(stands().await[2], DeliveryStatus::Waiting);
     setup.send().await;
     assert!(matches!(stands().await[2], DeliveryStatus::Delivered(_)));
+}
+
+async fn a_test_that_a_paused_url_did_not_get_says_why(home: Home) {
+    let setup = DeliverySetup::new(home).await;
+    let [active, paused] = [200; 2].map(|status| Receiver::start(Behaviour::status(status)));
+    setup.subscribe(&active).await;
+    let uuid = setup.subscribe(&paused).await;
+    setup.pause(&uuid).await;
+    let sent = view_of(setup.trial.service.send_test_event(&setup.trial.who).await);
+    setup.send().await;
+    setup.resume(&uuid).await;
+    let shown = message(&setup, sent["event_id"].as_str().expect("an id")).await;
+    assert_eq!(shown.urls[1].stand, DeliveryStatus::Dropped);
+    assert_eq!(shown.urls[1].reason.as_deref(), Some("the URL was paused when this test was recorded"));
 }
 
 async fn again(setup: &DeliverySetup, uuid: &str, event_id: &str) {

@@ -1,9 +1,10 @@
 //! Copies the write-ahead log into the file, in parallel with the writer.
 //!
-//! A commit that has to copy the log delays every caller. So a thread with its own connection copies the log repeatedly
-//! while commits continue. The log restarts only when all of it was copied, which never happens under a busy writer.
-//! When it has grown long, the writer itself is made to wait for the rest, which is little by then. It waits only
-//! briefly: a long-running reader holds the log back, which is reported ([`Watching`]), and it is tried again.
+//! A commit that has to copy the log delays every caller. So a thread with its own connection copies the log while
+//! commits continue: twice a second, and earlier when the log has grown fast. The log restarts only when all of it was
+//! copied, which never happens under a busy writer. When it has grown long, the thread copies again and again until
+//! little is left, and the writer itself is made to wait for the rest. It waits only briefly: a long-running reader holds
+//! the log back, which is reported ([`Watching`]), and it is tried again.
 
 use super::connection::{BUSY_TIMEOUT, broken};
 use super::identity::Identity;
@@ -20,6 +21,14 @@ use std::time::Duration;
 /// How often the log is copied while there is work: rarely enough that a page that is written repeatedly is copied
 /// once.
 const COPY_EVERY: Duration = Duration::from_millis(500);
+/// How often the length of the log is looked at while there is work.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// A log that has grown by this many pages is copied at once.
+const MUCH_TO_COPY_PAGES: i64 = 4_000;
+/// A log in which more pages than this were added while it was copied is copied again before the writer has to wait.
+const LITTLE_TO_COPY_PAGES: i64 = 250;
+/// How often a log is copied in succession.
+const MOST_COPIES: usize = 8;
 /// The log restarts when it has this many pages: a start after a crash reads them.
 const LONG_LOG_PAGES: i64 = 8_000;
 /// How long the writer waits for readers so that the log can restart.
@@ -56,10 +65,23 @@ impl Checkpointer {
         let thread = std::thread::Builder::new()
             .name("sqlite-checkpt".to_owned())
             .spawn(move || {
-                while stopped.recv_timeout(COPY_EVERY) == Err(RecvTimeoutError::Timeout) {
+                let (mut waited, mut copied) = (Duration::ZERO, 0);
+                loop {
+                    let pause = if has_work.load(Ordering::Relaxed) { LOOK_EVERY } else { COPY_EVERY };
+                    if stopped.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
+                        return;
+                    }
+                    waited += pause;
+                    let pages = identity.pages_in_log();
+                    // A log that is shorter than it was has restarted.
+                    copied = copied.min(pages);
+                    if waited < COPY_EVERY && pages - copied < MUCH_TO_COPY_PAGES {
+                        continue;
+                    }
+                    waited = Duration::ZERO;
                     // If the file was lost, the path may lead to another database by now.
                     if has_work.swap(false, Ordering::Relaxed) && identity.check().is_ok() {
-                        copy(&connection, &jobs, &watching);
+                        copied = copy(&connection, &jobs, &identity, &watching);
                     }
                 }
             })
@@ -80,19 +102,30 @@ impl Drop for Checkpointer {
     }
 }
 
-fn copy(connection: &Connection, jobs: &Sender<Job>, watching: &Arc<Watching>) {
-    match checkpoint(connection, "PASSIVE") {
-        Ok(copied) => {
-            watching.pages.store(copied.pages, Ordering::Relaxed);
-            if copied.pages > LONG_LOG_PAGES {
-                let watching = watching.clone();
-                // A writer that has stopped needs no new log.
-                let _ = jobs.send(Box::new(move |connection| begin_anew(connection, &watching)));
+/// Copies the log. Returns how many of its pages are copied.
+fn copy(connection: &Connection, jobs: &Sender<Job>, identity: &Identity, watching: &Arc<Watching>) -> i64 {
+    let mut copied = 0;
+    for _ in 0..MOST_COPIES {
+        match checkpoint(connection, "PASSIVE") {
+            Ok(now) => copied = now.pages,
+            // The writer copies the log itself when it gets too long.
+            Err(error) => {
+                tracing::debug!(%error, "the write-ahead log could not be copied into the database file");
+                return copied;
             }
         }
-        // The writer copies the log itself when it gets too long.
-        Err(error) => tracing::debug!(%error, "the write-ahead log could not be copied into the database file"),
+        watching.pages.store(copied, Ordering::Relaxed);
+        if copied <= LONG_LOG_PAGES {
+            return copied;
+        }
+        if identity.pages_in_log() - copied <= LITTLE_TO_COPY_PAGES {
+            break;
+        }
     }
+    let watching = watching.clone();
+    // A writer that has stopped needs no new log.
+    let _ = jobs.send(Box::new(move |connection| begin_anew(connection, &watching)));
+    copied
 }
 
 fn begin_anew(connection: &mut Connection, watching: &Watching) {

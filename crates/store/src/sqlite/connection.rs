@@ -17,7 +17,7 @@ const WRITER_CACHE_KIB: i64 = 48 * 1024;
 /// Readers find most pages in the operating system's cache.
 const READER_CACHE_KIB: i64 = 2 * 1024;
 /// If the checkpointer does not, a commit copies the log into the file when the log has this many pages.
-const MOST_PAGES_IN_LOG: i64 = 16_000;
+const MOST_PAGES_IN_LOG: i64 = 64_000;
 /// The log file is truncated to this size after it was copied.
 const LOG_BYTES_KEPT: i64 = 32 * 1024 * 1024;
 

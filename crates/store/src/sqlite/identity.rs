@@ -129,6 +129,11 @@ impl Identity {
         Ok(self.log_file.last_frame())
     }
 
+    /// The number of pages in the log; 0 if it cannot be read.
+    pub(super) fn pages_in_log(&self) -> i64 {
+        self.log_file.pages()
+    }
+
     /// The check after a job: also finds a log that was truncated during the job.
     pub(super) fn check_since(&self, log_end: Option<&Frame>) -> Result<()> {
         if log_end.is_some_and(|frame| !self.log_file.still_has(frame)) {

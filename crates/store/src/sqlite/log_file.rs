@@ -228,6 +228,11 @@ impl LogFile {
             && sum == index.last_checksum())
     }
 
+    /// The number of committed frames; 0 if the index cannot be read.
+    pub(super) fn pages(&self) -> i64 {
+        self.header().and_then(|header| i64::try_from(header.frames()).ok()).unwrap_or(0)
+    }
+
     /// The last committed frame; `None` if the log has no frames.
     pub(super) fn last_frame(&self) -> Option<Frame> {
         let header = self.header().filter(|header| header.frames() > 0)?;

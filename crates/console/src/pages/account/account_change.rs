@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 mod fields;
 
-use fields::{FEE, NOTICE, OFFSET, PAIRS, PAYMENT, REVERSE, ROLL, SETTLE, STATUS, WAIVE};
+use fields::{CREDIT, DEBIT, FEE, NOTICE, NOTICE_KINDS, PAIRS, PAYMENT, REVERSE, ROLL, SETTLE, STATUS, WAIVE};
 
 /// A change to an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,24 +105,28 @@ impl AccountChange {
     /// An explanation of the change.
     pub fn about(self) -> &'static str {
         match self {
-            AccountChange::Payment => "A payment that was received elsewhere. Recording it moves no money.",
+            AccountChange::Payment => "A payment that you received. Daybook only records it: it moves no money.",
             AccountChange::Reverse => {
-                "The payment bounced: the debts that it paid are owed again, and the product's reversal fee is charged."
+                "For a payment that bounced: the debts that it paid are owed again, and the fee for a bounced payment \
+                 is charged."
             }
-            AccountChange::Settle => "Records whether a pending or authorized payment was received or declined.",
+            AccountChange::Settle => {
+                "Here you record whether a pending or authorized payment was received or declined."
+            }
             AccountChange::Fee => "A fee that you charge manually.",
-            AccountChange::Waive => "The unpaid part of the fee is forgiven.",
-            AccountChange::Credit => "A credit offset: the borrower owes more.",
+            AccountChange::Waive => "The borrower no longer owes the unpaid part of the fee.",
+            AccountChange::Credit => "A credit offset raises the balance: the borrower then owes more.",
             AccountChange::Debit => {
-                "A debit offset: the borrower owes less. It is not a payment and does not prevent a late fee."
+                "A debit offset lowers the balance: the borrower then owes less. It does not count as a payment, so it \
+                 does not prevent a late fee."
             }
-            AccountChange::Status => "The status applies from its effective date. It moves no money.",
+            AccountChange::Status => "The status applies from its effective date. Setting it moves no money.",
             AccountChange::Notice => "A webhook for this account, sent at a time that you choose.",
             AccountChange::Withdraw => {
-                "The held entry is removed before it is processed, as if it had never been sent."
+                "The held entry is removed before it is processed, as if it had never been recorded."
             }
             AccountChange::Roll => {
-                "For testing: the account's clock moves ahead of real time. It cannot be rolled back."
+                "For testing: the clock of this account moves ahead of real time. It cannot be moved back."
             }
         }
     }
@@ -152,7 +156,8 @@ impl AccountChange {
             AccountChange::Settle => SETTLE,
             AccountChange::Fee => FEE,
             AccountChange::Waive => WAIVE,
-            AccountChange::Credit | AccountChange::Debit => OFFSET,
+            AccountChange::Credit => CREDIT,
+            AccountChange::Debit => DEBIT,
             AccountChange::Status => STATUS,
             AccountChange::Notice => NOTICE,
             AccountChange::Withdraw => &[],
@@ -163,6 +168,11 @@ impl AccountChange {
     /// Whether it applies to a line item.
     pub fn needs_item(self) -> bool {
         matches!(self, AccountChange::Reverse | AccountChange::Settle | AccountChange::Waive | AccountChange::Withdraw)
+    }
+
+    /// Whether it is recorded and held while the product is in migration mode.
+    pub fn is_held_in_migration_mode(self) -> bool {
+        !matches!(self, AccountChange::Withdraw | AccountChange::Roll)
     }
 
     /// Whether it changes balances, so that the confirmation compares them before and after.
@@ -230,13 +240,14 @@ impl AccountChange {
         }
     }
 
-    /// A sentence about the effect.
-    pub fn sentence(self, account: &Account<'_>, item: &str, body: &Value) -> String {
+    /// A sentence about the effect: what will happen, or, after the change, what happened.
+    pub fn sentence(self, account: &Account<'_>, item: &str, body: &Value, is_done: bool) -> String {
+        let (be, turn) = if is_done { ("was", "became") } else { ("will be", "will become") };
         let amount = Money(body["original_amount_cents"].as_i64().unwrap_or_default());
         let text = |name: &str| body[name].as_str().unwrap_or_default();
         let at = match body["effective_at"].as_str() {
             Some(moment) => format!("effective {}", DisplayTime(moment.to_owned())),
-            None => "effective now, by the account's clock".to_owned(),
+            None => "effective now".to_owned(),
         };
         let part = match text("allocation") {
             "INTEREST" => "interest",
@@ -245,40 +256,43 @@ impl AccountChange {
         };
         let id = &account.account_id;
         match self {
-            AccountChange::Payment => format!("A payment of {amount} is recorded on account {id}, {at}."),
+            AccountChange::Payment => format!("A payment of {amount} {be} recorded on account {id}, {at}."),
             AccountChange::Reverse => {
                 let fee = account.account_product.product_lifecycle.payment_reversal_fee_impl_cents.money();
                 let charged =
-                    if fee.is_zero() { String::new() } else { format!(" A reversal fee of {fee} is charged.") };
-                format!("Payment {item} is reversed, {at}.{charged}")
+                    if fee.is_zero() { String::new() } else { format!(" A reversal fee of {fee} {be} charged.") };
+                format!("Payment {item} {be} reversed, {at}.{charged}")
             }
             AccountChange::Settle => match text("line_item_status") {
-                "VALID" => format!("Payment {item} becomes valid, {at}. This is final."),
+                "VALID" => format!("Payment {item} {turn} valid, {at}. This is final."),
                 _ => format!(
-                    "Payment {item} becomes invalid, {at}: any debts that it paid are owed again. This is final."
+                    "Payment {item} {turn} invalid, {at}: any debts that it paid are then owed again. This is final."
                 ),
             },
-            AccountChange::Fee => format!("A fee of {amount} is charged to account {id}, {at}."),
-            AccountChange::Waive => format!("The unpaid part of fee {item} is forgiven, {at}."),
-            AccountChange::Credit => format!("The {part} of account {id} is raised by {amount}, {at}."),
-            AccountChange::Debit => format!("The balance of account {id} is lowered by {amount}, {part} first, {at}."),
+            AccountChange::Fee => format!("A fee of {amount} {be} charged to account {id}, {at}."),
+            AccountChange::Waive => format!("The unpaid part of fee {item} {be} waived, {at}."),
+            AccountChange::Credit => format!("The balance of account {id} {be} raised by {amount} of {part}, {at}."),
+            AccountChange::Debit => {
+                format!("The balance of account {id} {be} lowered by {amount}, {at}: {part} first, then other debts.")
+            }
             AccountChange::Status => {
                 let status = format!("{}:{}", text("account_status"), text("account_substatus"));
                 let words = PAIRS.iter().find(|(pair, _)| *pair == status).map_or("", |(_, words)| words);
-                format!("The status of account {id} is set to \u{201c}{words}\u{201d}, {at}.")
+                format!("The status of account {id} {be} set to \u{201c}{words}\u{201d}, {at}.")
             }
             AccountChange::Notice => {
                 let kind = text("notification_type");
+                let kind = NOTICE_KINDS.iter().find(|(name, _)| *name == kind).map_or(kind, |(_, label)| label);
                 let rhythm = if text("interval").is_empty() { text("time_offset") } else { text("interval") };
                 let verb = if body["enabled"] == json!(false) { "turned off" } else { "turned on" };
-                format!("The notice {kind} ({rhythm}) is {verb}, {at}.")
+                format!("The notice \u{201c}{kind}\u{201d} ({rhythm}) {be} {verb}, {at}.")
             }
             AccountChange::Withdraw => {
-                format!("The held entry {item} is withdrawn and will not be part of the release.")
+                format!("The held entry {item} {be} withdrawn. It has no effect when the held events are released.")
             }
             AccountChange::Roll => {
                 let to = DisplayTime(text("effective_at").to_owned());
-                format!("The clock of account {id} is rolled to {to}. It cannot be rolled back.")
+                format!("The clock of account {id} {be} rolled to {to}. It cannot be rolled back.")
             }
         }
     }

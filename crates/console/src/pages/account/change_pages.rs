@@ -5,7 +5,7 @@
 
 use super::AccountView;
 use super::account_change::AccountChange;
-use super::data::{SplitWords, StatusWords};
+use super::data::{ItemChanges, SplitWords, StatusWords};
 use super::tables::encoded;
 use crate::Console;
 use crate::display::{AsMoment, AsMoney, Count, DisplayTime, Money};
@@ -135,22 +135,28 @@ fn check_clock(change: AccountChange, account_view: &AccountView, body: &Value) 
     let to = body["effective_at"].as_str().and_then(|to| DisplayTime(to.to_owned()).time());
     if change == AccountChange::Roll && to.is_some_and(|to| to < account_view.clock) {
         let clock = DisplayTime::new(account_view.clock, &account_view.zone);
-        let message = format!("must not be before {clock}, the time of the account's clock");
+        let message = format!("must not be before {clock}, the current time of the account");
         return Err(Problem::invalid("effective_at", message));
     }
     Ok(())
 }
 
 /// The line item already recorded under the typed id, if any. Sent again with the same content, it is not recorded
-/// again.
+/// again. A payment has only one reversal and a fee only one waiver, so these have an id even if none is typed.
 async fn recorded(
     console: &Console,
     visitor: &Visitor,
     id: &str,
+    (change, item): (AccountChange, &str),
     body: &Value,
 ) -> Result<Option<LineItem<'static>>, PageError> {
-    let Some(item) = body["line_item_id"].as_str() else { return Ok(None) };
-    match console.service.get_line_item(visitor.caller(), id, item, None).await {
+    let name = match (body["line_item_id"].as_str(), change) {
+        (Some(typed), _) => typed.to_owned(),
+        (None, AccountChange::Reverse) => format!("dbk_reversal:{item}"),
+        (None, AccountChange::Waive) => format!("dbk_waiver:{item}"),
+        (None, _) => return Ok(None),
+    };
+    match console.service.get_line_item(visitor.caller(), id, &name, None).await {
         Ok(item) => Ok(Some(item)),
         Err(problem) if matches!(problem.kind, ProblemKind::NotFound | ProblemKind::Invalid) => Ok(None),
         Err(problem) => Err(problem.into()),
@@ -222,9 +228,9 @@ async fn confirm_page(
         }
         let body = change.body(id, &asked, &account_view.zone)?;
         check_clock(change, &account_view, &body)?;
-        let change = change.action(id, &item, body.clone()).change_request()?;
-        let before = recorded(console, visitor, id, &body).await?;
-        let rehearsal = console.service.rehearse(visitor.caller(), id, change).await?;
+        let request = change.action(id, &item, body.clone()).change_request()?;
+        let before = recorded(console, visitor, id, (change, &item), &body).await?;
+        let rehearsal = console.service.rehearse(visitor.caller(), id, request).await?;
         Ok((body, before, rehearsal))
     };
     let (body, before, rehearsal) = match rehearsed.await {
@@ -232,14 +238,14 @@ async fn confirm_page(
         Err(trouble) => return refuse(visitor, account_view, change, asked, trouble),
     };
     let Rehearsal { answer, account: after } = rehearsal;
-    let sentence = change.sentence(&account_view.current, &item, &body);
+    let sentence = change.sentence(&account_view.current, &item, &body, false);
     let (sentence, (came, made)) = match &before {
         None => {
             let (mut came, made) = came(change, &account_view, answer, &body);
             came.extend(left_over(&account_view.current, &after));
             (sentence, (came, made))
         }
-        Some(before) => (nothing_new(before), (vec![OTHER_ID.to_owned()], None)),
+        Some(before) => (nothing_new(change, &item, before), (other_id(change), None)),
     };
     let typed = change.fields().iter().map(|field| (field.name, asked.get(field.name).to_owned()));
     let typed = typed.filter(|(_, value)| !value.is_empty()).collect();
@@ -262,14 +268,31 @@ async fn confirm_page(
     })
 }
 
-/// The advice when a line item with this id and content exists.
-const OTHER_ID: &str = "If this is a different entry, go back and enter a different line item id.";
+/// The advice when a line item with this id and content exists. A payment has only one reversal and a fee only one
+/// waiver, so another id would not help there.
+fn other_id(change: AccountChange) -> Vec<String> {
+    match change {
+        AccountChange::Reverse | AccountChange::Waive => Vec::new(),
+        _ => vec!["If this is a different entry, go back and enter a different id.".to_owned()],
+    }
+}
 
 /// The sentence about an item that was already recorded under its id.
-fn nothing_new(before: &LineItem<'_>) -> String {
-    let id = &before.line_item_id;
-    format!("Nothing new is recorded: {id} was already recorded with this content on {}.", before.created_at.moment())
+fn nothing_new(change: AccountChange, item: &str, before: &LineItem<'_>) -> String {
+    let (id, at) = (&before.line_item_id, before.created_at.moment());
+    match change {
+        AccountChange::Reverse => format!("Nothing new is recorded: payment {item} was already reversed on {at}."),
+        AccountChange::Waive => format!("Nothing new is recorded: fee {item} was already waived on {at}."),
+        _ => format!("Nothing new is recorded: {id} was already recorded with this content on {at}."),
+    }
 }
+
+/// What becomes of an entry while the product is in migration mode.
+const HELD: &str = "The product is in migration mode, so this entry will be held. It has no effect until the held \
+                    events are released.";
+
+/// What became of it.
+const RECORDED: &str = "The entry is recorded and held. It has no effect until the held events are released.";
 
 /// The result of a rehearsal in sentences, and the line item it created.
 fn came(
@@ -279,6 +302,7 @@ fn came(
     body: &Value,
 ) -> (Vec<String>, Option<LineItem<'static>>) {
     match (change, answer) {
+        (AccountChange::Status | AccountChange::Notice, _) if account_view.holds() => (vec![HELD.to_owned()], None),
         (AccountChange::Status | AccountChange::Withdraw, _) | (_, Rehearsed::Account(_) | Rehearsed::None) => {
             (Vec::new(), None)
         }
@@ -296,19 +320,19 @@ fn next_notices(settings: Vec<NotificationSetting>, body: &Value) -> Vec<String>
     let next = of_kind.filter_map(|setting| {
         let interval = setting.interval.map(|interval| interval.to_string());
         let rhythm = interval.or_else(|| setting.time_offset.map(|offset| offset.to_string()))?;
-        Some(format!("The notice ({rhythm}) is sent next on {}.", setting.next_at?.moment()))
+        Some(format!("The notice ({rhythm}) will be sent next on {}.", setting.next_at?.moment()))
     });
     next.collect()
 }
 
 /// What a roll processes and sends.
 fn roll_result(rolled: &Rolled) -> Vec<String> {
-    let mut came = vec![format!("{} processed.", Count(rolled.successful_events).of("event is", "events are"))];
+    let mut came = vec![format!("{} will be processed.", Count(rolled.successful_events).of("event", "events"))];
     if rolled.failed_events > 0 {
         came.push(format!("{} cannot be processed.", Count(rolled.failed_events).of("event", "events")));
     }
     if rolled.webhooks_sent > 0 {
-        came.push(format!("{} sent immediately.", Count(rolled.webhooks_sent).of("webhook is", "webhooks are")));
+        came.push(format!("{} will be sent immediately.", Count(rolled.webhooks_sent).of("webhook", "webhooks")));
     }
     came
 }
@@ -316,18 +340,26 @@ fn roll_result(rolled: &Rolled) -> Vec<String> {
 /// A sentence about an overpayment, which the user may not have intended.
 fn left_over(before: &Account<'_>, after: &Account<'_>) -> Option<String> {
     let (before, after) = (before.summary.surplus_cents, after.summary.surplus_cents);
-    (after > before).then(|| format!("This is more than the borrower owes: a surplus of {} remains.", after.money()))
+    let after_money = after.money();
+    (after > before)
+        .then(|| format!("More will be paid than the borrower owes: a surplus of {after_money} will remain."))
 }
 
 /// A sentence about when a line item takes effect.
 fn fate(item: &LineItem<'_>, account_view: &AccountView) -> String {
     match (item.processing_state, item.applied_at) {
-        (ProcessingState::Held, _) => "The product is in migration mode: nothing changes until the release.".to_owned(),
+        (ProcessingState::Held, _) => HELD.to_owned(),
         (ProcessingState::Scheduled, _) => {
-            format!("It takes effect on {}. Nothing changes before then.", item.effective_at.moment())
+            format!("It will take effect on {}. Nothing changes before then.", item.effective_at.moment())
         }
         (ProcessingState::Processed, Some(at)) if at != item.effective_at && account_view.when.at.is_none() => {
-            format!("It is backdated. Under the product's rules it takes effect on {}.", at.moment())
+            format!(
+                "It takes effect later than its own date: by the product's rules for backdated entries, on {}.",
+                at.moment()
+            )
+        }
+        (ProcessingState::Processed, Some(_)) if item.is_undecided() => {
+            "It does not count until its status is set to valid.".to_owned()
         }
         (ProcessingState::Processed, Some(at)) => format!("It takes effect on {}.", at.moment()),
         _ => "It cannot be processed now.".to_owned(),
@@ -363,11 +395,15 @@ async fn done(console: &Console, visitor: &Visitor, id: &str, change: AccountCha
     let performed = async {
         let body = change.body(id, &typed, &account_view.zone)?;
         check_clock(change, &account_view, &body)?;
-        let before = recorded(console, visitor, id, &body).await?;
-        let sentence = change.sentence(&account_view.current, &item, &body);
+        let before = recorded(console, visitor, id, (change, &item), &body).await?;
+        let is_held = account_view.holds() && change.is_held_in_migration_mode();
+        let sentence = match is_held {
+            true => RECORDED.to_owned(),
+            false => change.sentence(&account_view.current, &item, &body, true),
+        };
         let action = change.action(id, &item, body);
         action.perform(&console.service, visitor.caller(), Some(typed.get("once"))).await?;
-        Ok(before.map_or_else(|| format!("Done. {sentence}"), |before| nothing_new(&before)))
+        Ok(before.map_or_else(|| format!("Done. {sentence}"), |before| nothing_new(change, &item, &before)))
     };
     match performed.await {
         Ok(sentence) => {
@@ -388,7 +424,7 @@ impl FormPage {
         let all = [
             ("Amount due", account.min_pay_due_cents.min_pay_cents.money()),
             ("Past due", account.delinquency.past_due_cents.money()),
-            ("Payoff today", account.summary.total_payoff_cents.money()),
+            ("Payoff", account.summary.total_payoff_cents.money()),
         ];
         let id = encoded(self.form.typed().get("line_item_id"));
         let link = |amount: Money| {

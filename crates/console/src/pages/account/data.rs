@@ -59,6 +59,7 @@ impl SplitWords for Relationship<'_> {
     fn words(&self) -> String {
         match self.paid_down_line_item_type {
             "LOAN" => "principal".to_owned(),
+            "CREDIT_OFFSET" => "debt from the credit offset".to_owned(),
             kind => plain_words(kind).to_lowercase(),
         }
     }

@@ -131,7 +131,9 @@ impl AccountView {
         if let Some(time) = when.time() {
             match console.service.get_account(who, id, Some(time)).await {
                 Ok(then) => seen = then,
-                Err(problem) if problem.kind == ProblemKind::Invalid => when = when.refused(why(&problem)),
+                Err(problem) if problem.kind == ProblemKind::Invalid => {
+                    when = when.refused(why(&problem, "the requested time"))
+                }
                 Err(problem) => return Err(problem.into()),
             }
         }
@@ -246,9 +248,9 @@ async fn look(console: &Console, visitor: &Visitor, id: &str, asked: &FormValues
 }
 
 /// The service's reason why a time cannot be shown.
-fn why(problem: &Problem) -> String {
+fn why(problem: &Problem, subject: &str) -> String {
     match problem.details.first() {
-        Some(detail) => format!("the requested time {}", detail.message),
+        Some(detail) => format!("{subject} {}", detail.message),
         None => problem.message.clone(),
     }
 }

@@ -85,7 +85,9 @@ impl HeldEventsSummary {
         let after = console.service.get_account(visitor.caller(), &account_view.id, Some(at)).await;
         let (released, problem) = match after {
             Ok(account) => (Some(account), String::new()),
-            Err(problem) if problem.kind == ProblemKind::Invalid => (None, super::why(&problem)),
+            Err(problem) if problem.kind == ProblemKind::Invalid => {
+                (None, super::why(&problem, "The account as it will be after the release"))
+            }
             Err(problem) => return Err(problem.into()),
         };
         Ok(HeldEventsSummary {

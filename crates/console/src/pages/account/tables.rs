@@ -313,10 +313,10 @@ pub struct NoticesTab {
 
 /// Every type of notification, with a description.
 const NOTICES: [(&str, &str); 4] = [
-    ("payment_due_date", "A number of days before or after each instalment's due date, paid or not."),
-    ("late_fee_date", "A number of days before or after an instalment becomes late, while it is unpaid."),
-    ("loan_end_date", "A number of days before or after the last instalment's due date."),
-    ("account_summary", "The state of the account, at a regular interval."),
+    ("payment_due_date", "Sent a number of days before or after each due date, whether the instalment is paid or not."),
+    ("late_fee_date", "Sent a number of days before or after the end of the grace period of an unpaid instalment."),
+    ("loan_end_date", "Sent a number of days before or after the last due date of the loan."),
+    ("account_summary", "The current state of the account, sent at a regular interval."),
 ];
 
 impl NoticesTab {

@@ -80,25 +80,28 @@ fn at_once(account: &Account<'_>, rehearsal: &OpeningRehearsal) -> Vec<String> {
     let mut lines = Vec::new();
     if rehearsal.is_backdated {
         lines.push(format!(
-            "The account is processed from {} until now. Instalments that fell due since then count as unpaid.",
+            "The account will be processed from {} until now. Instalments that fell due since then count as unpaid.",
             account.effective_at.moment()
         ));
     }
     if rehearsal.late_fees > 0 {
-        let fees = Count(rehearsal.late_fees).of("late fee is", "late fees are");
-        lines.push(format!("{fees} charged, {} in total.", Money(rehearsal.late_fee_cents)));
+        let fees = Count(rehearsal.late_fees).of("late fee", "late fees");
+        lines.push(format!("{fees} will be charged, {} in total.", Money(rehearsal.late_fee_cents)));
     }
     let late = &account.delinquency;
     if late.days_past_due > 0 {
         let days = if late.days_past_due == 1 { "1 day".to_owned() } else { format!("{} days", late.days_past_due) };
-        lines.push(format!("{} is past due; the oldest unpaid due date was {days} ago.", late.past_due_cents.money()));
+        lines.push(format!(
+            "{} will be past due; the oldest unpaid due date was {days} ago.",
+            late.past_due_cents.money()
+        ));
     }
     if account.account_overview.account_status != "ACTIVE" || !account.account_overview.reason().is_empty() {
-        lines.push(format!("The status becomes: {}.", account.account_overview.words()));
+        lines.push(format!("The status will be: {}.", account.account_overview.words()));
     }
     let messages = Count(rehearsal.webhooks.values().sum());
     if !messages.is_zero() {
-        lines.push(format!("{} sent to every subscribed URL.", messages.of("webhook is", "webhooks are")));
+        lines.push(format!("{} will be sent to each subscribed URL.", messages.of("webhook", "webhooks")));
     }
     lines
 }

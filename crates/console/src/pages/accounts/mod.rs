@@ -66,7 +66,7 @@ fn customer_ids(account: &Account<'static>) -> impl Iterator<Item = String> {
 
 /// The filters by days past due: name, label, fewest and most days.
 const LATENESS: &[(&str, &str, u32, Option<u32>)] = &[
-    ("current", "Current", 0, Some(0)),
+    ("current", "Not past due", 0, Some(0)),
     ("late", "1 or more days", 1, None),
     ("1-29", "1 to 29 days", 1, Some(29)),
     ("30-59", "30 to 59 days", 30, Some(59)),

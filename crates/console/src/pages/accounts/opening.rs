@@ -42,8 +42,8 @@ const BASICS: &[Field] = &[
         "effective_at",
         "Begins",
         FieldKind::Moment,
-        "When the loan begins, in the product's time zone. If it is in the past, the time since then is processed \
-         immediately. Leave empty to use the current time.",
+        "When the loan begins, in the product's time zone. Leave empty to use the current time. If the loan began in the past, Daybook \
+         processes everything since then immediately: due dates, interest, late fees.",
     ),
     Field::new(
         "account_id",
@@ -56,7 +56,12 @@ const BASICS: &[Field] = &[
 
 /// The borrowers. The call has them as a list.
 const PEOPLE: &[Field] = &[
-    Field::new(CUSTOMERS, "Customer", FieldKind::Text, "The borrower. Type part of the name or id, then choose."),
+    Field::new(
+        CUSTOMERS,
+        "Customer",
+        FieldKind::Text,
+        "The borrower. Type a part of the name or the id, then choose from the list.",
+    ),
     Field::new(SECOND, "Second customer", FieldKind::Text, "A second borrower, if any."),
 ];
 
@@ -77,14 +82,15 @@ const OVERRIDES: &[Field] = &[
         "cycle_type.first_cycle_interval",
         "First cycle",
         FieldKind::Text,
-        "Length of the first cycle. Use it to move the due dates to a day that suits the customer.",
+        "Length of the first cycle, if it differs from the others. It moves all due dates, for example to a day that \
+         suits the customer.",
     )
     .hint("1 month - 10 days"),
     Field::new(
         "cycle_type.late_fee_grace",
         "Grace period",
         FieldKind::Text,
-        "Time after the due date until an unpaid instalment becomes late.",
+        "Time from the due date until an unpaid instalment is late, if it differs from the product.",
     )
     .hint("10 days"),
     Field::new("summary.late_fee_cents", "Late fee", FieldKind::Dollars, "The fixed fee for a late instalment."),
@@ -110,7 +116,7 @@ const OVERRIDES: &[Field] = &[
         "summary.credit_limit_cents",
         "Credit limit",
         FieldKind::Dollars,
-        "Stored with the account, for information.",
+        "Stored with the account. Daybook does not enforce it.",
     ),
 ];
 
@@ -118,8 +124,8 @@ const EXTERNAL_FIELD: Field = Field::new(
     EXTERNAL,
     "External fields",
     FieldKind::LongText,
-    "Your own data, such as an id in another system. One name and value per line, separated by a colon. Put text \
-     with colons, line breaks or surrounding blanks in double quotes, as in JSON.",
+    "Your own data, such as the id in another system. Write one name and its value per line, separated by a colon. \
+     Put text that contains colons or line breaks, or that begins or ends with blanks, in double quotes, as in JSON.",
 )
 .hint("crm_id: 4711");
 
@@ -280,17 +286,22 @@ pub async fn preview(State(console): State<Console>, visitor: Visitor, typed: Fo
     if !typed.has("whole") {
         return match tried {
             Ok(preview) => fragment(&Piece { preview }),
-            Err(trouble) => fragment(&Piece { preview: Preview::refused(&trouble.problem) }),
+            Err(trouble) => fragment(&Piece { preview: refused(&trouble) }),
         };
     }
     let id = typed.get("product_id").to_owned();
     match tried {
         Ok(preview) => crate::page::show(&page(&console, &visitor, &id, typed, None, preview).await?),
         Err(trouble) => {
-            let preview = Preview::refused(&trouble.problem);
+            let preview = refused(&trouble);
             show_again(&page(&console, &visitor, &id, typed, Some(trouble.problem), preview).await?)
         }
     }
+}
+
+/// The errors in place of the schedule.
+fn refused(trouble: &PageError) -> Preview {
+    Preview::refused(&of_fields(trouble.problem.clone()), &fields())
 }
 
 async fn try_out(console: &Console, visitor: &Visitor, typed: &FormValues, zone: &Zone) -> Result<Preview, PageError> {

@@ -64,7 +64,7 @@ pub struct ExpectationGroup {
 /// How a case's events are entered, in plain text.
 pub fn mode_words(mode: ProcessingMode) -> &'static str {
     match mode {
-        ProcessingMode::Migration => "Migration: all events are loaded, then released",
+        ProcessingMode::Migration => "Migration: all events are held, then released together",
         ProcessingMode::Live => "Live: each event is processed when it arrives",
     }
 }
@@ -147,7 +147,7 @@ fn groups(case: &Scenario) -> Vec<ExpectationGroup> {
     }
     let item = |line: usize, fields: &[Field]| {
         let fields: Vec<String> = fields.iter().map(row).map(|(_, name, value)| format!("{name}: {value}")).collect();
-        (line, "One item with".to_owned(), fields.join(", "))
+        (line, "A line item with".to_owned(), fields.join(", "))
     };
     add("Line items".to_owned(), expect.line_items.iter().map(|one| item(one.line, &one.fields)).collect());
     let counts = expect.line_item_counts.iter();
@@ -176,11 +176,64 @@ fn row(field: &Field) -> (usize, String, String) {
     (field.line, path_words(&field.path), shown(name, &field.value))
 }
 
+/// Words for fields whose names are not plain.
+const FIELD_WORDS: &[(&str, &str)] = &[
+    ("account_overview", "account"),
+    ("account_status", "status"),
+    ("account_status_subtype", "reason for the status"),
+    ("account_substatus", "reason for the status"),
+    ("am_end_principal_balance_cents", "principal left"),
+    ("am_fees_cents", "fees"),
+    ("am_interest_cents", "interest"),
+    ("am_min_pay_cents", "instalment"),
+    ("am_principal_cents", "principal"),
+    ("am_start_principal_balance_cents", "principal before"),
+    ("charge_off_on_n_consecutive_late_fees", "late instalments in a row that charge the account off"),
+    ("consecutive_late_fees", "late instalments in a row"),
+    ("cycle_due_interval", "due date, from the end of a cycle"),
+    ("cycle_interval", "length of a cycle"),
+    ("default_late_fee_cents", "late fee"),
+    ("default_payment_reversal_fee_cents", "fee for a bounced payment"),
+    ("delinquent_on_n_consecutive_late_fees", "late instalments in a row that make the account delinquent"),
+    ("first_cycle_interval", "length of the first cycle"),
+    ("installment_rounding_cents", "instalments are multiples of"),
+    ("interest_calc_method", "calculation of interest"),
+    ("interest_only_cycles", "interest-only instalments"),
+    ("late_fee_grace", "grace period"),
+    ("late_fee_grace_counts_due_date", "the due date is the first day of the grace period"),
+    ("line_item_id", "id"),
+    ("line_item_status", "status"),
+    ("line_item_type", "type"),
+    ("min_pay_cents", "amount due"),
+    ("min_pay_due_at", "due"),
+    ("month_end", "due date in a shorter month"),
+    ("order", "order of debts"),
+    ("original_amount_cents", "amount"),
+    ("outstanding_cents", "unpaid"),
+    ("per_diem_interest_cents", "interest per day"),
+    ("post_promo_default_interest_rate_percent", "interest rate, percent a year"),
+    ("post_promo_impl_interest_rate_percent", "interest rate, percent a year"),
+    ("post_promo_len", "number of instalments"),
+    ("smooth_last_installment", "last instalment closer to the others"),
+    ("span", "order of instalments"),
+    ("surplus", "overpayments"),
+    ("time_offset", "days before or after the date"),
+    ("total_interest_paid_to_date_cents", "interest paid to date"),
+    ("total_paid_to_date_cents", "paid to date"),
+    ("total_payoff_cents", "payoff"),
+];
+
 /// A path in plain text: `summary.principal_cents` becomes `Summary: principal`.
 fn path_words(path: &[String]) -> String {
-    let words: Vec<String> =
-        path.iter().map(|part| plain_words(part.strip_suffix("_cents").unwrap_or(part)).to_lowercase()).collect();
+    let words: Vec<String> = path.iter().map(|part| part_words(part)).collect();
     plain_words(&words.join(": "))
+}
+
+fn part_words(part: &str) -> String {
+    match FIELD_WORDS.iter().find(|(name, _)| *name == part) {
+        Some((_, words)) => (*words).to_owned(),
+        None => plain_words(part.strip_suffix("_cents").unwrap_or(part)).to_lowercase(),
+    }
 }
 
 /// Every leaf of a JSON value, with its path in plain text.
@@ -237,6 +290,7 @@ mod tests {
     fn money_and_moments_are_told_as_such() {
         let path = ["summary".to_owned(), "principal_cents".to_owned()];
         assert_eq!(path_words(&path), "Summary: principal");
+        assert_eq!(path_words(&["am_min_pay_cents".to_owned()]), "Instalment");
         assert_eq!(shown("principal_cents", &Value::from(91_853)), "$918.53");
         assert_eq!(shown("days_past_due", &Value::from(25)), "25");
         assert_eq!(

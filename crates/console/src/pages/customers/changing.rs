@@ -27,7 +27,7 @@ use sha2::{Digest, Sha256};
 
 const KINDS: &[(&str, &str)] = &[("", "Automatic"), ("person", "A person"), ("business", "A business")];
 const ROLES: &[(&str, &str)] = &[
-    ("", "Primary: the borrower"),
+    ("", "Primary: the main borrower"),
     ("SECONDARY", "Secondary: another borrower"),
     ("CARDHOLDER", "Cardholder: may use the account"),
 ];
@@ -99,8 +99,8 @@ const EXTERNAL_FIELD: Field = Field::new(
     EXTERNAL,
     "External fields",
     FieldKind::LongText,
-    "Your own data, such as an id in another system. One name and value per line, separated by a colon. Put text \
-     with colons, line breaks or surrounding blanks in double quotes, as in JSON.",
+    "Your own data, such as the id in another system. Write one name and its value per line, separated by a colon. \
+     Put text that contains colons or line breaks, or that begins or ends with blanks, in double quotes, as in JSON.",
 )
 .hint("crm_id: 4711");
 
@@ -255,14 +255,15 @@ fn mark(customer: &Customer) -> String {
 /// The error for a form that is older than the customer: each field that differs shows its current value.
 fn changed_meanwhile(customer: &Customer, typed: &FormValues) -> Problem {
     let now = as_typed(customer);
-    let words = "This customer was changed after you opened the form, so nothing was saved. Your entries are still \
-                 here. Each field that differs shows its current value. Correct your entries and save again.";
+    let words = "This customer was changed after you opened the form, by another user or in another window. Nothing \
+                 was saved, and your entries are still in the form. Each field that differs shows the value that is \
+                 stored now. Correct your entries; if you save again, they replace the stored values.";
     let differs = |field: &&Field| now.get(field.name) != typed.get(field.name);
     let told = PLAIN.iter().filter(differs).map(|field| Detail {
         field: field.name.to_owned(),
         message: match now.get(field.name) {
-            "" => "is now empty".to_owned(),
-            value => format!("is now \u{201c}{value}\u{201d}"),
+            "" => "the stored value is now empty".to_owned(),
+            value => format!("the stored value is now \u{201c}{value}\u{201d}"),
         },
     });
     let mut details = vec![Detail { field: String::new(), message: words.to_owned() }];
@@ -270,7 +271,10 @@ fn changed_meanwhile(customer: &Customer, typed: &FormValues) -> Problem {
     let fields = own_fields(customer);
     if external_fields(typed.get(EXTERNAL)).as_ref() != Ok(&fields) {
         let value = typed_fields(&fields).replace('\n', ", ");
-        let message = if value.is_empty() { "are now empty".to_owned() } else { format!("are now: {value}") };
+        let message = match value.as_str() {
+            "" => "the stored value is now empty".to_owned(),
+            value => format!("the stored value is now \u{201c}{value}\u{201d}"),
+        };
         details.push(Detail { field: EXTERNAL.to_owned(), message });
     }
     Problem::invalid_fields(details)
@@ -283,7 +287,8 @@ pub async fn preview(State(console): State<Console>, visitor: Visitor, typed: Fo
     let (curl, refused) = match action(customer.as_ref(), &typed) {
         Ok(action) => (masked(action).curl(&visitor.context.base_url), Vec::new()),
         Err(problem) => {
-            (String::new(), problem.details.into_iter().map(|one| format!("{} {}", one.field, one.message)).collect())
+            let form = Form::new(&fields(customer.is_none()), FormValues::default()).refused(&without_places(problem));
+            (String::new(), form.error_lines())
         }
     };
     fragment(&CurlPiece { curl, refused })

@@ -18,17 +18,17 @@ use serde_json::json;
 
 /// The roles of keys and users.
 pub(in crate::pages) const ROLES: &[(&str, &str)] = &[
-    ("SERVICING", "Servicing: everything except keys, people and administration"),
+    ("SERVICING", "Servicing: everything except keys, people, the audit trail and other administration"),
     ("READ_ONLY", "Read only: view everything, change nothing"),
     ("ADMIN", "Admin: everything"),
 ];
 
 /// The form for a new key.
 pub(super) const FORM: &[Field] = &[
-    Field::new("name", "Name", FieldKind::Text, "The program that uses the key. The name is only shown here.")
+    Field::new("name", "Name", FieldKind::Text, "The program that uses the key, so that you recognize the key later.")
         .required()
         .hint("Payment importer"),
-    Field::new("role", "Role", FieldKind::Choice(ROLES), "Choose the smallest role that is enough."),
+    Field::new("role", "Role", FieldKind::Choice(ROLES), "Choose the role with the fewest rights that is enough."),
 ];
 
 #[derive(Template)]
@@ -88,8 +88,8 @@ pub async fn ask_revoke(State(console): State<Console>, visitor: Visitor, Path(c
         title: format!("Revoke the key \u{201c}{}\u{201d}", key.name),
         back: (HERE.to_owned(), NAME),
         words: vec![
-            format!("Calls with {client_id}, or with access tokens issued for it, are refused from now on. {used}"),
-            "A revoked key cannot be restored. Programs that use it need a new key.".to_owned(),
+            format!("Calls with {client_id}, and with access tokens that were issued for it, will be refused. {used}"),
+            "A revoked key cannot be restored. Programs that use it will need a new key.".to_owned(),
         ],
         path: format!("{HERE}/{client_id}/revoke"),
         button: "Revoke the key",

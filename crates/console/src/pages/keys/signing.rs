@@ -42,15 +42,16 @@ pub async fn ask_rotate(State(console): State<Console>, visitor: Visitor) -> Pag
         title: "Rotate the HMAC key".to_owned(),
         back: (HERE.to_owned(), NAME),
         words: vec![
-            "Daybook creates a new key and shows it to you. Messages recorded from then on are signed with it: their \
-             hmac_signature matches only the new key."
+            "Daybook will create a new key and show it to you. Messages that are recorded from then on are signed with \
+             the new key: their field hmac_signature matches only the new key."
                 .to_owned(),
-            "For 24 hours, the header webhook-signature carries two signatures, one per key. Receivers that verify the \
-             header continue to accept messages with the old key, so give them the new key within 24 hours."
+            "For 24 hours, the header webhook-signature will have two signatures, one for each key. So receivers that \
+             verify the header work with the old key for 24 hours. Give them the new key in that time."
                 .to_owned(),
-            "Messages recorded before the rotation keep their hmac_signature, even if they are sent or replayed later."
+            "Messages that were recorded before keep their hmac_signature, even if they are sent later or sent again."
                 .to_owned(),
-            "Receivers that verify hmac_signature need the new key now, and should try both for a while.".to_owned(),
+            "Receivers that verify hmac_signature need the new key at once. Let them accept both keys for a while."
+                .to_owned(),
         ],
         path: format!("{HERE}/hmac/rotate"),
         fields: vec![(MARK, mark.clone())],

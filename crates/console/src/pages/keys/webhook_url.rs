@@ -15,9 +15,9 @@ pub(super) const FORM: &[Field] = &[Field::new(
     "webhook_url",
     "Webhook URL",
     FieldKind::Text,
-    "This URL gets all events. If you save another URL, or an empty field, the current URL is removed, with its \
-     pending messages and dead letters. A URL that is already subscribed with the API keeps its settings but loses its \
-     filter: it gets all events from then on. Other subscriptions do not change.",
+    "This URL gets all events. If you save another URL or an empty field, the current URL is removed, and its pending \
+     messages and dead letters are deleted. If you save a URL that was subscribed with the API, its filter is removed: \
+     it gets all events from then on. Other subscriptions do not change.",
 )
 .hint("https://example.com/webhooks")];
 
@@ -44,7 +44,7 @@ impl Saved {
     }
 
     pub(super) fn others_words(&self) -> String {
-        Count(self.others).of("URL", "URLs")
+        Count(self.others).of("URL is", "URLs are")
     }
 }
 
@@ -68,7 +68,7 @@ fn said(had: &Saved, saved: Option<&Subscription>) -> Notice {
         return Notice::done(if before.is_empty() {
             "There was no URL to remove.".to_owned()
         } else {
-            format!("{before} was removed and gets no more messages.")
+            format!("{before} was removed. No more messages are sent to it.")
         });
     };
     let url = &saved.webhook_url;

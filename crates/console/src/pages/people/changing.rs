@@ -54,14 +54,14 @@ impl UserChange {
                 let (from, to) = (person.role_words(), plain_words(role.name()));
                 let may = match role {
                     Role::Admin => "do everything, including keys and people",
-                    Role::Servicing => "do everything except keys, people and administration",
+                    Role::Servicing => "do everything except keys, people, the audit trail and other administration",
                     Role::ReadOnly => "view everything and change nothing",
                 };
                 (
                     format!("Give {name} the role {to}"),
                     vec![format!(
-                        "{name} has the role {from}. With the role {to}, they can {may}. The change takes effect at \
-                         once."
+                        "{name} has the role {from}. With the role {to}, they can {may}. The change will take effect \
+                         immediately."
                     )],
                     "Change the role",
                 )
@@ -70,31 +70,32 @@ impl UserChange {
                 format!("Deactivate {name}"),
                 vec![
                     format!(
-                        "{name} is signed out everywhere and can no longer sign in. Nothing is deleted: you can \
-                         reactivate them, with the same password."
+                        "{name} will be signed out everywhere and can no longer sign in. Nothing is deleted: you can \
+                         reactivate the user later, with the same password."
                     ),
-                    "API keys that they know continue to work. Revoke those on the Keys page.".to_owned(),
+                    "API keys that this person knows continue to work. You can revoke keys on the Keys page."
+                        .to_owned(),
                 ],
                 "Deactivate",
             ),
             UserChange::Enable => (
                 format!("Reactivate {name}"),
                 vec![format!(
-                    "{name} can sign in again with their email address and password. Their role is {}.",
+                    "{name} will be able to sign in again, with the same email address and password. Their role is {}.",
                     person.role_words()
                 )],
                 "Reactivate",
             ),
             UserChange::EndSessions => (
                 format!("End all sessions of {name}"),
-                vec![format!("{name} is signed out everywhere and can sign in again with their password.")],
+                vec![format!("{name} will be signed out everywhere, and can sign in again with their password.")],
                 "End all sessions",
             ),
             UserChange::Reset => (
                 format!("Give {name} a new password"),
                 vec![format!(
-                    "{name} is signed out everywhere. The new password is shown once, for you to pass on. They can \
-                     choose their own after signing in."
+                    "{name} will be signed out everywhere. The next page shows a new password once: give it to {name}. \
+                     After signing in, they can choose their own."
                 )],
                 "Create a new password",
             ),

@@ -90,7 +90,7 @@ impl PendingInvite {
             role: plain_words(link.role.name()),
             made_by: match link.made_by.as_str() {
                 "operator" => "The command line".to_owned(),
-                "first start" => "The first start".to_owned(),
+                "first start" => "The server, at its first start".to_owned(),
                 _ => link.made_by,
             },
             works: link.works,

@@ -121,11 +121,16 @@ pub async fn preview(State(console): State<Console>, visitor: Visitor, typed: Fo
         (Ok(preview), true) => crate::page::show(&NewPage::new(&visitor, typed, None, preview)),
         (Ok(preview), false) => fragment(&Piece { preview }),
         (Err(trouble), true) => {
-            let preview = Preview::refused(&trouble.problem);
+            let preview = refused(&trouble);
             show_again(&NewPage::new(&visitor, typed, Some(trouble.problem), preview))
         }
-        (Err(trouble), false) => fragment(&Piece { preview: Preview::refused(&trouble.problem) }),
+        (Err(trouble), false) => fragment(&Piece { preview: refused(&trouble) }),
     }
+}
+
+/// The errors in place of the schedule.
+fn refused(trouble: &PageError) -> Preview {
+    Preview::refused(&without_places(trouble.problem.clone()), &all())
 }
 
 async fn try_out(console: &Console, visitor: &Visitor, typed: &FormValues) -> Result<Preview, PageError> {

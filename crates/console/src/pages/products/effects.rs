@@ -25,7 +25,7 @@ macro_rules! pairs {
             pairs!(@field $pair, "late_fees", $name, "late fees", $fees),
             pairs!(@field $pair, "interest", $name, "interest", $interest),
             pairs!(@field $pair, "delinquency", $name, "late instalments in a row", $delinquency),
-            pairs!(@field $pair, "notices", $name, "configurable notices", $notices),
+            pairs!(@field $pair, "notices", $name, "notices", $notices),
         )*];
 
         /// The pairs and their names.
@@ -44,8 +44,8 @@ macro_rules! pairs {
 pairs! {
     ("ACTIVE", "Active", CHARGED, ACCRUES, COUNTED, SENT),
     ("ACTIVE/HARDSHIP", "Active, hardship", NOT_CHARGED, ACCRUES, NOT_COUNTED, SENT),
-    ("ACTIVE/EXEMPTIONS", "Active, exemptions", CHARGED, ACCRUES, COUNTED, SENT),
-    ("ACTIVE/HARDSHIP/EXEMPTIONS", "Active, hardship or exemptions", CHARGED, ACCRUES, COUNTED, SENT),
+    ("ACTIVE/EXEMPTIONS", "Active, with exemptions", CHARGED, ACCRUES, COUNTED, SENT),
+    ("ACTIVE/HARDSHIP/EXEMPTIONS", "Active, hardship/exemptions", CHARGED, ACCRUES, COUNTED, SENT),
     ("ACTIVE/SCRA", "Active, SCRA", NOT_CHARGED, ACCRUES, COUNTED, SENT),
     ("SUSPENDED/DELINQUENT", "Suspended, delinquent", CHARGED, ACCRUES, COUNTED, SENT),
     ("SUSPENDED/BANKRUPTCY", "Suspended, bankruptcy", NOT_CHARGED, ACCRUES, NOT_COUNTED, NOT_SENT),
@@ -68,7 +68,7 @@ fn stopped(stops: Stops, name: &str) -> Option<String> {
         (stops.late_fees, "late fees"),
         (stops.interest, "interest"),
         (stops.delinquency, "the count of late instalments"),
-        (stops.notices, "configurable notices"),
+        (stops.notices, "notices"),
     ];
     let stopped: Vec<&str> = effects.into_iter().filter(|(is_stopped, _)| *is_stopped).map(|(_, what)| what).collect();
     let (last, others) = stopped.split_last()?;
@@ -92,9 +92,9 @@ mod tests {
         assert!(
             words.starts_with("Active, hardship: stops late fees and the count of late instalments. Active, SCRA:")
         );
-        assert!(words.contains(
-            "Suspended, fraud: stops late fees, interest, the count of late instalments and configurable notices."
-        ));
+        assert!(
+            words.contains("Suspended, fraud: stops late fees, interest, the count of late instalments and notices.")
+        );
         assert!(!words.contains("Suspended, delinquent"));
         let delinquent = Status::DELINQUENT;
         let stops = Stops { interest: true, ..Default::default() };

@@ -36,13 +36,13 @@ const LATE_FEES: &[(&str, &str)] = &[
     ("PERCENT_OF_PAYMENT", "A percentage of the whole instalment"),
 ];
 const PYRAMIDING: &[(&str, &str)] = &[
-    ("", "They count: one missed payment leads to one late fee (RECEIPTS)"),
-    ("FEES_ONLY", "They do not count: after one missed payment, the next instalments can be late too (FEES_ONLY)"),
+    ("", "They count as well: one missed payment leads to one late fee (RECEIPTS)"),
+    ("FEES_ONLY", "They do not count: one missed payment can lead to a late fee for each later instalment (FEES_ONLY)"),
 ];
 const METHODS: &[(&str, &str)] = &[
     ("", "Equal instalments (LEVEL)"),
-    ("EQUAL_PRINCIPAL", "Equal principal, interest on top"),
-    ("FLAT", "Equal principal, equal interest on the original principal"),
+    ("EQUAL_PRINCIPAL", "The same principal in each instalment, and the interest in addition"),
+    ("FLAT", "The same principal in each instalment, and the same interest, on the original principal"),
 ];
 const MONTH_ENDS: &[(&str, &str)] =
     &[("", "On the month's last day (CLAMP)"), ("ROLL", "On the 1st of the next month (ROLL)")];
@@ -52,20 +52,20 @@ const CALCULATIONS: &[(&str, &str)] = &[
 ];
 const DAY_COUNTS: &[(&str, &str)] = &[
     ("", "A month is a twelfth of a year (THIRTY_360)"),
-    ("ACTUAL_365", "A day is 1/365 (ACTUAL_365)"),
-    ("ACTUAL_360", "A day is 1/360 (ACTUAL_360)"),
-    ("ACTUAL_ACTUAL", "A day is 1/365, in a leap year 1/366"),
+    ("ACTUAL_365", "A day is 1/365 of a year (ACTUAL_365)"),
+    ("ACTUAL_360", "A day is 1/360 of a year (ACTUAL_360)"),
+    ("ACTUAL_ACTUAL", "A day is 1/365 of a year, in a leap year 1/366"),
 ];
 const ROUNDINGS: &[(&str, &str)] = &[("", "To the even cent (HALF_EVEN)"), ("HALF_UP", "Away from zero (HALF_UP)")];
 const AFTER_MATURITY: &[(&str, &str)] = &[("", "Interest continues (ACCRUE)"), ("NONE", "Interest stops")];
 const SPANS: &[(&str, &str)] = &[
-    ("", "Automatic: INSTALLMENTS_FIRST; if an order of debts is given, BUCKET_FIRST"),
+    ("", "Automatic: INSTALLMENTS_FIRST, or BUCKET_FIRST if you enter an order of debts"),
     (
         "INSTALLMENTS_FIRST",
         "Interest and principal of the oldest instalment, then of the next; fees last (INSTALLMENTS_FIRST)",
     ),
-    ("BUCKET_FIRST", "One kind of debt of all instalments, then the next kind (BUCKET_FIRST)"),
-    ("OLDEST_INSTALLMENT_FIRST", "All debts of the oldest instalment, then of the next"),
+    ("BUCKET_FIRST", "The first kind of debt of all instalments, then the next kind (BUCKET_FIRST)"),
+    ("OLDEST_INSTALLMENT_FIRST", "All debts of the oldest instalment, then those of the next"),
 ];
 const SURPLUS: &[(&str, &str)] = &[
     ("", "Into principal, from the last instalment backwards (LAST_INSTALLMENT)"),
@@ -76,9 +76,14 @@ const BACKDATING: &[(&str, &str)] =
     &[("", "When they are recorded (AS_POSTED)"), ("REPLAY", "On their own date (REPLAY)")];
 
 const BASICS: &[Field] = &[
-    Field::new("product_overview.product_name", "Name", FieldKind::Text, "The name that users see.")
-        .required()
-        .hint("Auto 36"),
+    Field::new(
+        "product_overview.product_name",
+        "Name",
+        FieldKind::Text,
+        "The name of the product in lists and on its accounts.",
+    )
+    .required()
+    .hint("Auto 36"),
     Field::new(
         "post_promotional_policies.post_promo_len",
         "Number of instalments",
@@ -105,7 +110,7 @@ const BASICS: &[Field] = &[
         "product_overview.product_type",
         "Type",
         FieldKind::Choice(TYPES),
-        "An amount lent once and repaid in instalments. Revolving products (credit lines) are not supported yet.",
+        "A loan that is paid out once and repaid in instalments. Credit lines (revolving products) are not supported.",
     ),
     Field::new("product_overview.product_short_description", "Short description", FieldKind::Text, ""),
     Field::new("product_overview.product_long_description", "Long description", FieldKind::LongText, ""),
@@ -124,12 +129,12 @@ const BILLING: &[Field] = &[
         life!("billing_cycle_policies.cycle_interval"),
         "Length of a cycle",
         FieldKind::Text,
-        "The time from one instalment to the next, in months or days.",
+        "The time from one instalment to the next, in months or days: 1 month, 14 days.",
     )
     .hint("1 month"),
     Field::new(
         life!("billing_cycle_policies.cycle_due_interval"),
-        "Due date after the end of a cycle",
+        "Due date, from the end of a cycle",
         FieldKind::Text,
         "0 days: due at the end of the cycle. 5 days: due 5 days later. -5 days: due 5 days earlier.",
     )
@@ -148,8 +153,13 @@ const BILLING: &[Field] = &[
         "A payment on the due date is on time up to this time of day, in the product's time zone.",
     )
     .hint("23:59:59"),
-    Field::new(ZONE, "Time zone", FieldKind::Text, "An IANA name. It determines days and due dates.")
-        .hint("America/New_York"),
+    Field::new(
+        ZONE,
+        "Time zone",
+        FieldKind::Text,
+        "An IANA name. It determines when a day ends, and so when an instalment falls due.",
+    )
+    .hint("America/New_York"),
 ];
 
 const FEES: &[Field] = &[
@@ -163,39 +173,39 @@ const FEES: &[Field] = &[
         life!("default_attributes.default_late_fee_cents"),
         "Fixed late fee",
         FieldKind::Dollars,
-        "For a fixed fee. An account can have its own. With 0 no fee is charged, but the instalment counts as late.",
+        "For a fixed fee. An account can have its own. With 0.00, no fee is charged, but an unpaid instalment still counts as late.",
     )
     .hint("0.00"),
     Field::new(
         life!("fee_policies.late_fee_percent"),
         "Late fee, percent",
         FieldKind::Decimal,
-        "For late fees that are a percentage.",
+        "Only for a late fee that is a percentage.",
     ),
     Field::new(
         life!("fee_policies.late_fee_grace"),
         "Grace period",
         FieldKind::Text,
-        "Time after the due date until an unpaid instalment becomes late.",
+        "Time from the due date until an unpaid instalment is late and a late fee is charged.",
     )
     .hint("0 days"),
     Field::new(
         life!("fee_policies.late_fee_grace_counts_due_date"),
         "The due date is the first day of the grace period",
         FieldKind::Flag,
-        "Otherwise the grace period starts on the day after.",
+        "If not ticked, the grace period starts on the day after the due date.",
     ),
     Field::new(
         life!("fee_policies.late_fee_min_cents"),
         "Minimum late fee",
         FieldKind::Dollars,
-        "A smaller late fee is raised to this amount. The cap may then lower it again.",
+        "A lower late fee is raised to this amount. The cap below can then lower it again.",
     ),
     Field::new(
         life!("fee_policies.late_fee_max_cents"),
         "Maximum late fee",
         FieldKind::Dollars,
-        "A larger late fee is lowered to this amount.",
+        "A higher late fee is lowered to this amount.",
     ),
     Field::new(
         life!("fee_policies.late_fee_cap_percent"),
@@ -205,12 +215,12 @@ const FEES: &[Field] = &[
     ),
     Field::new(
         life!("fee_policies.late_fee_pyramiding"),
-        "Parts of a payment that paid late instalments",
+        "Payments for older, late instalments",
         FieldKind::Choice(PYRAMIDING),
-        "No late fee is charged if the payments received for an instalment reach its amount. Parts that paid \
-         fees always count. This setting decides whether parts that paid older, late instalments count too. Example: \
-         $400 arrives for an instalment of $400, but $100 of it pays a late one. If the $100 counts, there is no \
-         second late fee.",
+        "No late fee is charged if the payments received for an instalment reach its amount. Money that paid fees \
+         counts towards that amount. This setting decides whether money that paid older, late instalments counts as \
+         well. Example: an instalment of $400 is due and $400 is paid, but $100 of it pays an older, late instalment. \
+         If the $100 counts, there is no second late fee.",
     ),
 ];
 
@@ -219,14 +229,14 @@ const DELINQUENCY: &[Field] = &[
         life!("payment_due_policies.delinquent_on_n_consecutive_late_fees"),
         "Delinquent after",
         FieldKind::Whole,
-        "The number of late instalments in a row after which an account is delinquent.",
+        "The number of late instalments in a row that makes an account delinquent.",
     )
     .hint("1"),
     Field::new(
         life!("payment_due_policies.charge_off_on_n_consecutive_late_fees"),
         "Charged off after",
         FieldKind::Whole,
-        "The number of late instalments in a row after which an account is charged off. 99999: never.",
+        "The number of late instalments in a row that charges an account off. 99999: never.",
     )
     .hint("99999"),
 ];
@@ -249,20 +259,20 @@ const AMORTIZATION: &[Field] = &[
         life!("amortization_policies.month_end"),
         "Due date in a shorter month",
         FieldKind::Choice(MONTH_ENDS),
-        "When an instalment due on the 31st falls due in a shorter month.",
+        "When an instalment falls due if its month does not have the day, such as the 31st.",
     ),
     Field::new(
         life!("amortization_policies.installment_rounding_cents"),
         "Instalments are multiples of",
         FieldKind::Dollars,
-        "Rounded to the nearest multiple: 1.00 gives whole dollars.",
+        "Instalments are rounded to the nearest multiple of this amount. 1.00 gives whole dollars.",
     )
     .hint("0.01"),
     Field::new(
         life!("amortization_policies.smooth_last_installment"),
         "Bring the last instalment closer to the others",
         FieldKind::Flag,
-        "The level payment is adjusted once, so that rounding differences do not add up in the last instalment.",
+        "All instalments are adjusted once, so that rounding differences do not add up in the last instalment.",
     ),
 ];
 
@@ -271,7 +281,7 @@ const INTEREST: &[Field] = &[
         life!("interest_policies.interest_calc_method"),
         "Calculation",
         FieldKind::Choice(CALCULATIONS),
-        "With daily interest, paying early costs less and paying late costs more.",
+        "With daily interest, a borrower who pays early pays less interest, and one who pays late pays more.",
     ),
     Field::new(
         life!("interest_policies.day_count"),
@@ -283,7 +293,7 @@ const INTEREST: &[Field] = &[
         life!("interest_policies.rounding"),
         "Rounding of half a cent",
         FieldKind::Choice(ROUNDINGS),
-        "Whether half a cent is rounded to the even cent or away from zero.",
+        "To the even cent: 0.125 becomes 0.12, and 0.135 becomes 0.14. Away from zero: 0.125 becomes 0.13.",
     ),
     Field::new(
         life!("interest_policies.interest_after_maturity"),
@@ -298,9 +308,9 @@ const POURING: &[Field] = &[
         ORDER,
         "Order of debts",
         FieldKind::LongText,
-        "The debts in the order of payment, separated by commas. The name of a debt begins with PAST_DUE, DUE or \
-         IN_ADVANCE and ends with FEE, PENALTY, INTEREST or PRINCIPAL. Leave empty for interest and principal of each \
-         instalment, oldest first, then fees and penalties.",
+        "The kinds of debt in the order in which payments pay them, separated by commas. Each name has two parts: \
+         PAST_DUE, DUE or IN_ADVANCE, then FEE, PENALTY, INTEREST or PRINCIPAL. Leave empty to pay the interest and \
+         principal of each instalment, the oldest first, and then fees and penalties.",
     )
     .hint("PAST_DUE_INTEREST, PAST_DUE_PRINCIPAL, DUE_INTEREST, DUE_PRINCIPAL, PAST_DUE_FEE, PAST_DUE_PENALTY, DUE_FEE, DUE_PENALTY"),
     Field::new(
@@ -313,7 +323,7 @@ const POURING: &[Field] = &[
         life!("payment_pouring_policies.surplus"),
         "Overpayments",
         FieldKind::Choice(SURPLUS),
-        "Where the rest of a payment goes when no more is due.",
+        "What the rest of a payment pays when no more is due.",
     ),
 ];
 
@@ -327,16 +337,16 @@ const BACKDATED: &[Field] = &[
     ),
     Field::new(
         life!("opening_policies.most_years_back"),
-        "Maximum years in the past",
+        "Opening date: most years in the past",
         FieldKind::Whole,
-        "How far back an account may begin. No limit in migration mode.",
+        "How many years in the past an account may begin. The limit does not apply in migration mode.",
     )
     .hint("60"),
     Field::new(
         life!("opening_policies.most_due_dates_back"),
-        "Maximum due dates in the past",
+        "Opening date: most due dates in the past",
         FieldKind::Whole,
-        "The same limit, in due dates. It matters for instalments that fall due daily.",
+        "How many due dates may lie between the beginning of an account and today. The limit does not apply in migration mode.",
     )
     .hint("40000"),
 ];
@@ -353,7 +363,7 @@ const DEFAULTS: &[Field] = &[
         life!("default_attributes.default_credit_limit_cents"),
         "Credit limit",
         FieldKind::Dollars,
-        "Stored with each account, for information.",
+        "Stored with each account. Daybook does not enforce it.",
     ),
     Field::new(
         "promotional_policies.promo_len",
@@ -368,22 +378,27 @@ const MIGRATION: &[Field] = &[Field::new(
     "admin.migration_mode",
     "Start in migration mode",
     FieldKind::Flag,
-    "For loading the history of loans from another system: events are held, and processed in date order when you \
-     release them. You can also turn it on or off later.",
+    "To load the history of loans from another system: events are held, and when you release them, Daybook processes \
+     them in the order of their dates. You can also turn migration mode on or off later.",
 )];
 
 /// All groups, in the order of the form.
 pub const GROUPS: &[FieldGroup] = &[
     FieldGroup { name: "Basics", about: "Only the first two are required.", fields: BASICS, is_basic: true },
     FieldGroup { name: "Billing cycle", about: "When instalments fall due.", fields: BILLING, is_basic: false },
-    FieldGroup { name: "Late fees", about: "The cost of an unpaid instalment.", fields: FEES, is_basic: false },
+    FieldGroup { name: "Late fees", about: "What an unpaid instalment costs.", fields: FEES, is_basic: false },
     FieldGroup {
         name: "Delinquency",
-        about: "The effect of late instalments in a row.",
+        about: "What late instalments in a row lead to.",
         fields: DELINQUENCY,
         is_basic: false,
     },
-    FieldGroup { name: "Statuses", about: "What each status stops.", fields: super::effects::FIELDS, is_basic: false },
+    FieldGroup {
+        name: "Statuses",
+        about: "What each status stops. Notices are webhooks that are set for single accounts, such as reminders.",
+        fields: super::effects::FIELDS,
+        is_basic: false,
+    },
     FieldGroup { name: "Amortization", about: "The size of the instalments.", fields: AMORTIZATION, is_basic: false },
     FieldGroup { name: "Interest", about: "How interest is calculated.", fields: INTEREST, is_basic: false },
     FieldGroup {
@@ -394,12 +409,12 @@ pub const GROUPS: &[FieldGroup] = &[
     },
     FieldGroup {
         name: "Backdating",
-        about: "How entries with an earlier date are processed.",
+        about: "Entries and accounts with a date in the past.",
         fields: BACKDATED,
         is_basic: false,
     },
     FieldGroup { name: "Defaults", about: "Amounts that an account can override.", fields: DEFAULTS, is_basic: false },
-    FieldGroup { name: "Migration mode", about: "Loading history.", fields: MIGRATION, is_basic: false },
+    FieldGroup { name: "Migration mode", about: "Loading the history of loans.", fields: MIGRATION, is_basic: false },
 ];
 
 /// The sample loan of the schedule next to the form. These fields are not part of the product.

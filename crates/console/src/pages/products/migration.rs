@@ -105,7 +105,7 @@ impl MigrationOverview {
     /// The progress of the release, in plain text.
     pub fn words(&self) -> String {
         if !self.is_counted() {
-            return "Daybook is counting the remaining accounts.".to_owned();
+            return "Daybook is counting the accounts that remain.".to_owned();
         }
         let seconds = |seconds| format!("; about {} left", Count(seconds).of("second", "seconds"));
         format!(
@@ -177,11 +177,11 @@ async fn question(console: &Console, visitor: &Visitor, id: &str, typed: &FormVa
     let words = if is_on {
         vec![
             format!(
-                "Until you release them, the events of {name} are recorded but not processed: no balances change, no \
-                     due dates are processed, and no webhooks about its accounts are sent."
+                "Until you release them, new events of {name} will be held: they are recorded but not processed. No \
+                     balances change, no due dates are processed, and no webhooks about its accounts are sent."
             ),
-            "Load the history of the accounts in any order, then release it: each account is processed in date \
-             order."
+            "Load the history of the accounts in any order, then release the held events: Daybook processes the events \
+             of each account in the order of their dates."
                 .to_owned(),
         ]
     } else {
@@ -191,13 +191,14 @@ async fn question(console: &Console, visitor: &Visitor, id: &str, typed: &FormVa
             "all held events".to_owned()
         };
         let held = format!(
-            "Daybook processes {held} now, each account in date order. A release cannot be stopped. With many events \
-             it takes a while."
+            "Daybook will process {held} now: the events of each account in the order of their dates. This takes a \
+             while if there are many events, and it cannot be stopped."
         );
         let told = if suppresses {
-            "No webhooks are sent for events that were effective before now. They are recorded, and you can view them."
+            "No webhooks will be sent for events that took effect before now. The webhooks are recorded, and you can \
+             view them."
         } else {
-            "Webhooks are sent for all events, including past ones."
+            "Webhooks will be sent for all these events, including past ones."
         };
         vec![held, told.to_owned()]
     };
@@ -207,12 +208,16 @@ async fn question(console: &Console, visitor: &Visitor, id: &str, typed: &FormVa
         fields.push(("historical_webhooks", choice.to_owned()));
     }
     let ask = Ask {
-        title: if is_on { format!("Hold the events of {name}") } else { format!("Release the events of {name}") },
+        title: if is_on {
+            format!("Turn on migration mode for {name}")
+        } else {
+            format!("Release the held events of {name}")
+        },
         back: (format!("{HERE}/{id}"), "Back to the product"),
         words,
         path: format!("{HERE}/{id}/migration"),
         fields,
-        button: if is_on { "Hold events" } else { "Release" },
+        button: if is_on { "Turn on migration mode" } else { "Release the held events" },
         danger: false,
         curl: String::new(),
     };

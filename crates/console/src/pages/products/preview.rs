@@ -1,6 +1,7 @@
 //! The schedule of a sample loan, shown next to a form.
 
 use crate::display::{AsMoment, AsMoney, Count};
+use crate::form::{Field, Form, FormValues};
 use askama::Template;
 use daybook_service::problem::Problem;
 use daybook_service::view::{Schedule, ScheduleRow};
@@ -54,16 +55,9 @@ impl Preview {
         Preview { hint: text.to_owned(), ..Preview::default() }
     }
 
-    /// No schedule, because of these errors.
-    pub fn refused(problem: &Problem) -> Preview {
-        let details = problem.details.iter().map(|detail| {
-            let name = detail.field.rsplit('.').next().unwrap_or(&detail.field);
-            format!("{} {}", name.trim_end_matches("_cents").replace('_', " "), detail.message)
-        });
-        let mut refused: Vec<String> = details.collect();
-        if refused.is_empty() {
-            refused.push(problem.message.clone());
-        }
-        Preview { refused, ..Preview::default() }
+    /// No schedule, because of these errors. They are shown with the labels of the form's fields.
+    pub fn refused(problem: &Problem, fields: &[Field]) -> Preview {
+        let form = Form::new(fields, FormValues::default()).refused(problem);
+        Preview { refused: form.error_lines(), ..Preview::default() }
     }
 }

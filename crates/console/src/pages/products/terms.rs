@@ -4,7 +4,7 @@
 
 use super::effects;
 use crate::Console;
-use crate::display::{AsMoney, Money, plain_words};
+use crate::display::{AsMoney, Count, Money, plain_words};
 use crate::guard::Visitor;
 use crate::page::PageError;
 use daybook_engine::money::Cents;
@@ -71,7 +71,8 @@ impl TermsInWords for Product {
     fn in_short(&self) -> String {
         let billing = self.product_lifecycle_policies.billing_cycle_policies.as_ref();
         let cycle = interval(billing.and_then(|billing| billing.cycle_interval.as_ref()));
-        format!("{} instalments, one every {}, at {} % a year", self.length(), every(&cycle), self.rate())
+        let count = Count(self.length().into()).of("instalment", "instalments");
+        format!("{count}, one every {}, at {} % a year", every(&cycle), self.rate())
     }
 
     fn in_words(&self) -> Vec<(&'static str, String)> {
@@ -120,10 +121,11 @@ fn interval(interval: Option<&IntervalText>) -> String {
 }
 
 fn openings(openings: &OpeningPolicies) -> String {
+    let (years, due_dates) = (count(openings.most_years_back), count(openings.most_due_dates_back));
     format!(
-        "At most {} years and {} due dates in the past; no limit in migration mode.",
-        count(openings.most_years_back),
-        count(openings.most_due_dates_back)
+        "An account may begin at most {} and {} in the past. In migration mode there is no limit.",
+        Count(years.into()).of("year", "years"),
+        Count(due_dates.into()).of("due date", "due dates")
     )
 }
 
@@ -169,7 +171,7 @@ fn late_fee(fees: &FeePolicies, flat: Money) -> String {
     let share = percent(fees.late_fee_percent);
     let fee = match fees.late_fee_type {
         Some(LateFeeType::Flat) if flat.is_zero() => {
-            return "No late fee is charged, but an unpaid instalment counts as late.".to_owned();
+            return "No late fee is charged, but an unpaid instalment still counts as late.".to_owned();
         }
         Some(LateFeeType::Flat) => format!("{flat} for each late instalment"),
         Some(LateFeeType::PercentOfUnpaid) => format!("{share} % of the unpaid instalment"),
@@ -193,31 +195,40 @@ fn late_fee(fees: &FeePolicies, flat: Money) -> String {
         }
     };
     let counts = match fees.late_fee_pyramiding {
-        Some(LateFeePyramiding::FeesOnly) => "fees counts towards it; money that paid late instalments does not.",
-        Some(LateFeePyramiding::Receipts) | None => "fees or late instalments counts towards it.",
+        Some(LateFeePyramiding::FeesOnly) => {
+            "This includes the part of these payments that paid fees, but not the part that paid late instalments."
+        }
+        Some(LateFeePyramiding::Receipts) | None => {
+            "This includes the part of these payments that paid fees or older, late instalments."
+        }
     };
     format!(
         "{fee}{least}{most}{cap}. {grace} No fee is charged if the payments received for the instalment reach its \
-         amount. Money in these payments that paid {counts}"
+         amount. {counts}"
     )
 }
 
 fn amortization(amortization: &AmortizationPolicies) -> String {
     let method = match amortization.method {
-        Some(AmortizationMethod::EqualPrincipal) => "Equal parts of the principal, with interest on top",
-        Some(AmortizationMethod::Flat) => "Equal principal, and equal interest on the original principal",
+        Some(AmortizationMethod::EqualPrincipal) => {
+            "The same principal in each instalment, and the interest in addition"
+        }
+        Some(AmortizationMethod::Flat) => {
+            "The same principal in each instalment, and the same interest, on the original principal"
+        }
         Some(AmortizationMethod::Level) | None => "Equal instalments",
     };
     let only = match amortization.interest_only_cycles.map_or(0, |cycles| cycles.get()) {
         0 => String::new(),
-        n => format!(", the first {n} interest-only"),
+        1 => "; the first instalment pays only interest".to_owned(),
+        n => format!("; the first {n} instalments pay only interest"),
     };
     let rounding = match amortization.installment_rounding_cents.map(|cents| cents.get()) {
         None | Some(Cents(1)) => String::new(),
-        Some(Cents(cents)) => format!(" Rounded to {}.", cents.money()),
+        Some(Cents(cents)) => format!(" Instalments are rounded to multiples of {}.", cents.money()),
     };
     let smooth = if amortization.smooth_last_installment == Some(true) {
-        " The level payment is adjusted once, to bring the last instalment closer to the others."
+        " All instalments are adjusted once, to bring the last instalment closer to the others."
     } else {
         ""
     };
@@ -232,8 +243,10 @@ fn amortization(amortization: &AmortizationPolicies) -> String {
 
 fn interest(interest: &InterestPolicies) -> String {
     let method = match interest.interest_calc_method {
-        Some(InterestCalcMethod::Daily) => "Each day, on the principal unpaid that day",
-        Some(InterestCalcMethod::Periodic) | None => "Once a period, on the principal at the start of the period",
+        Some(InterestCalcMethod::Daily) => "Calculated each day, on the principal that is unpaid that day",
+        Some(InterestCalcMethod::Periodic) | None => {
+            "Calculated once a period, on the principal that is unpaid at the start of the period"
+        }
     };
     let days = match interest.day_count {
         Some(DayCountRule::Actual365) => "a day is 1/365 of a year",
@@ -243,7 +256,7 @@ fn interest(interest: &InterestPolicies) -> String {
     };
     let half = if interest.rounding == Some(RoundingRule::HalfUp) { "away from zero" } else { "to the even cent" };
     let after = match interest.interest_after_maturity {
-        Some(InterestAfterMaturity::None) => "After the last due date no interest accrues.",
+        Some(InterestAfterMaturity::None) => "No interest accrues after the last due date.",
         Some(InterestAfterMaturity::Accrue) | None => "Interest continues after the last due date.",
     };
     format!("{method}; {days}. Half a cent is rounded {half}. {after}")
@@ -254,7 +267,9 @@ fn pouring(pouring: &PaymentPouringPolicies) -> String {
     let order: Vec<String> = order.collect();
     let span = match pouring.span {
         Some(PouringSpan::OldestInstalmentFirst) => "Oldest instalment first. Within an instalment:",
-        Some(PouringSpan::BucketFirst) => "Across all instalments, oldest first:",
+        Some(PouringSpan::BucketFirst) => {
+            "One kind of debt of all instalments (of the oldest first), then the next kind. Order:"
+        }
         Some(PouringSpan::InstalmentsFirst) | None => {
             "Interest and principal of the oldest instalment, then of the next; fees last. Order:"
         }
@@ -268,14 +283,20 @@ fn pouring(pouring: &PaymentPouringPolicies) -> String {
 }
 
 fn reversal(fee: Money) -> String {
-    if fee.is_zero() { "No fee is charged.".to_owned() } else { format!("A fee of {fee} is charged.") }
+    if fee.is_zero() {
+        "No fee is charged when a payment is reversed.".to_owned()
+    } else {
+        format!("A fee of {fee} is charged when a payment is reversed.")
+    }
 }
 
 fn backdating(policy: Option<BackdatingPolicy>) -> &'static str {
     match policy {
-        Some(BackdatingPolicy::Replay) => "They take effect on their own date: the account is recalculated from there.",
+        Some(BackdatingPolicy::Replay) => {
+            "They take effect on their own date: the account is recalculated from that date."
+        }
         Some(BackdatingPolicy::AsPosted) | None => {
-            "They take effect when they are recorded; interest and fees charged before that stay."
+            "They take effect when they are recorded: interest and fees that were charged before stay as they are."
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Dead letters: messages that were not delivered, oldest first; and replaying them.
 
-use super::deliveries::lines;
 use super::filter::Filter;
 use super::{HERE, all_subscriptions};
 use crate::Console;
 use crate::action::Action;
 use crate::csv::{Cell, Csv};
 use crate::display::{AsMoment, Count};
+use crate::field_errors::error_lines;
 use crate::form::{FormValues, QueryParameters};
 use crate::guard::{Visitor, redirect_saying};
 use crate::listing::all;
@@ -87,7 +87,7 @@ pub async fn show(
             crate::page::show(&page)
         }
         Err(PageError { problem, .. }) if problem.code == "invalid_request" => {
-            page.wrong = lines(&problem);
+            page.wrong = error_lines(&problem);
             show_again(&page)
         }
         Err(trouble) => Err(trouble),
@@ -138,7 +138,8 @@ async fn csv(console: &Console, visitor: &Visitor, query: DeliveryQuery) -> Page
 fn replay(filter: &Filter) -> Result<Value, Problem> {
     let query = filter.query()?;
     if query.account_id.is_some() {
-        let message = "cannot filter a replay in the console: leave it out, or use `daybook webhooks replay --account`";
+        let message = "must be empty, because the console cannot send all dead letters of one account again; \
+                       `daybook webhooks replay --account` can";
         return Err(Problem::invalid("account_id", message));
     }
     let mut body = json!({});
@@ -182,7 +183,7 @@ fn ask(filter: &Filter, counted: &ReplayResult) -> Ask {
     if !filter.get("event").is_empty() {
         which.push(format!("of the event {}", filter.get("event")));
     }
-    for (name, words) in [("since", "dead since"), ("until", "dead before")] {
+    for (name, words) in [("since", "dead letters since"), ("until", "dead letters before")] {
         if !filter.get(name).is_empty() {
             which.push(format!("{words} {} UTC", filter.get(name).replace('T', " ")));
         }
@@ -192,25 +193,26 @@ fn ask(filter: &Filter, counted: &ReplayResult) -> Ask {
         vec![format!("There are no dead letters that can be sent again{which}.")]
     } else {
         vec![format!(
-            "{} will be sent again{which}, with a new retry schedule. Receivers recognize repeated messages by \
-             their webhook-id.",
+            "{} will be sent again{which}. A message that fails is retried as often as a new one. Receivers can \
+             recognize a repeated message by the header webhook-id.",
             Count(counted.replayed).of("dead letter", "dead letters")
         )]
     };
     if counted.left_paused > 0 {
         words.push(format!(
-            "{} not sent, because the subscription is paused. Resume it first.",
-            Count(counted.left_paused).of("dead letter is", "dead letters are")
+            "{} not be sent, because the URL is paused. Resume the URL first.",
+            Count(counted.left_paused).of("dead letter will", "dead letters will")
         ));
     }
     let fields = ["webhook_uuid", "event", "since", "until"].into_iter().filter(|name| !filter.get(name).is_empty());
     Ask {
-        title: if filter.is_empty() { "Replay all dead letters" } else { "Replay these dead letters" }.to_owned(),
+        title: if filter.is_empty() { "Send all dead letters again" } else { "Send the filtered dead letters again" }
+            .to_owned(),
         back: (filter.at(&path(), &[]), "Dead letters"),
         words,
         path: format!("{}/replay", path()),
         fields: fields.map(|name| (name, filter.get(name).to_owned())).collect(),
-        button: if counted.replayed == 0 { "" } else { "Send them again" },
+        button: if counted.replayed == 0 { "" } else { "Send again" },
         ..Ask::default()
     }
 }

@@ -6,6 +6,7 @@ use super::filter::Filter;
 use crate::Console;
 use crate::csv::{Cell, Csv};
 use crate::display::{AsCount, AsMoment};
+use crate::field_errors::error_lines;
 use crate::form::QueryParameters;
 use crate::guard::Visitor;
 use crate::listing::all;
@@ -14,7 +15,6 @@ use askama::Template;
 use axum::extract::State;
 use daybook_service::DeliveryQuery;
 use daybook_service::paging::Paging;
-use daybook_service::problem::Problem;
 use daybook_service::view::{self, Delivery};
 
 #[derive(Template)]
@@ -41,14 +41,6 @@ impl DeliveriesPage {
     fn first(&self) -> String {
         self.filter.at(&format!("{HERE}/deliveries"), &[])
     }
-}
-
-/// The errors of a problem, one per line.
-pub(super) fn lines(problem: &Problem) -> Vec<String> {
-    if problem.details.is_empty() {
-        return vec![problem.message.clone()];
-    }
-    problem.details.iter().map(|detail| format!("{} {}", detail.field, detail.message)).collect()
 }
 
 /// The page.
@@ -81,7 +73,7 @@ pub async fn show(
             crate::page::show(&page)
         }
         Err(PageError { problem, .. }) if problem.code == "invalid_request" => {
-            page.wrong = lines(&problem);
+            page.wrong = error_lines(&problem);
             show_again(&page)
         }
         Err(trouble) => Err(trouble),

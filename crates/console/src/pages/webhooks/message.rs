@@ -40,7 +40,8 @@ struct Url {
     is_paused: bool,
     badge: (&'static str, &'static str),
     words: String,
-    reason: String,
+    /// Why it is in this state, with its label.
+    reason: Option<(&'static str, String)>,
     /// Whether the message can be sent again.
     again: bool,
     attempts: Vec<AttemptRow>,
@@ -70,33 +71,48 @@ fn moment(at: Time) -> DisplayTime {
 }
 
 /// The state of a message: a badge (class and text), and a sentence.
-fn stands(stand: DeliveryStatus, is_paused: bool) -> ((&'static str, &'static str), String) {
+fn stands(stand: DeliveryStatus, is_paused: bool, has_failed: bool) -> ((&'static str, &'static str), String) {
     match stand {
         DeliveryStatus::Delivered(at) => {
             (("delivered", "Delivered"), format!("The receiver accepted it on {}.", moment(at)))
         }
-        DeliveryStatus::Waiting => (("pending", "Pending"), "It is queued for sending.".to_owned()),
-        DeliveryStatus::Retry(at) => (("retry", "Failed, retrying"), format!("The next attempt is on {}.", moment(at))),
-        DeliveryStatus::Dead(at) if is_paused => {
-            (("dead", "Dead letter"), format!("Dead since {}. To send it again, resume the URL first.", moment(at)))
+        DeliveryStatus::Waiting => (("pending", "Pending"), "It will be sent as soon as possible.".to_owned()),
+        DeliveryStatus::Retry(at) if !has_failed => {
+            (("pending", "Pending"), format!("It will be sent again. The next attempt is on {}.", moment(at)))
         }
-        DeliveryStatus::Dead(at) => {
-            (("dead", "Dead letter"), format!("Dead since {}. There are no more automatic attempts.", moment(at)))
+        DeliveryStatus::Retry(at) => {
+            (("retry", "Failed, retrying"), format!("The last attempt failed. The next attempt is on {}.", moment(at)))
         }
+        DeliveryStatus::Dead(at) if is_paused => (
+            ("dead", "Dead letter"),
+            format!("It became a dead letter on {}. To send it again, resume the URL first.", moment(at)),
+        ),
+        DeliveryStatus::Dead(at) => (
+            ("dead", "Dead letter"),
+            format!("It became a dead letter on {}: Daybook does not try again by itself.", moment(at)),
+        ),
         DeliveryStatus::NotForIt => (
             ("none", "Not sent"),
-            "The filter of the URL excludes the message, or the URL was subscribed later.".to_owned(),
+            "It is not for this URL: the URL's filter excludes the event, the URL was subscribed later, or the message is \
+             a test and the URL is paused."
+                .to_owned(),
         ),
-        DeliveryStatus::Dropped => {
-            (("none", "Not sent"), "A change of the URL's filter excluded the message before it was sent.".to_owned())
-        }
-        DeliveryStatus::Forgotten => (("none", "Unknown"), "The delivery records are no longer kept.".to_owned()),
+        DeliveryStatus::Dropped => (
+            ("none", "Not sent"),
+            "It will not be sent to this URL.".to_owned(),
+        ),
+        DeliveryStatus::Forgotten => (
+            ("none", "Unknown"),
+            "The records of the deliveries have been deleted, because their retention period has ended.".to_owned(),
+        ),
     }
 }
 
 impl Url {
     fn new(one: &UrlStanding) -> Url {
-        let (badge, words) = stands(one.stand, one.is_paused);
+        let last_error = one.attempts.last().and_then(|last| last.attempt.error.as_deref());
+        let label = |reason: &str| if last_error == Some(reason) { "Last attempt" } else { "Reason" };
+        let (badge, words) = stands(one.stand, one.is_paused, last_error.is_some());
         let sendable = !matches!(one.stand, DeliveryStatus::Waiting | DeliveryStatus::NotForIt);
         Url {
             uuid: one.webhook_uuid.clone(),
@@ -104,7 +120,7 @@ impl Url {
             is_paused: one.is_paused,
             badge,
             words,
-            reason: one.reason.clone().unwrap_or_default(),
+            reason: one.reason.clone().map(|reason| (label(&reason), reason)),
             again: sendable && !one.is_paused,
             head: one.attempts.last().map_or_else(String::new, |last| head(&one.webhook_url, last)),
             attempts: one.attempts.iter().map(AttemptRow::new).collect(),
@@ -166,20 +182,25 @@ async fn ask(console: &Console, visitor: &Visitor, event_id: &str, uuid: &str) -
     let one = one.ok_or_else(|| Problem::not_found("subscription", uuid))?;
     let taken = match one.stand {
         DeliveryStatus::Delivered(at) => format!(
-            "The receiver accepted it on {}. It gets the same bytes again and recognizes the repetition by webhook-id.",
+            "The receiver accepted it on {}. It will get the same bytes again, and can recognize the repetition by the \
+             header webhook-id.",
             moment(at)
         ),
-        _ => "The receiver gets the bytes that were recorded with the event.".to_owned(),
+        _ => "The receiver will get the bytes that were recorded with the event.".to_owned(),
     };
     Ok(Ask {
         title: format!("Send {} again", message.event),
         back: (format!("{HERE}/messages/{event_id}"), "The message"),
         words: vec![
             format!(
-                "Message {event_id} is sent to {} immediately, with a new retry schedule. {taken}",
+                "Message {event_id} will be sent to {} immediately. If it fails, it is retried as often as a new \
+                 message. {taken}",
                 one.webhook_url
             ),
-            format!("With the API: {} with the webhook_uuid {uuid}.", Operation::ResendMessage.request([event_id])),
+            format!(
+                "To do this with the API, call {} with the webhook_uuid {uuid}.",
+                Operation::ResendMessage.request([event_id])
+            ),
         ],
         path: format!("{HERE}/messages/{event_id}/send/{uuid}"),
         button: "Send again",

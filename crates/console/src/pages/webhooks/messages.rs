@@ -1,10 +1,10 @@
 //! Message search by id, account, event, state and time, newest first.
 
-use super::deliveries::lines;
 use super::filter::Filter;
 use super::{HERE, all_subscriptions};
 use crate::Console;
 use crate::display::AsMoment;
+use crate::field_errors::error_lines;
 use crate::form::{FormValues, QueryParameters};
 use crate::guard::Visitor;
 use crate::listing::link;
@@ -105,7 +105,7 @@ pub async fn show(
             crate::page::show(&page)
         }
         Err(PageError { problem, .. }) if problem.code == "invalid_request" => {
-            page.wrong = lines(&problem);
+            page.wrong = error_lines(&problem);
             show_again(&page)
         }
         Err(trouble) => Err(trouble),

@@ -74,14 +74,17 @@ impl Health for Subscription {
             return self.why_paused().to_owned();
         }
         if let Some(until) = self.held_until {
-            return format!("The receiver answered 429. No messages are sent to it until {}.", until.moment());
+            return format!(
+                "The receiver answered 429 Too Many Requests. No messages are sent to it until {}.",
+                until.moment()
+            );
         }
         match (self.last_success_at, self.consecutive_errors) {
-            (None, 0) => "No messages sent yet.".to_owned(),
+            (None, 0) => "No message has been sent yet.".to_owned(),
             (Some(at), 0) => format!("The last message was delivered on {}.", at.moment()),
             (_, errors) => {
                 let errors = Count(errors.unsigned_abs());
-                format!("{} failed since the last success.", errors.of("message", "messages in a row"))
+                format!("{} failed since the last successful delivery.", errors.of("message", "messages in a row"))
             }
         }
     }
@@ -99,23 +102,27 @@ impl Health for Subscription {
     fn why_paused(&self) -> &'static str {
         match self.paused_reason.as_deref() {
             Some("UNSUBSCRIBED") => "It was paused manually.",
-            Some("UNAUTHORIZED") => "The receiver answered 401 Unauthorized: it does not accept Daybook's messages.",
-            Some("CONSECUTIVE_ERRORS") => "Too many different messages failed in a row.",
+            Some("UNAUTHORIZED") => {
+                "It was paused because the receiver answered 401 Unauthorized: it does not accept Daybook's messages."
+            }
+            Some("CONSECUTIVE_ERRORS") => "It was paused because too many messages failed in a row.",
             _ => "It is paused.",
         }
     }
 
     fn advice(&self) -> &'static str {
         match self.paused_reason.as_deref() {
-            Some("UNSUBSCRIBED") => "Until you resume it, its messages become dead letters, which you can replay.",
+            Some("UNSUBSCRIBED") => {
+                "Until you resume it, its messages become dead letters. After you resume it, you can send them again."
+            }
             Some("UNAUTHORIZED") => {
-                "A common cause is that the receiver verifies signatures with a different key from the one on the Keys \
-                 page. Correct the receiver, resume the URL, then replay its dead letters."
+                "A common cause is that the receiver verifies signatures with another key than the one on the Keys \
+                 page. Correct the receiver, resume the URL, then send its dead letters again."
             }
             Some("CONSECUTIVE_ERRORS") => {
-                "See its last deliveries for the responses, and fix the receiver. For 5 days Daybook tests the URL \
-                 with single messages and resumes it automatically when one is accepted; you can also resume it here. \
-                 Then replay its dead letters."
+                "Its deliveries show what the receiver answered. Correct the receiver. For 5 days, Daybook tests the \
+                 URL with single messages and resumes it when one is accepted; you can also resume it here. Then send \
+                 its dead letters again."
             }
             _ => "Resume it when the receiver is ready.",
         }

@@ -142,10 +142,11 @@ pub async fn ask_pause(State(console): State<Console>, visitor: Visitor, Path(uu
         title: format!("Pause {}", one.webhook_url),
         back: (HERE.to_owned(), NAME),
         words: vec![
-            "No messages are sent to it until it is resumed.".to_owned(),
+            "No messages will be sent to this URL until it is resumed.".to_owned(),
             format!(
-                "Its {}, as do new messages for it. You can replay dead letters after you resume it.",
-                Count(one.pending).of("pending message becomes a dead letter", "pending messages become dead letters")
+                "Its {}, and so will new messages. You can send dead letters again after you resume the URL.",
+                Count(one.pending)
+                    .of("pending message will become a dead letter", "pending messages will become dead letters")
             ),
         ],
         path: format!("{HERE}/subscriptions/{uuid}/pause"),
@@ -184,7 +185,7 @@ pub async fn ask_resume(State(console): State<Console>, visitor: Visitor, Path(u
             format!("Send to {} now", one.webhook_url),
             vec![
                 format!("The receiver answered 429 Too Many Requests and requested a pause until {until}."),
-                "Pending messages, including refused ones, are sent now. If it answers 429 again, sending stops again."
+                "Pending messages, also refused ones, will be sent now. If it answers 429 again, sending stops again."
                     .to_owned(),
             ],
             "Send now",
@@ -194,10 +195,10 @@ pub async fn ask_resume(State(console): State<Console>, visitor: Visitor, Path(u
             vec![
                 format!("{} {}", one.why_paused(), one.advice()),
                 format!(
-                    "After you resume it, it gets new messages. Its {}.",
+                    "After you resume it, new messages are sent to it. Its {}.",
                     Count(one.dead_letters).of(
-                        "dead letter is not sent until you replay it",
-                        "dead letters are not sent until you replay them"
+                        "dead letter is not sent until you send it again, on the page Dead letters",
+                        "dead letters are not sent until you send them again, on the page Dead letters"
                     )
                 ),
             ],
@@ -234,7 +235,7 @@ pub async fn resume(
 pub async fn send_test(State(console): State<Console>, visitor: Visitor) -> PageResult {
     let sent = console.service.send_test_event(visitor.caller()).await?;
     let notice = if sent.active_urls == 0 {
-        Notice::not_done("The test event was recorded but not sent: no URL is active.")
+        Notice::not_done("The test event was recorded but not sent, because no URL is active.")
     } else {
         Notice::done(format!(
             "A test event is being sent to {}.",

@@ -45,7 +45,7 @@ async fn a_late_fee_is_waived_and_the_rest_is_paid() {
     let typed = [("original_amount_cents", "118.62"), ("line_item_id", "p1")];
     let page = confirmation(&setup, &payment, &typed).await;
     let text = words(&page);
-    assert!(text.contains("A payment of $118.62 is recorded on account farid"), "{text}");
+    assert!(text.contains("A payment of $118.62 will be recorded on account farid"), "{text}");
     // 12.00 past due, 12.00 of the current month and 94.62 of principal, as in the test case.
     assert!(text.contains("$12.00 of interest") && text.contains("$94.62 of principal"), "{text}");
     assert!(text.contains("Past due $106.62 $0.00") && text.contains("Status Suspended, delinquent Active"), "{text}");
@@ -95,13 +95,17 @@ async fn a_payment_bounces() {
     let path = format!("{ELENA}/do/reverse");
     let page = confirmation(&setup, &path, &[("item", "p1")]).await;
     let text = words(&page);
-    assert!(text.contains("Payment p1 is reversed") && text.contains("A reversal fee of $25.00 is charged"), "{text}");
+    assert!(text.contains("Payment p1 will be reversed"), "{text}");
+    assert!(text.contains("A reversal fee of $25.00 will be charged"), "{text}");
     assert!(text.contains("Principal $803.97 $1,200.00") && text.contains("Fees $0.00 $25.00"), "{text}");
     send(&setup, &path, &page).await.leads_to();
     let page = setup.get(&format!("{ELENA}?as_of=2025-03-10T00:00:00")).await.page();
     assert_figure(&page, "Payoff", "$1,245.04");
     let list = setup.get(&format!("{ELENA}?tab=items")).await.page();
     assert!(!list.contains("/do/reverse"), "it cannot bounce again");
+    let text = words(&confirmation(&setup, &path, &[("item", "p1")]).await);
+    assert!(text.contains("Nothing new is recorded: payment p1 was already reversed on"), "{text}");
+    assert!(!text.contains("a different id"), "{text}");
     let again = setup.get(&format!("{path}/confirm?item=p1&line_item_id=other")).await;
     assert_eq!(again.status, 422);
     assert!(
@@ -175,7 +179,7 @@ async fn what_is_held_is_taken_back() {
     let page =
         confirmation(&setup, &format!("{BEN}/do/payment"), &[("original_amount_cents", "1"), ("line_item_id", "x")])
             .await;
-    assert!(page.contains("nothing changes until the release"), "{page}");
+    assert!(page.contains("It has no effect until the held events are released"), "{page}");
     release(&setup, "auto-12").await;
     let refused = setup.get(&format!("{path}?item=p1")).await;
     assert_eq!(refused.status, 422);
@@ -188,7 +192,7 @@ async fn a_notice_is_set_for_its_next_moment() {
     let path = format!("{ELENA}/do/notice");
     let typed = [("notification_type", "payment_due_date"), ("time_offset", "-3 days"), ("time", "09:00:00")];
     let page = confirmation(&setup, &path, &typed).await;
-    assert!(page.contains("is sent next on 12 Mar 2025, 09:00"), "{}", words(&page));
+    assert!(page.contains("will be sent next on 12 Mar 2025, 09:00"), "{}", words(&page));
     assert_eq!(send(&setup, &path, &page).await.leads_to(), format!("{ELENA}?tab=notices"));
     let page = setup.get(&format!("{ELENA}?tab=notices")).await.page();
     assert!(page.contains("12 Mar 2025, 09:00") && page.contains("Change"), "{page}");
@@ -208,20 +212,24 @@ async fn what_is_refused_says_why_beside_its_field() {
         (
             "payment",
             vec![("original_amount_cents", "lots"), ("line_item_id", "x")],
-            "Amount must be an amount in dollars",
+            "“Amount”: must be an amount in dollars",
         ),
-        ("payment", vec![("line_item_id", "x")], "Amount is required"),
-        ("payment", vec![("original_amount_cents", "1"), ("line_item_id", "dbk_x")], "Line item id must"),
-        ("payment", vec![("original_amount_cents", "1"), ("line_item_id", "p1")], "is already taken"),
+        ("payment", vec![("line_item_id", "x")], "“Amount”: is required"),
+        ("payment", vec![("original_amount_cents", "1"), ("line_item_id", "dbk_x")], "“Id of the payment”: must"),
+        (
+            "payment",
+            vec![("original_amount_cents", "1"), ("line_item_id", "p1")],
+            "is already in use, and what is recorded under it is different",
+        ),
         (
             "payment",
             vec![("original_amount_cents", "1"), ("line_item_id", "x"), ("effective_at", "2024-01-01T00:00")],
-            "Effective at must not be before the account",
+            "“Effective at”: must not be before the account",
         ),
         (
             "fee",
             vec![("original_amount_cents", "-5")],
-            "Amount must be more than $0.00 and at most $100,000,000,000.00",
+            "“Amount”: must be more than $0.00 and at most $100,000,000,000.00",
         ),
         ("fee", vec![("original_amount_cents", "15,00")], "commas only between thousands"),
         ("status", vec![("pair", "ACTIVE:FRAUD")], "with account_status ACTIVE"),
@@ -259,7 +267,7 @@ async fn an_account_is_rolled_to_where_the_time_machine_stands() {
     let page = confirmation(&setup, path, &typed).await;
     let text = words(&page);
     assert!(text.contains("Fees $0.00 $30.00") && text.contains("Days past due 0 36"), "{text}");
-    assert!(text.contains("webhooks are sent immediately"), "{text}");
+    assert!(text.contains("webhooks will be sent immediately"), "{text}");
     assert!(page.contains("/admin/roll/account") && page.contains("curl -X PATCH"), "{page}");
     assert!(hidden(&page).iter().any(|(name, value)| name == "roll_webhooks" && value == "true"));
     assert_eq!(send(&setup, path, &page).await.leads_to(), "/console/accounts/ben?tab=overview");
@@ -273,7 +281,7 @@ async fn an_account_is_rolled_to_where_the_time_machine_stands() {
     assert!(page.contains("It takes effect on 20 Apr 2025, 00:00"), "{}", words(&page));
     // The same form again changes nothing.
     let typed = [("effective_at", "2025-04-20T00:00:00")];
-    assert!(words(&confirmation(&setup, path, &typed).await).contains("0 events are processed"));
+    assert!(words(&confirmation(&setup, path, &typed).await).contains("0 events will be processed"));
     // The clock cannot be rolled back.
     let back = [("effective_at", "2025-03-01T00:00:00"), ("once", "another form")];
     let query = crate::setup::encoded(&back);
@@ -281,7 +289,7 @@ async fn an_account_is_rolled_to_where_the_time_machine_stands() {
         assert_eq!(answer.status, 422);
         let text = words(&answer.body);
         assert!(
-            text.contains("Roll to must not be before 20 Apr 2025, 00:00") && text.contains("the time of the account"),
+            text.contains("“Roll to”: must not be before 20 Apr 2025, 00:00") && text.contains("the current time"),
             "{text}"
         );
         assert!(answer.body.contains("value=\"2025-03-01T00:00:00\""), "what was typed stays");
@@ -303,8 +311,8 @@ async fn what_was_recorded_before_is_not_told_as_new() {
         let page = confirmation(&setup, &path, &fields).await;
         let text = words(&page);
         let told = format!("Nothing new is recorded: {} was already recorded with this content", fields[1].1);
-        assert!(text.contains(&told) && text.contains("enter a different line item id"), "{text}");
-        assert!(!text.contains("is recorded on account") && !text.contains("Before and after"), "{text}");
+        assert!(text.contains(&told) && text.contains("enter a different id"), "{text}");
+        assert!(!text.contains("recorded on account") && !text.contains("Before and after"), "{text}");
         let sent = send(&setup, &path, &page).await;
         assert!(sent.header("set-cookie").contains("Nothing+new+is+recorded"), "{sent:?}");
         assert!(!sent.header("set-cookie").contains("Done."), "{sent:?}");
@@ -321,7 +329,7 @@ async fn paying_more_than_is_owed_is_told_before_it_is_done() {
     // A loan of 1,200.00 at 1 % a month, paid off at once: with the interest of the current month, 12.00.
     let path = "/console/accounts/olga/do/payment";
     for (amount, told) in
-        [("1,300.00", Some("more than the borrower owes: a surplus of $88.00 remains")), ("1,212.00", None)]
+        [("1,300.00", Some("than the borrower owes: a surplus of $88.00 will remain")), ("1,212.00", None)]
     {
         let text =
             words(&confirmation(&setup, path, &[("original_amount_cents", amount), ("line_item_id", "p")]).await);

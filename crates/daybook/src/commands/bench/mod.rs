@@ -4,20 +4,37 @@
 //! Each benchmark measures Daybook and a bare loop: the same rows, bytes and indexes written without any logic, or the
 //! same calls answered by a server that does nothing.
 
+//!
+//! `bench all` runs all of them, each in a process of its own, and writes a page with the results ([`all`]).
+
+pub mod account;
+pub mod all;
 pub mod cases;
+pub mod child;
 pub mod console;
+pub mod due;
+pub mod engine;
 pub mod http;
+pub mod import;
 pub mod limit_postgres;
 pub mod limit_sqlite;
+pub mod neighbor;
 pub mod payments;
 pub mod portfolio;
+pub mod postgres_databases;
+pub mod read;
 pub mod release;
+pub mod scratch;
+pub mod server;
+pub mod start;
 pub mod storage;
+pub mod timings;
 pub mod webhooks;
+
+pub use scratch::Scratch;
 
 use crate::cli::{BenchAction, BenchCommand};
 use crate::commands::Failure;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// Runs a benchmark.
@@ -25,6 +42,14 @@ pub fn run(command: &BenchCommand) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::Output)?;
     runtime.block_on(async {
         match &command.command {
+            BenchAction::All(args) => all::run(args).await,
+            BenchAction::Engine(args) => engine::run(args),
+            BenchAction::Start(args) => start::run(args).await,
+            BenchAction::Read(args) => read::run(args).await,
+            BenchAction::Due(args) => due::run(args).await,
+            BenchAction::Import(args) => import::run(args).await,
+            BenchAction::Account(args) => account::run(args).await,
+            BenchAction::Neighbor(args) => neighbor::run(args).await,
             BenchAction::Release(args) => release::run(args).await,
             BenchAction::Payments(args) => payments::run(args).await,
             BenchAction::Console(args) => console::run(args).await,
@@ -37,45 +62,23 @@ pub fn run(command: &BenchCommand) -> Result<(), Failure> {
     })
 }
 
-/// The database of a benchmark: the given one, or a temporary file deleted on drop.
-#[derive(Debug)]
-pub struct Scratch {
-    /// Its address.
-    pub address: String,
-    folder: Option<PathBuf>,
-}
-
-impl Scratch {
-    /// The given database, or a temporary file in the working folder, so that the benchmark uses a real disk.
-    pub fn new(named: Option<&str>) -> Result<Scratch, Failure> {
-        if let Some(address) = named {
-            return Ok(Scratch { address: address.to_owned(), folder: None });
-        }
-        let folder = PathBuf::from(format!("daybook-bench-{}", std::process::id()));
-        std::fs::create_dir(&folder).map_err(Failure::Output)?;
-        Ok(Scratch { address: format!("sqlite:{}", folder.join("bench.db").display()), folder: Some(folder) })
-    }
-
-    /// The path, if it is a SQLite file.
-    pub fn file(&self) -> Option<PathBuf> {
-        self.address.strip_prefix("sqlite:").map(PathBuf::from)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        if let Some(folder) = &self.folder {
-            let _ = std::fs::remove_dir_all(folder);
-        }
-    }
+/// Prints the results of a benchmark: JSON, or lines of text.
+pub fn report(as_json: bool, figures: &serde_json::Value, lines: &[String]) -> Result<(), Failure> {
+    let text = if as_json { format!("{figures}\n") } else { lines.iter().map(|line| format!("{line}\n")).collect() };
+    crate::commands::print(&text)
 }
 
 /// The peak memory of the process in MiB, or `None` if the system does not report it.
 pub fn peak_memory_mib() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
-    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
-    Some(kib / 1024)
+    memory_kib("self", "VmHWM").map(|kib| kib / 1024)
+}
+
+/// A count of a process's memory, `VmHWM` (the peak) or `VmRSS` (now), in KiB, or `None` if the system does not report
+/// it.
+pub fn memory_kib(process: &str, name: &str) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    line.split_whitespace().next()?.parse().ok()
 }
 
 /// The processor time that the process has used.

@@ -2,7 +2,8 @@
 //! HTTP server that returns an empty response to the same requests.
 
 use super::http::BenchConnection;
-use super::portfolio::{Bench, months_ago, said};
+use super::portfolio::{Bench, PRODUCT, account_id, months_ago, said};
+use super::timings::Timings;
 use super::{Scratch, peak_memory_mib};
 use crate::cli::BenchPaymentsArgs;
 use crate::commands::Failure;
@@ -21,7 +22,8 @@ use tokio::task::JoinSet;
 
 /// The empty server is measured for this fraction of the time, before and after Daybook.
 const LIMIT_SHARE: u32 = 4;
-const CENTS: i64 = 1_000;
+/// Small, so that even a loan that is nearly paid takes many payments.
+const CENTS: i64 = 1;
 /// The length of a round with or without an audit trail.
 const AUDIT_ROUND: Duration = Duration::from_secs(2);
 /// The lowest number of pairs of such rounds.
@@ -32,8 +34,7 @@ const AUDIT_PAIRS: u64 = 5;
 struct Measured {
     calls: u64,
     took: Duration,
-    /// The time of each call, in microseconds, sorted.
-    micros: Vec<u64>,
+    timings: Timings,
 }
 
 impl Measured {
@@ -44,11 +45,6 @@ impl Measured {
     fn add(&mut self, more: &Measured) {
         self.calls += more.calls;
         self.took += more.took;
-    }
-
-    fn percentile_ms(&self, percent: usize) -> f64 {
-        let place = (self.micros.len() * percent / 100).min(self.micros.len().saturating_sub(1));
-        self.micros.get(place).map_or(0.0, |micros| *micros as f64 / 1_000.0)
     }
 }
 
@@ -72,8 +68,11 @@ impl AuditCost {
 pub async fn run(args: &BenchPaymentsArgs) -> Result<(), Failure> {
     let scratch = Scratch::new(args.target.database.as_deref())?;
     let bench = Bench::start(&scratch.address).await?;
-    bench.product(false).await?;
-    bench.load(args.accounts, 0, months_ago(0)?).await?;
+    bench.product(args.months > 0).await?;
+    bench.load(args.accounts, args.months, months_ago(args.months)?).await?;
+    if args.months > 0 {
+        bench.release(PRODUCT).await?;
+    }
     eprintln!("opened {} accounts", args.accounts);
     let secret = bench.key().await?;
     bench.service.run_timers();
@@ -148,44 +147,41 @@ async fn measure(
         let (secret, accounts) = (secret.clone(), args.accounts);
         callers.spawn(async move {
             let mut connection = BenchConnection::open(server).await?;
-            let mut micros = Vec::new();
+            let mut times = Vec::new();
             // A small pseudo-random generator: every run makes the same calls.
             let mut state = caller.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(1);
             while watch.elapsed() < time {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                let account = format!("loan-{:07}", (state >> 33) % accounts);
+                let account = account_id((state >> 33) % accounts);
                 let request = Operation::RecordPayment.request([&account]);
                 let number = NEXT.fetch_add(1, Ordering::Relaxed);
                 let body = format!("{{\"line_item_id\":\"pay-{number}\",\"original_amount_cents\":{CENTS}}}");
                 let call = Stopwatch::start();
                 let status = connection.call(request.method(), request.target(), &secret, &body).await?;
-                micros.push(call.elapsed().as_micros() as u64);
+                times.push(call.elapsed());
                 if status != 200 {
                     let answer = String::from_utf8_lossy(connection.answer()).into_owned();
                     return Err(std::io::Error::other(format!("answered {status}: {answer}")));
                 }
             }
-            Ok(micros)
+            Ok(times)
         });
     }
-    let mut measured = Measured::default();
+    let mut times = Vec::new();
     while let Some(caller) = callers.join_next().await {
-        let micros = caller.map_err(|error| Failure::Failed(error.to_string()))?;
-        measured.micros.extend(micros.map_err(|error| Failure::Failed(error.to_string()))?);
+        let of_one = caller.map_err(|error| Failure::Failed(error.to_string()))?;
+        times.extend(of_one.map_err(|error| Failure::Failed(error.to_string()))?);
     }
-    measured.took = watch.elapsed();
-    measured.calls = measured.micros.len() as u64;
-    measured.micros.sort_unstable();
-    Ok(measured)
+    Ok(Measured { calls: times.len() as u64, took: watch.elapsed(), timings: Timings::of(times) })
 }
 
 fn report(args: &BenchPaymentsArgs, measured: &Measured, limit: f64, memory: Option<u64>, audit: Option<AuditCost>) {
     let ratio = measured.rate() / limit;
     if args.target.json {
         let figures = json!({
-            "accounts": args.accounts, "callers": args.callers, "payments": measured.calls,
-            "payments_per_second": measured.rate(), "limit_per_second": limit, "ratio": ratio,
-            "p50_ms": measured.percentile_ms(50), "p99_ms": measured.percentile_ms(99), "peak_memory_mib": memory,
+            "accounts": args.accounts, "months": args.months, "callers": args.callers, "payments": measured.calls,
+            "payments_per_second": measured.rate(), "us_per_payment": 1e6 / measured.rate(), "limit_per_second": limit, "ratio": ratio,
+            "p50_ms": measured.timings.percentile_ms(50), "p99_ms": measured.timings.percentile_ms(99), "peak_memory_mib": memory,
             "with_audit_per_second": audit.as_ref().map(|audit| audit.with_per_second),
             "without_audit_per_second": audit.as_ref().map(|audit| audit.without_per_second),
             "audit_ratio": audit.as_ref().map(AuditCost::median),
@@ -198,8 +194,8 @@ fn report(args: &BenchPaymentsArgs, measured: &Measured, limit: f64, memory: Opt
         measured.calls,
         measured.took.as_secs_f64(),
         measured.rate(),
-        measured.percentile_ms(50),
-        measured.percentile_ms(99),
+        measured.timings.percentile_ms(50),
+        measured.timings.percentile_ms(99),
         args.callers
     );
     if let Some(audit) = audit {

@@ -2,7 +2,7 @@
 
 use crate::commands::Failure;
 use daybook_clock::{Clock, System};
-use daybook_engine::calendar::{Interval, MonthEnd, TimeOfDay};
+use daybook_engine::calendar::{Day, Interval, MonthEnd, TimeOfDay};
 use daybook_engine::time::Time;
 use daybook_engine::zone::Zone;
 use daybook_service::Service;
@@ -10,14 +10,18 @@ use daybook_service::access::Caller;
 use daybook_service::changes::ChangeRequest;
 use daybook_service::form;
 use daybook_service::organizations::Bootstrap;
+use daybook_service::view::MigrationState;
 use daybook_service::view::time::Local;
 use daybook_store::Store;
+use daybook_store::records::OrgId;
 use serde_json::json;
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
 /// The product of all accounts.
 pub const PRODUCT: &str = "bench-36";
+/// The secrets key of the databases of benchmarks, so that a server can be started on them.
+pub const SECRETS_KEY: [u8; 32] = [9; 32];
 /// The number of calls in progress at the same time while a portfolio is loaded.
 const AT_ONCE: u64 = 512;
 /// The instalment of 1,000.00 over 36 months at 12 %: 33.21.
@@ -37,15 +41,31 @@ pub struct Bench {
 impl Bench {
     /// Starts a service on a database, which must be empty.
     pub async fn start(address: &str) -> Result<Bench, Failure> {
-        let store = daybook_store::open(address).await.map_err(|error| Failure::Failed(error.to_string()))?;
-        let clock: Arc<dyn Clock> = Arc::new(System);
-        let service = Service::start(store.clone(), clock, &[9; 32]).await.map_err(said)?;
-        let bootstrap = Bootstrap { environment: "TEST".to_owned(), ..Bootstrap::default() };
-        if service.bootstrap(&bootstrap).await.map_err(said)?.is_none() {
-            return Err(Failure::Failed("the database is not empty: a benchmark needs its own".to_owned()));
+        Bench::start_at(address, Arc::new(System)).await
+    }
+
+    /// Starts a service with this clock on a database, which must be empty.
+    pub async fn start_at(address: &str, clock: Arc<dyn Clock>) -> Result<Bench, Failure> {
+        let (bench, is_new) = Bench::open(address, clock).await?;
+        match is_new {
+            true => Ok(bench),
+            false => Err(Failure::Failed("the database is not empty: a benchmark needs its own".to_owned())),
         }
+    }
+
+    /// Starts a service on a database that a server was started on before.
+    pub async fn start_again(address: &str) -> Result<Bench, Failure> {
+        Ok(Bench::open(address, Arc::new(System)).await?.0)
+    }
+
+    /// Also returns whether the database was empty.
+    async fn open(address: &str, clock: Arc<dyn Clock>) -> Result<(Bench, bool), Failure> {
+        let store = daybook_store::open(address).await.map_err(|error| Failure::Failed(error.to_string()))?;
+        let service = Service::start(store.clone(), clock, &SECRETS_KEY).await.map_err(said)?;
+        let bootstrap = Bootstrap { environment: "TEST".to_owned(), ..Bootstrap::default() };
+        let is_new = service.bootstrap(&bootstrap).await.map_err(said)?.is_some();
         let who = service.operator(None).await.map_err(said)?;
-        Ok(Bench { service, store, who })
+        Ok((Bench { service, store, who }, is_new))
     }
 
     /// Creates an API key and returns its secret.
@@ -57,10 +77,15 @@ impl Bench {
 
     /// Creates the product, with or without migration mode.
     pub async fn product(&self, holding: bool) -> Result<(), Failure> {
+        self.product_of(PRODUCT, 36, holding).await
+    }
+
+    /// Creates a product of this many monthly instalments.
+    pub async fn product_of(&self, id: &str, months: u64, holding: bool) -> Result<(), Failure> {
         let body = json!({
-            "product_id": PRODUCT,
-            "product_overview": { "product_name": "Bench 36", "product_type": "INSTALLMENT" },
-            "post_promotional_policies": { "post_promo_len": 36, "post_promo_default_interest_rate_percent": 12 },
+            "product_id": id,
+            "product_overview": { "product_name": id, "product_type": "INSTALLMENT" },
+            "post_promotional_policies": { "post_promo_len": months, "post_promo_default_interest_rate_percent": 12 },
             "product_lifecycle_policies": { "default_attributes": { "default_late_fee_cents": 1500 } },
             "admin": { "migration_mode": holding },
         });
@@ -85,43 +110,88 @@ impl Bench {
     }
 
     async fn load_one(&self, number: u64, payments: u64, opened: Time) -> Result<(), Failure> {
-        let zone = zone()?;
-        let account = format!("loan-{number:07}");
+        let account = account_id(number);
+        self.open_account(PRODUCT, &account, 100_000, opened).await?;
+        self.pay_monthly(&account, LEVEL_CENTS, payments, opened).await
+    }
+
+    /// Opens an account.
+    pub async fn open_account(&self, product: &str, account: &str, cents: i64, opened: Time) -> Result<(), Failure> {
         let body = json!({
-            "product_id": PRODUCT, "account_id": account,
-            "effective_at": Local::new(opened, &zone).to_string(),
-            "summary": { "initial_principal_cents": 100_000 },
+            "product_id": product, "account_id": account,
+            "effective_at": Local::new(opened, &zone()?).to_string(),
+            "summary": { "initial_principal_cents": cents },
         });
         self.service.create_account(&self.who, None, form_of(&body)?).await.map_err(said)?;
+        Ok(())
+    }
+
+    /// Records a payment in each of the months after the opening.
+    pub async fn pay_monthly(&self, account: &str, cents: i64, payments: u64, opened: Time) -> Result<(), Failure> {
+        let zone = zone()?;
         let start = zone.day_at(opened);
-        let calls = (1..=payments).map(|month| {
+        for month in 1..=payments {
             let day = start.plus(Interval::months(1), month as i32, MonthEnd::Clamp);
             let at = zone.at(day, TimeOfDay::new(9, 0, 0).unwrap_or(TimeOfDay::END_OF_DAY));
-            let body = json!({
-                "line_item_id": format!("p{month}"), "original_amount_cents": LEVEL_CENTS,
-                "effective_at": Local::new(at, &zone).to_string(),
-            });
-            let account = account.clone();
-            async move {
-                self.service
-                    .change_account(&self.who, None, &account, ChangeRequest::Payment(form_of(&body)?))
-                    .await
-                    .map_err(said)
-            }
-        });
-        for call in calls {
-            call.await?;
+            self.pay(account, &format!("p{month}"), cents, at).await?;
         }
         Ok(())
     }
+
+    /// Records a payment at some time.
+    pub async fn pay(&self, account: &str, id: &str, cents: i64, at: Time) -> Result<(), Failure> {
+        let body = json!({
+            "line_item_id": id, "original_amount_cents": cents, "effective_at": Local::new(at, &zone()?).to_string(),
+        });
+        let payment = ChangeRequest::Payment(form_of(&body)?);
+        self.service.change_account(&self.who, None, account, payment).await.map_err(said)?;
+        Ok(())
+    }
+
+    /// Begins or ends the migration mode of a product.
+    pub async fn hold(&self, product: &str, holding: bool) -> Result<(), Failure> {
+        let mode = form_of(&json!({ "migration_mode": holding }))?;
+        self.service.set_migration_mode(&self.who, None, product, mode).await.map_err(said)?;
+        Ok(())
+    }
+
+    /// Ends the migration mode of a product and waits until all its accounts are released.
+    pub async fn release(&self, product: &str) -> Result<(), Failure> {
+        self.hold(product, false).await?;
+        self.service.settle_due().await.map_err(said)?;
+        let progress = self.service.get_migration_mode(&self.who, product).await.map_err(said)?;
+        if progress.state != MigrationState::Normal || !progress.failed_accounts.is_empty() {
+            return Err(Failure::Failed(format!("the release is not done: {progress:?}")));
+        }
+        Ok(())
+    }
+
+    /// The organization.
+    pub async fn organization(&self) -> Result<OrgId, Failure> {
+        let organizations = self.store.organizations().await?;
+        let first = organizations.first().map(|organization| organization.org);
+        first.ok_or_else(|| Failure::Failed("there is no organization".to_owned()))
+    }
+}
+
+/// The id of the account with this number.
+pub fn account_id(number: u64) -> String {
+    format!("loan-{number:07}")
 }
 
 /// Midnight this many months ago, in the benchmark's time zone.
 pub fn months_ago(months: u64) -> Result<Time, Failure> {
-    let zone = zone()?;
-    let today = zone.day_at(System.now());
-    let day = today.plus(Interval::months(1), -(months as i32), MonthEnd::Clamp).plus_days(-1);
-    Ok(zone.at(day, TimeOfDay::new(0, 0, 0).unwrap_or(TimeOfDay::END_OF_DAY)))
+    let today = zone()?.day_at(System.now());
+    midnight(today.plus(Interval::months(1), -(months as i32), MonthEnd::Clamp).plus_days(-1))
+}
+
+/// Midnight this many days ago, in the benchmark's time zone.
+pub fn days_ago(days: i32) -> Result<Time, Failure> {
+    midnight(zone()?.day_at(System.now()).plus_days(-days))
+}
+
+fn midnight(day: Day) -> Result<Time, Failure> {
+    Ok(zone()?.at(day, TimeOfDay::new(0, 0, 0).unwrap_or(TimeOfDay::END_OF_DAY)))
 }
 
 fn zone() -> Result<Zone, Failure> {

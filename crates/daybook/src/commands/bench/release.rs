@@ -1,11 +1,10 @@
 //! `daybook bench release`: releases a held portfolio, compared with a bare loop that writes the same rows.
 
-use super::portfolio::{Bench, PRODUCT, form_of, months_ago, said};
+use super::portfolio::{Bench, PRODUCT, months_ago};
 use super::{Scratch, limit_postgres, limit_sqlite, peak_memory_mib};
 use crate::cli::BenchReleaseArgs;
 use crate::commands::Failure;
 use daybook_clock::Stopwatch;
-use daybook_service::view::MigrationState;
 use serde_json::json;
 use std::time::Duration;
 
@@ -23,14 +22,8 @@ pub async fn run(args: &BenchReleaseArgs) -> Result<(), Failure> {
         None => None,
     };
     let releasing = Stopwatch::start();
-    let off = form_of(&json!({ "migration_mode": false }))?;
-    bench.service.set_migration_mode(&bench.who, None, PRODUCT, off).await.map_err(said)?;
-    bench.service.settle_due().await.map_err(said)?;
+    bench.release(PRODUCT).await?;
     let took = releasing.elapsed();
-    let progress = bench.service.get_migration_mode(&bench.who, PRODUCT).await.map_err(said)?;
-    if progress.state != MigrationState::Normal || !progress.failed_accounts.is_empty() {
-        return Err(Failure::Failed(format!("the release is not done: {progress:?}")));
-    }
     let memory = peak_memory_mib();
     let limit = match (&before, scratch.file()) {
         (Some(before), Some(file)) => limit_sqlite::release(&file, before)?,
@@ -60,7 +53,8 @@ fn report(args: &BenchReleaseArgs, payments: u64, took: Duration, limit: &BareLo
         let figures = json!({
             "accounts": args.accounts, "payments": payments, "messages": limit.messages, "line_items": limit.items,
             "release_seconds": took.as_secs_f64(), "limit_seconds": limit.took.as_secs_f64(), "ratio": ratio,
-            "peak_memory_mib": memory,
+            "payments_per_second": rate(took), "limit_per_second": rate(limit.took),
+            "us_per_payment": took.as_secs_f64() * 1e6 / payments.max(1) as f64, "peak_memory_mib": memory,
         });
         println!("{figures}");
         return;

@@ -93,7 +93,7 @@ parsed_texts! {
     /// A local time of day in the product's zone. An offset may follow; it must be one that the zone uses, and it has
     /// no effect.
     CloseOfBusiness(DailyTime) TextRule {
-        sentence: "a time of day written HH:MM:SS, which an offset may follow, such as 17:00:00 or 17:00:00-05:00",
+        sentence: "a time of day written HH:MM:SS, with or without an offset, such as 17:00:00 or 17:00:00-05:00",
         example: "17:00:00",
         ..ANY
     }, parse_daily_time;

@@ -6,43 +6,34 @@ const WHEN: Field = Field::new(
     "effective_at",
     "Effective at",
     FieldKind::Moment,
-    "When it takes effect, in the product's time zone. Leave empty to use the current time of the account's clock. An \
-     earlier time backdates the entry; a later time schedules it.",
+    "When it takes effect, in the product's time zone. Leave empty to use the current time. An earlier time backdates the \
+     entry; a later time schedules it.",
 );
 const AMOUNT: Field = Field::new("original_amount_cents", "Amount", FieldKind::Dollars, "In dollars and cents.")
     .required()
     .hint("106.62");
-const ID: Field = Field::new(
-    "line_item_id",
-    "Line item id",
-    FieldKind::Text,
-    "Your own id, unique within the account. Leave empty to generate one.",
-);
-const PART: Field = Field::new(
-    "allocation",
-    "Part of the balance",
-    FieldKind::Choice(&[
-        ("", "Principal (default)"),
-        ("PRINCIPAL", "Principal"),
-        ("INTEREST", "Interest"),
-        ("FEE", "Fees"),
-    ]),
-    "The part of the balance that changes first.",
-);
+const PARTS: FieldKind = FieldKind::Choice(&[("", "Principal"), ("INTEREST", "Interest"), ("FEE", "Fees")]);
+
+/// The id of the line item that a change creates.
+const fn id(label: &'static str) -> Field {
+    let help = "Your own id, unique within the account. Leave empty to generate one.";
+    Field::new("line_item_id", label, FieldKind::Text, help)
+}
 
 /// A received payment.
 pub const PAYMENT: &[Field] = &[
     AMOUNT,
-    Field::new("line_item_id", "Line item id", FieldKind::Text, "Your own id, unique within the account.").required(),
+    Field::new("line_item_id", "Id of the payment", FieldKind::Text, "Your own id, unique within the account.")
+        .required(),
     Field::new(
         "line_item_status",
         "Status",
         FieldKind::Choice(&[
-            ("", "Valid: counts now"),
-            ("PENDING", "Pending: counts now, may still be declined"),
-            ("AUTHORIZED", "Authorized: does not count yet"),
+            ("", "Valid: it counts from its effective date"),
+            ("PENDING", "Pending: it counts from its effective date, but may still be declined"),
+            ("AUTHORIZED", "Authorized: it does not count until it is confirmed"),
         ]),
-        "Pending and authorized payments are confirmed or declined later.",
+        "You confirm or decline a pending or authorized payment later, in the list of line items.",
     ),
     WHEN,
     Field::new(
@@ -54,11 +45,11 @@ pub const PAYMENT: &[Field] = &[
             ("INTEREST", "Interest"),
             ("FEE", "Fees"),
         ]),
-        "The debt that the payment pays before all others.",
+        "The kind of debt that the payment pays before all others.",
     ),
 ];
 /// The reversal of a payment.
-pub const REVERSE: &[Field] = &[WHEN, ID];
+pub const REVERSE: &[Field] = &[WHEN, id("Id of the reversal")];
 /// The settlement of a pending payment.
 pub const SETTLE: &[Field] = &[
     Field::new(
@@ -66,9 +57,9 @@ pub const SETTLE: &[Field] = &[
         "New status",
         FieldKind::Choice(&[
             ("VALID", "Valid: received"),
-            ("INVALID", "Invalid: declined, and any debts that it paid are owed again"),
+            ("INVALID", "Invalid: declined; any debts that it paid are owed again"),
         ]),
-        "This is final.",
+        "You cannot change the status again.",
     )
     .required(),
     WHEN,
@@ -83,22 +74,34 @@ pub const FEE: &[Field] = &[
             ("", "Fee: a charge for a service"),
             ("PENALTY", "Penalty: a charge for a breach of the terms"),
         ]),
-        "Payments pay fees and penalties in the product's order.",
+        "The product sets when a payment pays fees, and when it pays penalties.",
     ),
     WHEN,
-    ID,
+    id("Id of the fee"),
 ];
 /// A waiver of a fee.
-pub const WAIVE: &[Field] = &[WHEN, ID];
-/// A change of the balance.
-pub const OFFSET: &[Field] = &[AMOUNT, PART, WHEN, ID];
+pub const WAIVE: &[Field] = &[WHEN, id("Id of the waiver")];
+/// An amount that raises the balance.
+pub const CREDIT: &[Field] = &[
+    AMOUNT,
+    Field::new("allocation", "Raise", PARTS, "The part of the balance to which the amount is added."),
+    WHEN,
+    id("Id of the credit offset"),
+];
+/// An amount that lowers the balance.
+pub const DEBIT: &[Field] = &[
+    AMOUNT,
+    Field::new("allocation", "Lower first", PARTS, "The kind of debt that is lowered first, before all others."),
+    WHEN,
+    id("Id of the debit offset"),
+];
 /// Every valid pair of a status and its reason, as `STATUS:REASON`.
 pub const PAIRS: &[(&str, &str)] = &[
     ("ACTIVE:", "Active: in normal service"),
     ("ACTIVE:HARDSHIP", "Active, hardship"),
-    ("ACTIVE:EXEMPTIONS", "Active, exemptions"),
-    ("ACTIVE:HARDSHIP/EXEMPTIONS", "Active, hardship or exemptions"),
-    ("ACTIVE:SCRA", "Active, SCRA (armed forces)"),
+    ("ACTIVE:EXEMPTIONS", "Active, with exemptions"),
+    ("ACTIVE:HARDSHIP/EXEMPTIONS", "Active, hardship/exemptions"),
+    ("ACTIVE:SCRA", "Active, SCRA (US law that protects members of the armed forces)"),
     ("SUSPENDED:DELINQUENT", "Suspended, delinquent"),
     ("SUSPENDED:BANKRUPTCY", "Suspended, bankruptcy"),
     ("SUSPENDED:FRAUD", "Suspended, fraud"),
@@ -127,43 +130,51 @@ pub const STATUS: &[Field] = &[
         "pair",
         "Status",
         FieldKind::Choice(PAIRS),
-        "The product defines what a status stops: late fees, interest, the count of late instalments, notices. On a \
-         closed account, nothing happens automatically and no interest accrues; debts stay owed.",
+        "The product sets what each status stops: late fees, interest, the count of late instalments, notices. On a \
+         closed account, no interest accrues and nothing happens automatically; its debts stay owed.",
     )
     .required(),
     WHEN,
 ];
+/// The notices, with labels.
+pub const NOTICE_KINDS: &[(&str, &str)] = &[
+    ("payment_due_date", "Due date of each instalment"),
+    ("late_fee_date", "End of the grace period of an unpaid instalment"),
+    ("loan_end_date", "Last due date of the loan"),
+    ("account_summary", "Summary of the account"),
+];
 /// A notification.
 pub const NOTICE: &[Field] = &[
-    Field::new(
-        "notification_type",
-        "Notice",
-        FieldKind::Choice(&[
-            ("payment_due_date", "Payment due date"),
-            ("late_fee_date", "Late fee date"),
-            ("loan_end_date", "Loan end date"),
-            ("account_summary", "Account summary"),
-        ]),
-        "The event that the webhook announces.",
-    )
-    .required(),
+    Field::new("notification_type", "Notice", FieldKind::Choice(NOTICE_KINDS), "What the webhook is about.").required(),
     Field::new(
         "time_offset",
-        "Days from the date",
+        "Days before or after the date",
         FieldKind::Text,
-        "Not for the summary. A negative number means before the date. Each number of days is a separate notice.",
+        "-3 days: three days before the date. 3 days: three days after it. You can set several notices with different \
+         numbers of days. Leave empty for a summary.",
     )
     .hint("-3 days"),
-    Field::new("interval", "How often", FieldKind::Text, "Only for the summary.").hint("1 month"),
+    Field::new(
+        "interval",
+        "Interval of the summary",
+        FieldKind::Text,
+        "How often a summary is sent. Leave empty for all other notices.",
+    )
+    .hint("1 month"),
     Field::new(
         "time",
         "Time of day",
         FieldKind::Text,
-        "In the product's time zone. Leave empty for close of business; for a summary, for the time at which it is \
-         set.",
+        "When the notice is sent, in the product's time zone. Leave empty to send it at close of business. If you \
+         leave it empty for a summary, the summary is sent at the time of day at which you save this setting.",
     )
     .hint("09:00:00"),
-    Field::new("enabled", "Status", FieldKind::Choice(&[("", "On"), ("false", "Off")]), ""),
+    Field::new(
+        "enabled",
+        "On or off",
+        FieldKind::Choice(&[("", "On"), ("false", "Off")]),
+        "Off: the notice with this number of days, or the summary, is no longer sent.",
+    ),
     WHEN,
 ];
 /// A roll.
@@ -172,13 +183,13 @@ pub const ROLL: &[Field] = &[
         "effective_at",
         "Roll to",
         FieldKind::Moment,
-        "In the product's time zone. All events up to and including this time are processed.",
+        "In the product's time zone. Everything that falls due up to and including this time is processed.",
     )
     .required(),
     Field::new(
         "roll_webhooks",
-        "Send every webhook up to that time now",
+        "Send all webhooks up to that time now",
         FieldKind::Flag,
-        "If not ticked, future webhooks are sent when they are due.",
+        "If not ticked, each webhook is sent when real time reaches the time of its event.",
     ),
 ];

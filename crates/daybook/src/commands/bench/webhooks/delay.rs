@@ -4,7 +4,7 @@ use super::messages;
 use super::receiver::Arrival;
 use super::site::Site;
 use crate::commands::Failure;
-use daybook_clock::{Clock, System};
+use daybook_clock::{Clock, Stopwatch, System};
 use daybook_engine::time::Time;
 use daybook_store::batch::{Batch, Unit};
 use std::collections::HashMap;
@@ -19,6 +19,8 @@ const TURNS: u64 = 2;
 const START: Duration = Duration::from_secs(1);
 /// The time limit for the last messages.
 const LAST: Duration = Duration::from_secs(2);
+/// The interval between checks whether they have arrived.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// The results with and without a hanging URL.
 #[derive(Debug, Default)]
@@ -98,8 +100,21 @@ async fn turn(site: &mut Site, messages: u64, hangs: bool) -> Result<(HashMap<u6
         nudge.announced();
         site.next_message += 1;
     }
-    tokio::time::sleep(LAST).await;
-    let arrivals = site.receiver.ask()?.arrivals;
+    let arrivals = arrivals(site, messages * (super::MANY - 1)).await?;
     running.stop().await?;
     Ok((committed, arrivals))
+}
+
+/// All arrivals, once this many have reached the URLs that always respond, or the time is over.
+async fn arrivals(site: &mut Site, expected: u64) -> Result<Vec<Arrival>, Failure> {
+    let mut arrivals = Vec::new();
+    let watch = Stopwatch::start();
+    loop {
+        arrivals.extend(site.receiver.ask()?.arrivals);
+        let arrived = arrivals.iter().filter(|arrival| arrival.url < super::MANY - 1).count() as u64;
+        if arrived >= expected || watch.elapsed() >= LAST {
+            return Ok(arrivals);
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
 }

@@ -51,8 +51,7 @@ impl Site {
         let settings = SenderSettings { guard, ..SenderSettings::default() };
         let sender = Sender::new(settings, Arc::new(guard::System::default())).map_err(Failure::Output)?;
         bench.service = bench.service.with_sender(sender);
-        let organizations = bench.store.organizations().await?;
-        let org = organizations.first().ok_or_else(|| Failure::Failed("there is no organization".to_owned()))?.org;
+        let org = bench.organization().await?;
         Ok(Site { bench, org, receiver, next_message: 0, address })
     }
 

@@ -229,6 +229,7 @@ macro_rules! contract_tests {
                 searches_are_the_same,
                 deliveries_are_the_same,
                 rows_expire_with_their_last_message,
+                a_step_that_leaves_expired_messages_is_full,
                 logs_end_before_those_of_others,
                 one_message_of_a_row_is_corrected,
             ]

@@ -149,8 +149,8 @@ pub(super) async fn expire_attempts(server: &PostgresServer, before: Time, limit
 /// One node at a time: the letters "expiry" as bytes.
 const ALONE: &str = "SELECT FROM (SELECT pg_try_advisory_xact_lock(111567956439673) AS mine) l WHERE l.mine";
 
-/// The position up to which a log is no longer needed, and the expired rows at its beginning, one at least. Returns the
-/// number of their messages.
+/// The position up to which a log is no longer needed, and the expired rows at its beginning, with the one that reaches
+/// the limit: fewer messages mean that there are no more. Returns the number of their messages.
 const MESSAGES: &str = "
     WITH RECURSIVE logs AS MATERIALIZED (
         SELECT h.org,
@@ -171,7 +171,7 @@ const MESSAGES: &str = "
                    sum(m.size) OVER (ORDER BY m.position) AS messages
             FROM (SELECT m.org, m.position, m.size, m.recorded_at FROM message_groups m
                   WHERE m.org = l.org AND m.position <= l.through ORDER BY m.position LIMIT $2) m) m
-        WHERE m.old AND (m.messages <= $2 OR m.messages = m.size)),
+        WHERE m.old AND m.messages - m.size < $2),
     gone AS (
         DELETE FROM message_groups m USING expired e WHERE m.org = e.org AND m.position = e.position
         RETURNING m.size),

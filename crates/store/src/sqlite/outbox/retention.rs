@@ -148,11 +148,11 @@ pub(super) fn messages(connection: &Connection, before: Time, limit: usize) -> R
         let expired = first.into_iter().take_while(|row| row.recorded_at < before);
         let (mut last, mut messages) = (0, 0);
         for row in expired {
-            let size = (row.last - row.before).unsigned_abs();
-            if messages > 0 && messages + size > limit as u64 {
+            // The row that reaches the limit goes too: fewer messages mean that there are no more.
+            if messages >= limit as u64 {
                 break;
             }
-            (last, messages) = (row.last, messages + size);
+            (last, messages) = (row.last, messages + (row.last - row.before).unsigned_abs());
         }
         if messages > 0 {
             remove_rows(connection, org, last)?;

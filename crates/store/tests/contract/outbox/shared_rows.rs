@@ -329,6 +329,19 @@ pub async fn rows_expire_with_their_last_message(store: Arc<dyn Store>) {
     assert_eq!(store.messages(orgs[0], 0, 10).await.unwrap(), []);
 }
 
+/// A caller goes on as long as a step removes as many messages as its limit, or more.
+pub async fn a_step_that_leaves_expired_messages_is_full(store: Arc<dyn Store>) {
+    let org = organization(&store, "one").await;
+    for first in 0..7 {
+        let about = |number: i64| message(Some("a"), first * 3 + number, &format!("a.{first}.{number}"));
+        written(&store, vec![message_unit((1..=3).map(|number| (org, about(number))).collect())]).await;
+    }
+    assert_eq!(store.expire_messages(at(LATE), 10).await.unwrap(), 4 * 3);
+    assert_eq!(store.expire_messages(at(LATE), 9).await.unwrap(), 3 * 3);
+    assert_eq!(store.expire_messages(at(LATE), 9).await.unwrap(), 0);
+    assert_eq!(log(&store, org).await, []);
+}
+
 /// The row of another organization's log is never taken for one of this log.
 pub async fn logs_end_before_those_of_others(store: Arc<dyn Store>) {
     let (empty, [together, _]) = (organization(&store, "empty").await, both(&store).await);

@@ -4,6 +4,8 @@
 ALTER TABLE messages RENAME TO message_groups;
 -- How many messages the row has. Its position is that of the last one.
 ALTER TABLE message_groups ADD COLUMN size integer NOT NULL DEFAULT 1;
+-- Not compared with the rows that are there, which have one message each.
+ALTER TABLE message_groups ADD CONSTRAINT message_groups_size CHECK (size BETWEEN 1 AND 16) NOT VALID;
 
 -- The column is empty in rows of several messages.
 DROP INDEX messages_of_event;

@@ -2,7 +2,8 @@
 -- of a group but the last, can read none.
 
 ALTER TABLE messages RENAME TO message_groups;
--- How many messages the row has. Its place is that of the last one.
+-- How many messages the row has. Its place is that of the last one. A CHECK would be compared with all rows that are
+-- there, so there is none: readers believe the content, and no row to have more than 16 messages.
 ALTER TABLE message_groups ADD COLUMN size INTEGER NOT NULL DEFAULT 1;
 
 -- The column is empty in rows of several messages.

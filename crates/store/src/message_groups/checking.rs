@@ -1,6 +1,6 @@
 //! What the columns of a row must be, given its content.
 
-use super::reading::{StoredRow, messages_of, read_several};
+use super::reading::{StoredRow, messages_of, read_several, reads_as_one};
 use super::writing::columns_of;
 use crate::records::MessageRow;
 
@@ -22,6 +22,10 @@ pub(crate) fn check(row: &StoredRow, events: &[(String, i64)]) -> Option<Checked
     let mut wrong = Vec::new();
     let mut differs = |what, is_other: bool| wrong.extend(is_other.then_some(what));
     if row.columns.data.first() != Some(&super::HOLDS_SEVERAL) {
+        let is_as_one = row.size == 1 && events.is_empty();
+        if !is_as_one && !reads_as_one(&row.columns.data) {
+            return None;
+        }
         differs("its number of messages", row.size != 1);
         differs("the list of its events", !events.is_empty());
         return Some(CheckedRow { size: 1, columns: None, events: Vec::new(), wrong });

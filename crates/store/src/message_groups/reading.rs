@@ -13,7 +13,7 @@ use std::collections::{BTreeSet, HashMap};
 /// A row of the log as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StoredRow {
-    /// How many messages it has.
+    /// How many messages it has, as its column says.
     pub size: i64,
     /// Its columns. Position and sequence are those of its last message.
     pub columns: MessageRow,
@@ -30,9 +30,32 @@ impl StoredRow {
         self.columns.position.unwrap_or_default()
     }
 
+    /// How many messages it has: as its content says, or, if that cannot be read, as the column says.
+    pub fn count(&self) -> i64 {
+        let content = &self.columns.data;
+        let by_content = match &**content {
+            // Both say the same.
+            [HOLDS_SEVERAL, _, count, ..] if i64::from(*count) == self.size => None,
+            [HOLDS_SEVERAL, ..] => read_several(content).map(|group| group.size() as i64).filter(|size| *size > 0),
+            _ if self.size != 1 && reads_as_one(content) => Some(1),
+            _ => None,
+        };
+        by_content.unwrap_or(self.size.clamp(1, MOST_IN_GROUP as i64))
+    }
+
     /// The position before its first message.
     pub fn before(&self) -> i64 {
-        self.last() - self.size
+        self.last() - self.count()
+    }
+}
+
+/// Whether content is that of a row of one message. Damaged content of a row of several may begin as if it were.
+pub(super) fn reads_as_one(content: &Bytes) -> bool {
+    match &**content {
+        [b'{', .., b'}'] => std::str::from_utf8(content).is_ok(),
+        [HELD_BY_LATER, _, _, _, _, _] => true,
+        [HOLDS_GROUP, group @ ..] => codec::read(group, false).is_some() && codec::read(group, true).is_none(),
+        _ => false,
     }
 }
 
@@ -76,8 +99,8 @@ enum Place {
 
 fn place_of(row: &StoredRow) -> Place {
     let position = row.last();
-    match (row.size, &*row.columns.data) {
-        (2.., [HOLDS_SEVERAL, ..]) => Place::Several,
+    match (row.count(), &*row.columns.data) {
+        (_, [HOLDS_SEVERAL, ..]) => Place::Several,
         (1, [b'{', ..]) => Place::Here,
         (1, [HOLDS_GROUP, ..]) => Place::InGroup(position, 0, None),
         (1, &[HELD_BY_LATER, distance, a, b, c, d]) => {
@@ -130,7 +153,7 @@ pub(crate) fn expand(rows: Vec<StoredRow>, further: impl IntoIterator<Item = (i6
         match place_of(&row) {
             Place::Here => expanded.messages.push(row.columns),
             Place::Several => expand_several(&row, &mut expanded),
-            Place::Nowhere if row.size > 1 => lose_several(&row, &mut expanded),
+            Place::Nowhere if row.count() > 1 => lose_several(&row, &mut expanded),
             Place::Nowhere => expanded.messages.push(without_data(row.columns)),
             Place::InGroup(position, from_last, mark) => {
                 if last.as_ref().is_none_or(|(of, _)| *of != position) {
@@ -175,10 +198,10 @@ pub(super) fn read_several(data: &Bytes) -> Option<Group> {
 }
 
 fn expand_several(row: &StoredRow, to: &mut Expanded) {
-    let Some(group) = read_several(&row.columns.data).filter(|group| group.size() as i64 == row.size) else {
-        return lose_several(row, to);
-    };
-    to.messages.extend(messages_of(row, &group));
+    match read_several(&row.columns.data) {
+        Some(group) => to.messages.extend(messages_of(row, &group)),
+        None => lose_several(row, to),
+    }
 }
 
 /// The messages of a row of several.
@@ -222,8 +245,7 @@ fn before_last(row: &StoredRow, distance: i64) -> MessageRow {
 }
 
 fn lose_several(row: &StoredRow, to: &mut Expanded) {
-    let size = row.size.min(MOST_IN_GROUP as i64);
-    to.messages.extend((0..size).rev().map(|distance| before_last(row, distance)));
+    to.messages.extend((0..row.count()).rev().map(|distance| before_last(row, distance)));
     to.damaged.push(row.last());
 }
 

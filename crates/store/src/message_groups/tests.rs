@@ -245,14 +245,49 @@ fn a_damaged_row_is_noticed() {
     }
 }
 
+/// A wrong number of messages hides none of them and damages none.
 #[test]
-fn a_row_of_another_size_is_damaged() {
-    for size in [1, 2, 6, 1_000_000] {
-        let mut row = stored(&many(5), 100).0.remove(0);
-        row.size = size;
-        let read = expand(vec![row], []);
-        assert_eq!(read.messages.len() as i64, size.min(16));
-        assert!(read.messages.iter().all(|message| message.data.is_empty()), "{size}");
+fn a_row_of_another_size_is_read_as_its_content_says() {
+    let single =
+        |data: Bytes| StoredRow { size: 1, columns: MessageRow { position: Some(3), data, ..message(None, 3) } };
+    let (of_one, of_16) = (stored(&many(1), 100).0, of_schema_16(&many(3), 1));
+    let plain = single(message(None, 3).data);
+    let several = stored(&many(5), 100).0.remove(0);
+    for (given, others) in
+        [(several.clone(), &of_one), (of_one[0].clone(), &of_one), (plain, &of_one), (of_16[1].clone(), &of_16)]
+    {
+        let further = || others.iter().map(|row| (row.last(), row.columns.data.clone()));
+        let expected = expand(vec![given.clone()], further());
+        assert!(expected.messages.iter().all(|message| !message.data.is_empty()));
+        for size in [-1, 0, 1, 2, 4, 5, 6, 1_000_000] {
+            let row = StoredRow { size, ..given.clone() };
+            assert_eq!(row.before(), given.before(), "{size}");
+            assert_eq!(expand(vec![row], further()).messages, expected.messages, "{size}");
+        }
+    }
+    // If neither can be believed, there are at most as many as a row may have.
+    let unreadable = Bytes::from_static(&[HOLDS_SEVERAL, 1, 5]);
+    let row = StoredRow { size: 1_000_000, columns: MessageRow { data: unreadable, ..several.columns } };
+    assert_eq!(expand(vec![row], []).messages.len(), MOST_IN_GROUP);
+}
+
+/// Content of several messages that is damaged is never taken for that of one: the other messages would be removed.
+#[test]
+fn damaged_content_says_nothing_about_its_row() {
+    let row = stored(&many(5), 100).0.remove(0);
+    let events = [("line_item_create".to_owned(), 0b11111)];
+    let mut damaged: Vec<Vec<u8>> = vec![vec![], vec![HOLDS_SEVERAL], vec![HELD_BY_LATER, 3, 1], vec![b'{']];
+    for first in (0..=u8::MAX).filter(|first| *first != HOLDS_SEVERAL) {
+        let mut content = row.columns.data.to_vec();
+        content[0] = first;
+        damaged.push(content);
+    }
+    for content in damaged {
+        let columns = MessageRow { data: Bytes::from(content), ..row.columns.clone() };
+        let row = StoredRow { size: 5, columns };
+        let first = row.columns.data.first();
+        assert_eq!(check(&row, &events), None, "{first:?}");
+        assert_eq!(expand(vec![row.clone()], []).messages.len(), 5, "{first:?}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! A message that is damaged in the database is not sent, and does not keep others from being sent.
 
-use crate::setup::{DeliverySetup, START};
+use crate::setup::{DeliverySetup, START, body};
 use crate::support::{Home, Trial, on_both, view_of};
 use daybook_service::DeliveryQuery;
 use daybook_service::paging::Paging;
@@ -10,7 +10,11 @@ use daybook_webhooks::dispatcher::DispatcherSettings;
 use serde_json::json;
 use std::time::Duration;
 
-on_both!(a_damaged_message_becomes_a_dead_letter, damage_pauses_no_url);
+on_both!(
+    a_damaged_message_becomes_a_dead_letter,
+    damage_pauses_no_url,
+    wrong_columns_of_a_row_hide_nothing_and_add_nothing,
+);
 
 async fn sending_at_once(address: &str) -> DeliverySetup {
     let trial = Trial::over(address, START).await;
@@ -62,4 +66,51 @@ async fn damage_pauses_no_url(home: Home) {
     let (status, _, pending, dead) = setup.state(&uuid).await;
     assert_eq!((status.as_str(), pending, dead), ("ACTIVE", 0, 16));
     assert!(sent > 16, "{sent} others are sent");
+}
+
+/// The number of messages in a row, and the list of its events, are not what its content says: each URL gets every message
+/// that it asked for once, and no other.
+async fn wrong_columns_of_a_row_hide_nothing_and_add_nothing(home: Home) {
+    let (place, columns) = if home == Home::Sqlite { ("place", "place") } else { ("position", "org, position") };
+    let row = format!("(SELECT min(m.{place}) FROM message_groups m WHERE m.account = 'late' AND m.size > 2)");
+    let shared = format!("WHERE {place} = {row}");
+    for change in [
+        format!("UPDATE message_groups SET size = size - 1 {shared}"),
+        format!("UPDATE message_groups SET size = 1 {shared}"),
+        "UPDATE message_groups SET size = 3 WHERE event = 'customer_create'".to_owned(),
+        format!("UPDATE message_events SET mask = 65535 {shared}"),
+        // Of rows of one message.
+        format!(
+            "INSERT INTO message_events ({columns}, mask, event)
+             SELECT {columns}, 1, 'line_item_create' FROM message_groups WHERE event = 'customer_create'"
+        ),
+    ] {
+        let (_folder, address) = home.kept();
+        let setup = sending_at_once(&address).await;
+        let [all, some] = [(), ()].map(|()| Receiver::start(Behaviour::status(200)));
+        setup.subscribe(&all).await;
+        setup.subscribe_to(&some, &json!({ "filter_events": ["line_item_create"] })).await;
+        let (store, org) = (&setup.trial.store, setup.trial.who.org);
+        let before = store.log_standing(org).await.expect("it is read").head;
+        for name in ["first", "second", "third"] {
+            setup.announce(name).await;
+        }
+        setup.trial.account("auto-12", "late", "2024-01-15T00:00:00-05:00").await;
+        let log = store.messages(org, before, 1_000).await.expect("they are read");
+        OldDatabase::at(&address).run(&change);
+        setup.send().await;
+        for (receiver, event) in [(&all, None), (&some, Some("line_item_create"))] {
+            let mut got: Vec<String> = receiver
+                .requests()
+                .iter()
+                .map(|request| body(request)["event_id"].as_str().expect("an id").to_owned())
+                .collect();
+            let wanted = log.iter().filter(|message| event.is_none_or(|event| message.event == event));
+            let mut wanted: Vec<String> = wanted.map(|message| message.event_id.clone()).collect();
+            got.sort_unstable();
+            wanted.sort_unstable();
+            assert!(wanted.len() > 3, "{wanted:?}");
+            assert_eq!(got, wanted, "{change}: {event:?}");
+        }
+    }
 }

@@ -17,7 +17,6 @@ use crate::outbox::{
 };
 use crate::records::{MessageRow, OrgId};
 use daybook_engine::time::Time;
-use std::collections::BTreeSet;
 
 /// Waits for locks on rows that the token holds, because this node itself may be recording; skips locked free rows.
 pub(super) async fn lease(
@@ -113,10 +112,7 @@ pub(super) async fn feed(
 ) -> Result<Vec<Outgoing>> {
     let through = through.min(i64::MAX - ROW_ENDS_WITHIN);
     let found = match reader.filter {
-        Some(filter) => {
-            let positions = positions_of_events(server, reader, filter, (after, through), limit).await?;
-            messages_at(&mut Reading::Alone(server), reader.org, &positions).await.map_err(Setback::settled)?
-        }
+        Some(filter) => feed_of_events(server, reader, filter, (after, through), limit).await?,
         None => feed_of_all(server, reader, after, through, limit).await?,
     };
     Ok(found.into_iter().map(Outgoing::from).collect())
@@ -156,13 +152,40 @@ async fn feed_of_all(
     Ok(found)
 }
 
+/// The lists of events may be wrong: of messages that can be read, only those that the reader gets are taken, and more are
+/// read instead of the others.
+async fn feed_of_events(
+    server: &PostgresServer,
+    reader: SubscriptionFilter<'_>,
+    filter: &[String],
+    (mut after, through): (i64, i64),
+    limit: usize,
+) -> Result<Vec<MessageRow>> {
+    let mut found: Vec<MessageRow> = Vec::new();
+    while found.len() < limit {
+        let wanted = limit - found.len();
+        let positions = positions_of_events(server, reader, filter, (after, through), wanted).await?;
+        let Some(last) = positions.last() else { break };
+        after = *last;
+        let is_over = positions.len() < wanted;
+        let positions = positions.into_iter().collect();
+        let messages =
+            messages_at(&mut Reading::Alone(server), reader.org, &positions).await.map_err(Setback::settled)?;
+        found.extend(messages.into_iter().filter(|one| one.data.is_empty() || reader.gets(&one.event, &one.subject)));
+        if is_over {
+            break;
+        }
+    }
+    Ok(found)
+}
+
 async fn positions_of_events(
     server: &PostgresServer,
     SubscriptionFilter { org, uuid, missed, .. }: SubscriptionFilter<'_>,
     filter: &[String],
     (after, through): (i64, i64),
     limit: usize,
-) -> Result<BTreeSet<i64>> {
+) -> Result<Vec<i64>> {
     let left_out = if missed { format!("AND m.event <> '{TO_EVERYBODY}'") } else { String::new() };
     let sql = format!(
         "SELECT p.position FROM (SELECT DISTINCT unnest($6::text[]) AS event) e
@@ -185,7 +208,7 @@ async fn positions_of_events(
     let events: Vec<&str> = filter.iter().map(String::as_str).chain([TO_EVERYBODY]).collect();
     let rows_most = most(limit).saturating_add(1);
     let rows = server.query(&sql, &[&org, &after, &through, &uuid, &most(limit), &events, &rows_most]).await?;
-    Ok(each(&rows, |cells| cells.next())?.into_iter().collect())
+    each(&rows, |cells| cells.next())
 }
 
 pub(super) async fn due_failures(

@@ -251,14 +251,38 @@ pub(super) fn messages(
 ) -> Result<Vec<MessageRow>> {
     let Some(ends) = selection.places(after, through) else { return Ok(Vec::new()) };
     if let Some(events) = &selection.events {
-        let positions = positions_of_events(connection, selection, events, ends, limit)?;
-        return messages_at(connection, selection.org, &positions.into_iter().collect());
+        return messages_of_events(connection, selection, events, ends, limit);
     }
     let sql = format!("SELECT {} FROM message_groups WHERE place > ?1 AND place <= ?2 ORDER BY place", stored());
     let is_in = |at: i64| after < at && at <= through;
     first_messages(connection, selection.org, &sql, [ends.0, last_row(ends.1)], limit, |message| {
         message.position.is_some_and(is_in) && selection.gets(&message.event, &message.subject)
     })
+}
+
+/// The first messages of some events in a stretch of the log, in order. The lists of events may be wrong: of messages that
+/// can be read, only those that are selected are taken, and more are read instead of the others.
+fn messages_of_events(
+    connection: &Connection,
+    selection: &Selection<'_>,
+    events: &[&str],
+    (mut after, through): (i64, i64),
+    limit: usize,
+) -> Result<Vec<MessageRow>> {
+    let mut found: Vec<MessageRow> = Vec::new();
+    while found.len() < limit {
+        let wanted = limit - found.len();
+        let positions = positions_of_events(connection, selection, events, (after, through), wanted)?;
+        let Some(last) = positions.last() else { break };
+        after = place(selection.org, *last);
+        let is_over = positions.len() < wanted;
+        let messages = messages_at(connection, selection.org, &positions.into_iter().collect())?.into_iter();
+        found.extend(messages.filter(|one| one.data.is_empty() || selection.gets(&one.event, &one.subject)));
+        if is_over {
+            break;
+        }
+    }
+    Ok(found)
 }
 
 const COUNT_OF_EVENT: &str = "

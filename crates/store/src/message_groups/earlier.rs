@@ -2,6 +2,7 @@
 //! to their end, and then the waiting messages. A setting says how far that is; when it is done, the setting is removed.
 //! Until then all forms are read.
 
+use super::MOST_IN_GROUP;
 use super::reading::{StoredRow, expand, held_by, messages_in_group};
 use super::writing::{NewRow, rows_of};
 use crate::Result;
@@ -79,8 +80,12 @@ fn is_plain(message: &MessageRow) -> bool {
     message.data.first() == Some(&b'{')
 }
 
-/// The position of the last row that a step has to read too, so that it does not end within a group that extends over
-/// several rows.
+/// How many rows before the first one a step reads again: a group that extends over several rows may begin there, if a
+/// damaged row kept the step before from reading on.
+pub(crate) const ROWS_BEFORE: i64 = MOST_IN_GROUP as i64 - 1;
+
+/// The position up to which a step has to read on, so that it does not end within a group that extends over several rows.
+/// Asked again of the rows that it leads to: a damaged row may lead into the next group.
 pub(crate) fn end_of_group(rows: &[(OrgId, StoredRow)]) -> Option<(OrgId, i64)> {
     let (org, last) = rows.last()?;
     held_by(last).map(|holder| (*org, holder))
@@ -95,8 +100,8 @@ pub(crate) struct Conversion {
     pub added: Vec<(OrgId, NewRow)>,
 }
 
-/// Makes new rows of those that earlier builds wrote; the others stay. A group stays as it is if a message of it cannot be
-/// read.
+/// Makes new rows of those that earlier builds wrote; the others stay. A group stays as it is unless each of its messages
+/// that is in the log is among these rows and can be read.
 pub(crate) fn convert(rows: Vec<(OrgId, StoredRow)>) -> Result<Conversion> {
     let mut logs: BTreeMap<OrgId, Vec<StoredRow>> = BTreeMap::new();
     for (org, row) in rows {
@@ -114,21 +119,31 @@ pub(crate) fn convert(rows: Vec<(OrgId, StoredRow)>) -> Result<Conversion> {
 
 /// The messages of a log that are in rows of an earlier form and can be read, with all of their group.
 fn earlier_of(log: Vec<StoredRow>) -> Vec<MessageRow> {
-    let alone: Vec<StoredRow> = log.into_iter().filter(|row| row.size == 1).collect();
+    let all: Vec<i64> = log.iter().map(StoredRow::last).collect();
+    let alone: Vec<StoredRow> = log.into_iter().filter(|row| row.count() == 1).collect();
     let holders: BTreeSet<i64> = alone.iter().filter_map(held_by).collect();
-    // For each row: whether it is plain, the row that holds its group if that extends over several, and its messages.
+    // For each row: whether it is plain, and the row that holds its group if that extends over several.
     let holder_of = |row: &StoredRow| held_by(row).or_else(|| Some(row.last()).filter(|last| holders.contains(last)));
     let forms: Vec<(bool, Option<i64>)> = alone.iter().map(|row| (is_plain(&row.columns), holder_of(row))).collect();
     let held: BTreeMap<i64, i64> = alone.iter().map(|row| (row.last(), messages_in_group(row))).collect();
     let messages = expand(alone, []).messages;
-    // A damaged row may name another group than the one that has its message.
-    let damaged: BTreeSet<i64> =
-        messages.iter().filter(|message| message.data.is_empty()).filter_map(|message| message.position).collect();
+    // By position, the group of each message that can be read.
+    let groups: BTreeMap<i64, i64> = messages
+        .iter()
+        .zip(&forms)
+        .filter(|(message, _)| !message.data.is_empty())
+        .filter_map(|(message, (_, holder))| message.position.zip(*holder))
+        .collect();
+    // A damaged row may name another group than the one that has its message. The beginning of a group may have expired.
     let is_whole = |holder: &i64| {
         let messages = held.get(holder).copied().unwrap_or_default();
-        messages > 0 && damaged.range(holder - messages + 1..=*holder).next().is_none()
+        let is_of_group = |last: &&i64| (holder - messages + 1..=*holder).contains(*last);
+        messages > 0 && all.iter().filter(is_of_group).all(|last| groups.get(last) == Some(holder))
     };
-    let is_earlier = |(is_plain, holder): &(bool, Option<i64>)| *is_plain || holder.as_ref().is_some_and(is_whole);
+    let is_whole: BTreeMap<i64, bool> = holders.iter().map(|holder| (*holder, is_whole(holder))).collect();
+    let is_earlier = |(is_plain, holder): &(bool, Option<i64>)| {
+        *is_plain || holder.is_some_and(|holder| is_whole.get(&holder) == Some(&true))
+    };
     messages.into_iter().zip(&forms).filter(|(_, form)| is_earlier(form)).map(|(message, _)| message).collect()
 }
 

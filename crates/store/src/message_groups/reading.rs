@@ -85,6 +85,9 @@ impl Expanded {
     }
 }
 
+/// How far from a row the one with its group can be.
+const DISTANCE_MAX: u8 = MOST_IN_GROUP as u8 - 1;
+
 /// Where a row's messages are.
 enum Place {
     /// In the row itself, not compressed: one message.
@@ -103,7 +106,7 @@ fn place_of(row: &StoredRow) -> Place {
         (_, [HOLDS_SEVERAL, ..]) => Place::Several,
         (1, [b'{', ..]) => Place::Here,
         (1, [HOLDS_GROUP, ..]) => Place::InGroup(position, 0, None),
-        (1, &[HELD_BY_LATER, distance, a, b, c, d]) => {
+        (1, &[HELD_BY_LATER, distance @ 1..=DISTANCE_MAX, a, b, c, d]) => {
             Place::InGroup(position + i64::from(distance), usize::from(distance), Some([a, b, c, d]))
         }
         _ => Place::Nowhere,

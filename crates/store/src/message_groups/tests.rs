@@ -1,5 +1,4 @@
 use super::codec::MessageContent;
-use super::earlier::{Conversion, convert, end_of_group};
 use super::reading::mark_of;
 use super::writing::rows_of;
 use super::*;
@@ -7,6 +6,8 @@ use bytes::Bytes;
 use daybook_engine::time::Time;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+mod turning_over;
 
 const ORG: OrgId = 7;
 /// After all that happened.
@@ -324,65 +325,6 @@ fn a_cause_is_found_among_several() {
     let has = |column: &str, cause: &str| has_cause(column, |one| one == cause);
     assert!(has("input:1 input:12", "input:12") && has("input:1", "input:1") && has("two words", "two words"));
     assert!(!has("input:1 input:12", "input:2") && !has("input:12", "input:1") && !has("input:1", ""));
-}
-
-/// The rows of a log after a conversion.
-fn converted(rows: &[StoredRow]) -> (Vec<StoredRow>, Conversion) {
-    let conversion = convert(rows.iter().map(|row| (ORG, row.clone())).collect()).expect("it is converted");
-    let removed: Vec<i64> = conversion.removed.iter().map(|(_, position)| *position).collect();
-    let mut left: Vec<StoredRow> = rows.iter().filter(|row| !removed.contains(&row.last())).cloned().collect();
-    left.extend(conversion.added.iter().map(|(_, row)| StoredRow { size: row.size, columns: row.columns.clone() }));
-    left.sort_by_key(StoredRow::last);
-    (left, conversion)
-}
-
-#[test]
-fn rows_of_earlier_builds_become_rows_of_several_messages() {
-    let given = many(40);
-    let plain = |from: usize, to: usize, position: i64| {
-        let row = |(message, at): (&MessageRow, i64)| StoredRow {
-            size: 1,
-            columns: MessageRow { position: Some(at), ..message.clone() },
-        };
-        given[from..to].iter().zip(position..).map(row).collect::<Vec<StoredRow>>()
-    };
-    let mut rows = plain(0, 5, 1);
-    rows.extend(of_schema_16(&given[5..25], 6));
-    rows.extend(stored(&given[25..35], 26).0);
-    rows.extend(plain(35, 40, 36));
-    let before = read(&rows);
-    let (after, conversion) = converted(&rows);
-    assert_eq!(read(&after), before);
-    assert_eq!(sizes(&after), [16, 9, 10, 5], "rows of this build stay");
-    assert_eq!(conversion.removed.len(), 30);
-    assert_eq!(converted(&after).1.removed, [], "once");
-}
-
-#[test]
-fn a_damaged_group_of_schema_16_stays_as_it_is() {
-    let rows = of_schema_16(&many(48), 1);
-    // Another distance, another mark, another form, a damaged group.
-    for (at, content) in [
-        (20, vec![HELD_BY_LATER, 9, 1, 2, 3, 4]),
-        (20, vec![HELD_BY_LATER, 11, 1, 2, 3, 4]),
-        (20, vec![9]),
-        (31, vec![HOLDS_GROUP, 1, 16, 7]),
-    ] {
-        let mut rows = rows.clone();
-        rows[at].columns.data = Bytes::from(content);
-        let (after, _) = converted(&rows);
-        assert_eq!(sizes(&after[..1]), [16]);
-        assert!(after[1..17] == rows[16..32], "byte for byte");
-        assert_eq!(sizes(&after[17..]), [16]);
-    }
-}
-
-#[test]
-fn a_step_ends_with_a_group() {
-    let rows: Vec<(OrgId, StoredRow)> = of_schema_16(&many(20), 1).into_iter().map(|row| (ORG, row)).collect();
-    assert_eq!(end_of_group(&rows[..3]), Some((ORG, 16)));
-    assert_eq!(end_of_group(&rows[..17]), Some((ORG, 20)));
-    assert_eq!(end_of_group(&rows[..16]), None);
 }
 
 #[test]

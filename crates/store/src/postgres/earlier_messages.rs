@@ -9,7 +9,8 @@ use super::retry::{Try, retried};
 use super::server::PostgresServer;
 use crate::Result;
 use crate::message_groups::earlier::{
-    CompressionProgress, TO_COMPRESS, compress_waiting as compressed_waiting, convert, end_of_group, last_of_step,
+    CompressionProgress, ROWS_BEFORE, TO_COMPRESS, compress_waiting as compressed_waiting, convert, end_of_group,
+    last_of_step,
 };
 use crate::message_groups::{NewRow, StoredRow, stored_row};
 use crate::records::{MessageRow, OrgId};
@@ -79,9 +80,15 @@ async fn compress_log(transaction: &mut Transaction, after: Key, limit: usize) -
     let Some(last) = end_of_step(transaction, ("message_groups", "position"), after, limit).await? else {
         return Ok(None);
     };
-    let mut read = rows_between(transaction, after, last).await?;
-    if let Some(end) = end_of_group(&read) {
-        read.extend(rows_between(transaction, last, end).await?);
+    let mut read = rows_between(transaction, (after.0, after.1 - ROWS_BEFORE), last).await?;
+    let mut through = last;
+    while let Some(end) = end_of_group(&read) {
+        let further = rows_between(transaction, through, end).await?;
+        if further.is_empty() {
+            break;
+        }
+        through = end;
+        read.extend(further);
     }
     let last = read.last().map_or(last, |(org, row)| (*org, row.last()));
     let conversion = convert(read)?;

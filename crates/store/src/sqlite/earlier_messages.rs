@@ -4,10 +4,11 @@ use super::connection::broken;
 use super::grouped_messages::stored;
 use super::log::RowWriter;
 use super::read::{all, count, one};
-use super::rows::{by_cells, place};
+use super::rows::{LAST_POSITION, by_cells, place};
 use crate::Result;
 use crate::message_groups::earlier::{
-    CompressionProgress, TO_COMPRESS, compress_waiting as compressed_waiting, convert, end_of_group, last_of_step,
+    CompressionProgress, ROWS_BEFORE, TO_COMPRESS, compress_waiting as compressed_waiting, convert, end_of_group,
+    last_of_step,
 };
 use crate::message_groups::{StoredRow, stored_row};
 use crate::records::{MessageRow, OrgId};
@@ -50,9 +51,16 @@ fn compress_log(transaction: &Transaction<'_>, after: i64, limit: usize) -> Resu
     let next = "SELECT place, length(content) FROM message_groups WHERE place > ?1 ORDER BY place LIMIT ?2";
     let next = all(transaction, next, params![after, count(limit)], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let Some(last) = last_of_step::<i64>(&next) else { return Ok(None) };
-    let mut read = rows_between(transaction, after, last)?;
-    if let Some((org, end)) = end_of_group(&read) {
-        read.extend(rows_between(transaction, last, place(org, end))?);
+    // Of the same log: its first place is that of its organization.
+    let mut read = rows_between(transaction, (after - ROWS_BEFORE).max(after & !LAST_POSITION), last)?;
+    let mut last = last;
+    while let Some((org, end)) = end_of_group(&read) {
+        let further = rows_between(transaction, last, place(org, end))?;
+        if further.is_empty() {
+            break;
+        }
+        last = place(org, end);
+        read.extend(further);
     }
     let Some(progress) = read.last().map(|(org, row)| CompressionProgress::Log(*org, row.last())) else {
         return Ok(None);

@@ -18,6 +18,7 @@ on_both!(
     every_earlier_version_comes_out_right,
     messages_of_earlier_builds_are_compressed_unchanged,
     messages_are_read_while_their_rows_are_turned_over,
+    a_wrong_list_of_events_holds_nothing_up,
     no_table_is_changed_by_looking,
     every_migration_is_in_both_dialects,
 );
@@ -223,6 +224,25 @@ async fn messages_are_read_while_their_rows_are_turned_over(home: Home) {
         rounds += 1;
     }
     assert!(turning.await.expect("it ends") > 200, "after {rounds} rounds");
+    assert!(all_messages(&store).await == before);
+}
+
+/// Lists of events at positions where rows of several messages are about to be written.
+async fn a_wrong_list_of_events_holds_nothing_up(home: Home) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = of_version(home, folder.path(), 16);
+    let store = daybook_store::open(&database.address).await.expect("it is migrated");
+    let before = all_messages(&store).await;
+    let columns = if home == Home::Sqlite { "place" } else { "org, position" };
+    database.run(&format!(
+        "INSERT INTO message_events ({columns}, mask, event) SELECT {columns}, 1, 'line_item_create' FROM message_groups"
+    ));
+    while store.compress_earlier_messages(37).await.expect("it is compressed").is_some() {}
+    assert_eq!(store.earlier_messages_left().await.expect("it is counted"), None);
+    let trial = Trial::over(&database.address, NOW).await;
+    trial.service.refold(&mut |_| {}).await.expect("accounts are folded again");
+    trial.service.fix(&mut |_| {}).await.expect("the lists are put right");
+    assert_eq!(trial.differences().await, Vec::<String>::new());
     assert!(all_messages(&store).await == before);
 }
 

@@ -151,9 +151,11 @@ pub(super) fn add(rows: &[(OrgId, NewRow)]) -> Query<'_> {
     )
 }
 
+/// A list of events that was left where there is no row of several does not keep one from being written there.
 const ADD_EVENTS: &str = "
     INSERT INTO message_events (org, event, position, mask)
-    SELECT unnest($1::bigint[]), unnest($2::text[]), unnest($3::bigint[]), unnest($4::bigint[])";
+    SELECT unnest($1::bigint[]), unnest($2::text[]), unnest($3::bigint[]), unnest($4::bigint[])
+    ON CONFLICT (org, event, position) DO UPDATE SET mask = excluded.mask";
 
 /// The events of a row at its position.
 pub(super) fn events_of((org, row): &(OrgId, NewRow)) -> impl Iterator<Item = (OrgId, i64, &(String, i64))> {

@@ -107,7 +107,8 @@ async fn remove_events(
 async fn add_events(transaction: &Transaction<'_>, org: OrgId, position: i64, events: &[(String, i64)]) -> Result<()> {
     let (names, masks): (Vec<&str>, Vec<i64>) = events.iter().map(|(event, mask)| (event.as_str(), *mask)).unzip();
     let sql = "INSERT INTO message_events (org, event, position, mask)
-               SELECT $1, unnest($3::text[]), $2, unnest($4::bigint[])";
+               SELECT $1, unnest($3::text[]), $2, unnest($4::bigint[])
+               ON CONFLICT (org, event, position) DO UPDATE SET mask = excluded.mask";
     transaction.execute(sql, &[&org, &position, &names, &masks]).await.map(drop).map_err(refused)
 }
 

@@ -22,7 +22,9 @@ const INSERT_ROW: &str = "
         recorded_at, content, signature, size)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
 
-const INSERT_EVENT: &str = "INSERT INTO message_events (event, place, mask) VALUES (?1, ?2, ?3)";
+/// A list of events that was left where there is no row does not keep one from being written there.
+const INSERT_EVENT: &str = "
+    INSERT INTO message_events (event, place, mask) VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET mask = excluded.mask";
 
 const INSERT_WAITING: &str = "
     INSERT INTO waiting_messages (due_at, org, account, sequence, event, event_id, cause, subject, effective_at,

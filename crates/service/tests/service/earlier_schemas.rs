@@ -239,11 +239,12 @@ async fn a_wrong_list_of_events_holds_nothing_up(home: Home) {
     ));
     while store.compress_earlier_messages(37).await.expect("it is compressed").is_some() {}
     assert_eq!(store.earlier_messages_left().await.expect("it is counted"), None);
+    drop(store);
     let trial = Trial::over(&database.address, NOW).await;
     trial.service.refold(&mut |_| {}).await.expect("accounts are folded again");
     trial.service.fix(&mut |_| {}).await.expect("the lists are put right");
     assert_eq!(trial.differences().await, Vec::<String>::new());
-    assert!(all_messages(&store).await == before);
+    assert!(all_messages(&trial.store).await == before);
 }
 
 /// Reads accounts as callers do, records a payment, rolls an account and advances the clock.

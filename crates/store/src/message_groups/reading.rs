@@ -43,6 +43,17 @@ impl StoredRow {
         by_content.unwrap_or(self.size.clamp(1, MOST_IN_GROUP as i64))
     }
 
+    /// Whether it is a row of several messages, even if they cannot be read.
+    pub fn has_several(&self) -> bool {
+        self.columns.data.first() == Some(&HOLDS_SEVERAL) || self.count() > 1
+    }
+
+    /// Whether the message about its account with this number is among its messages.
+    pub fn has_number(&self, sequence: i64) -> bool {
+        let last = self.columns.sequence;
+        (last - self.count() + 1..=last).contains(&sequence)
+    }
+
     /// The position before its first message.
     pub fn before(&self) -> i64 {
         self.last() - self.count()

@@ -5,8 +5,8 @@ use super::cells::{each, maybe};
 use super::grouped_messages::{EVENTS_WITHIN, event_of_row, stored, stored_rows};
 use super::server::{PostgresServer, refused};
 use crate::Result;
-use crate::message_groups::{NewRow, StoredRow, check, expand, rows_with, stored_row};
-use crate::records::{AccountKey, OrgId};
+use crate::message_groups::{NewRow, StoredRow, check, expand, leave_out, missing_rows, rows_with, stored_row};
+use crate::records::{AccountKey, MessageRow, OrgId};
 use crate::upkeep::{MessageFacts, MessageRowOff, MessageRowsChecked};
 use std::collections::BTreeMap;
 use tokio_postgres::Transaction;
@@ -62,16 +62,12 @@ async fn correct_row(transaction: &Transaction<'_>, org: OrgId, position: i64) -
     let sql = format!("SELECT {} FROM message_groups WHERE org = $1 AND position = $2 FOR UPDATE", stored());
     let found = transaction.query_opt(&sql, &[&org, &position]).await.map_err(refused)?;
     let events = events_at(transaction, org, position).await?;
-    let given = match maybe(found, stored_row)? {
-        Some(row) => match check(&row, &events) {
-            Some(given) => Some(given),
-            // Unreadable content says nothing about the row.
-            None => return Ok(()),
-        },
-        None => None,
+    let Some(row) = maybe(found, stored_row)? else {
+        return remove_events_without_row(transaction, org, position, &events).await;
     };
+    // Unreadable content says nothing about the row.
+    let Some(given) = check(&row, &events) else { return Ok(()) };
     remove_events(transaction, org, position, &events).await?;
-    let Some(given) = given else { return Ok(()) };
     let sql = "UPDATE message_groups SET size = $3::bigint WHERE org = $1 AND position = $2";
     transaction.execute(sql, &[&org, &position, &given.size]).await.map_err(refused)?;
     if let Some(columns) = &given.columns {
@@ -104,6 +100,19 @@ async fn remove_events(
     transaction.execute(sql, &[&org, &position, &names]).await.map(drop).map_err(refused)
 }
 
+/// In one snapshot: a row that was replaced while a statement waited for it has its events.
+async fn remove_events_without_row(
+    transaction: &Transaction<'_>,
+    org: OrgId,
+    position: i64,
+    events: &[(String, i64)],
+) -> Result<()> {
+    let names: Vec<&str> = events.iter().map(|(event, _)| event.as_str()).collect();
+    let sql = "DELETE FROM message_events WHERE org = $1 AND position = $2 AND event = ANY($3::text[])
+               AND NOT EXISTS (SELECT FROM message_groups WHERE org = $1 AND position = $2)";
+    transaction.execute(sql, &[&org, &position, &names]).await.map(drop).map_err(refused)
+}
+
 async fn add_events(transaction: &Transaction<'_>, org: OrgId, position: i64, events: &[(String, i64)]) -> Result<()> {
     let (names, masks): (Vec<&str>, Vec<i64>) = events.iter().map(|(event, mask)| (event.as_str(), *mask)).unzip();
     let sql = "INSERT INTO message_events (org, event, position, mask)
@@ -112,29 +121,68 @@ async fn add_events(transaction: &Transaction<'_>, org: OrgId, position: i64, ev
     transaction.execute(sql, &[&org, &position, &names, &masks]).await.map(drop).map_err(refused)
 }
 
-/// Corrects a message that is in a row of several, and returns whether it is in one. Its row is written again; messages
-/// that no longer fit together get rows of their own.
+/// How often the row of a message is looked for. It may be replaced while a statement waits for it, and is not seen then.
+const LOOKS: usize = 3;
+
+/// Corrects a message of the log.
 pub(super) async fn correct_message(
     transaction: &Transaction<'_>,
     key: &AccountKey,
     facts: &MessageFacts,
-) -> Result<bool> {
+) -> Result<()> {
     let sql = format!(
         "SELECT {} FROM message_groups
          WHERE org = $1 AND account = $2 AND sequence >= $3 ORDER BY sequence LIMIT 1 FOR UPDATE",
         stored()
     );
-    let found = transaction.query_opt(&sql, &[&key.org, &&*key.account, &facts.sequence]).await.map_err(refused)?;
-    let Some(row) =
-        maybe(found, stored_row)?.filter(|row| row.size > 1 && facts.sequence > row.columns.sequence - row.size)
-    else {
-        return Ok(false);
-    };
-    let (org, position) = (key.org, row.last());
+    for _ in 0..LOOKS {
+        let found = transaction.query_opt(&sql, &[&key.org, &&*key.account, &facts.sequence]).await.map_err(refused)?;
+        if let Some(row) = maybe(found, stored_row)?.filter(|row| row.has_number(facts.sequence)) {
+            if row.has_several() {
+                return correct_one_of_several(transaction, key.org, row, facts).await;
+            }
+            return correct_alone(transaction, key.org, row, facts.clone()).await;
+        }
+    }
+    Ok(())
+}
+
+/// Corrects a message that has a row of its own, which is locked: so nobody replaces the row that holds its group.
+async fn correct_alone(
+    transaction: &Transaction<'_>,
+    org: OrgId,
+    row: StoredRow,
+    mut facts: MessageFacts,
+) -> Result<()> {
+    let position = row.last();
+    let columns = MessageRow { event_id: String::new(), subject: String::new(), ..row.columns };
+    let rows = vec![StoredRow { size: row.size, columns }];
+    let sql = "SELECT position, content FROM message_groups WHERE org = $1 AND position = ANY($2::bigint[])";
+    let further = transaction.query(sql, &[&org, &missing_rows(&rows)]).await.map_err(refused)?;
+    let further = each(&further, |cells| Ok((cells.next()?, cells.bytes()?)))?;
+    leave_out(&mut facts, expand(rows, further).messages.first());
+    let sql = "UPDATE message_groups SET event = $3, event_id = $4, cause = $5, subject = $6, effective_at = $7,
+                                         recorded_at = $8
+               WHERE org = $1 AND position = $2 AND size = 1";
+    let times = (facts.effective_at.micros(), facts.recorded_at.micros());
+    let params: [&(dyn tokio_postgres::types::ToSql + Sync); 8] =
+        [&org, &position, &facts.event, &facts.event_id, &facts.cause, &facts.subject, &times.0, &times.1];
+    transaction.execute(sql, &params).await.map(drop).map_err(refused)
+}
+
+/// Corrects a message that is in a row of several, which is written again; messages that no longer fit together get rows
+/// of their own.
+async fn correct_one_of_several(
+    transaction: &Transaction<'_>,
+    org: OrgId,
+    row: StoredRow,
+    facts: &MessageFacts,
+) -> Result<()> {
+    let position = row.last();
     let messages = expand(vec![row], []).messages;
     if messages.iter().any(|message| message.data.is_empty()) {
         // It cannot be read, so it cannot be written again.
-        return Ok(true);
+        return Ok(());
     }
     let events = events_at(transaction, org, position).await?;
     remove_events(transaction, org, position, &events).await?;
@@ -143,7 +191,7 @@ pub(super) async fn correct_message(
     for row in rows_with(org, messages, facts)? {
         add_row(transaction, org, &row).await?;
     }
-    Ok(true)
+    Ok(())
 }
 
 async fn add_row(transaction: &Transaction<'_>, org: OrgId, row: &NewRow) -> Result<()> {

@@ -1,12 +1,10 @@
 //! Maintenance of the database.
 
 use super::cells::{Cells, each, maybe};
-use super::grouped_messages::each_message;
 use super::server::{PostgresServer, refused};
 use super::{Postgres, earlier_messages, guards, message_checks, migrate};
 use crate::Result;
 use crate::guards::{ForeignTrigger, LostGuard};
-use crate::message_groups::{MESSAGE_WITHOUT_TEXTS, leave_out};
 use crate::portfolio_queries::SearchedKind;
 use crate::records::{AccountKey, OrgId};
 use crate::upkeep::{
@@ -182,21 +180,16 @@ impl Upkeep for Postgres {
     }
 
     async fn correct(&self, corrections: &[Correction]) -> Result<()> {
-        let mut corrections = corrections.to_owned();
-        for correction in &mut corrections {
-            leave_out_texts(&self.server, correction).await?;
-        }
         let mut client = self.server.client().await?;
         let transaction = client.transaction().await.map_err(refused)?;
-        for correction in &corrections {
-            let is_done = match correction {
+        for correction in corrections {
+            match correction {
                 Correction::Message(key, facts) if facts.waits.is_none() => {
-                    message_checks::correct_message(&transaction, key, facts).await?
+                    message_checks::correct_message(&transaction, key, facts).await?;
                 }
-                _ => false,
-            };
-            if !is_done {
-                correct(&transaction, correction).await.map_err(refused)?;
+                _ => {
+                    correct(&transaction, correction).await.map_err(refused)?;
+                }
             }
         }
         transaction.commit().await.map_err(refused)?;
@@ -233,21 +226,7 @@ async fn recount(
     transaction.execute(sql, &[org, &hour.micros(), subscription, &given.0, &given.1]).await
 }
 
-/// Leaves out of a correction what the message's group holds.
-async fn leave_out_texts(server: &PostgresServer, correction: &mut Correction) -> Result<()> {
-    let Correction::Message(key, facts) = correction else { return Ok(()) };
-    let sql = format!(
-        "SELECT size::bigint, position, NULL::bigint, NULL::bigint, {MESSAGE_WITHOUT_TEXTS} FROM message_groups
-         WHERE org = $1 AND account = $2 AND sequence = $3 AND size = 1"
-    );
-    if facts.waits.is_none() {
-        let rows = server.query(&sql, &[&key.org, &&*key.account, &facts.sequence]).await?;
-        let whole = each_message(server, key.org, &rows).await?.pop();
-        leave_out(facts, whole.as_ref());
-    }
-    Ok(())
-}
-
+/// Writes a correction of anything but a message of the log.
 async fn correct(
     transaction: &Transaction<'_>,
     correction: &Correction,
@@ -267,10 +246,10 @@ async fn correct(
             transaction.execute(sql, &[&key.org, &&*key.account, &&**item, &at.micros()]).await
         }
         Correction::Message(key, facts) => {
-            let table = if facts.waits.is_some() { "waiting_messages" } else { "message_groups" };
+            let Some((due_at, cancelled_at)) = facts.waits else { return Ok(0) };
             let which = "WHERE org = $1 AND account = $2 AND sequence = $3";
             let sql = format!(
-                "UPDATE {table} SET event = $4, event_id = $5, cause = $6, subject = $7, effective_at = $8, \
+                "UPDATE waiting_messages SET event = $4, event_id = $5, cause = $6, subject = $7, effective_at = $8, \
                  recorded_at = $9 {which}"
             );
             let times = (facts.effective_at.micros(), facts.recorded_at.micros());
@@ -282,7 +261,6 @@ async fn correct(
                     &[&key.org, &account, &facts.sequence, event, event_id, cause, subject, &times.0, &times.1],
                 )
                 .await?;
-            let Some((due_at, cancelled_at)) = facts.waits else { return Ok(1) };
             let sql = format!("UPDATE waiting_messages SET due_at = $4, cancelled_at = $5 {which}");
             let (due_at, cancelled_at) = (due_at.micros(), cancelled_at.map(Time::micros));
             transaction.execute(&sql, &[&key.org, &account, &facts.sequence, &due_at, &cancelled_at]).await
@@ -291,7 +269,7 @@ async fn correct(
             let sql =
                 "UPDATE message_groups SET event = $3, event_id = $4, cause = '', subject = $5, effective_at = $6,
                                            recorded_at = $7, sequence = 0
-                       WHERE org = $1 AND position = $2 AND account IS NULL";
+                       WHERE org = $1 AND position = $2 AND account IS NULL AND size = 1";
             let times = (message.effective_at.micros(), message.recorded_at.micros());
             let [event, event_id, subject] = [&message.event, &message.event_id, &message.subject];
             transaction.execute(sql, &[org, &message.position, event, event_id, subject, &times.0, &times.1]).await

@@ -84,7 +84,7 @@ pub(super) fn correct_message(connection: &Connection, key: &AccountKey, facts: 
     );
     let params = params![key.org, key.account, facts.sequence];
     let found = one(connection, &sql, params, by_cells(stored_row))?;
-    let Some(row) = found.filter(|row| row.count() > 1 && facts.sequence > row.columns.sequence - row.count()) else {
+    let Some(row) = found.filter(|row| row.has_several() && row.has_number(facts.sequence)) else {
         return Ok(false);
     };
     let at = place(key.org, row.last());

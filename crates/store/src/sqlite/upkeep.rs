@@ -12,8 +12,8 @@ use crate::message_groups::{MESSAGE_WITHOUT_TEXTS, leave_out, stored_row};
 use crate::portfolio_queries::SearchedKind;
 use crate::records::{AccountKey, OrgId};
 use crate::upkeep::{
-    AttemptWords, Correction, HOURS_OFF, HourOff, Kinds, LogStanding, MessageRowsChecked, ORPHANS, Orphan,
-    TablesStanding, Upkeep, in_words,
+    AttemptWords, Correction, HOURS_OFF, HourOff, Kinds, LogStanding, MessageFacts, MessageRowsChecked, ORPHANS,
+    Orphan, TablesStanding, Upkeep, in_words,
 };
 use async_trait::async_trait;
 use rusqlite::{Connection, TransactionBehavior, params};
@@ -174,18 +174,17 @@ impl Upkeep for Sqlite {
     async fn correct(&self, corrections: &[Correction]) -> Result<()> {
         let mut corrections = corrections.to_owned();
         self.write(move |connection| {
-            corrections.iter_mut().try_for_each(|correction| leave_out_texts(connection, correction))?;
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(broken)?;
-            for correction in &corrections {
-                let is_done = match correction {
-                    Correction::Message(key, facts) if facts.waits.is_none() => {
-                        message_checks::correct_message(&transaction, key, facts)?
+            for correction in &mut corrections {
+                if let Correction::Message(key, facts) = correction
+                    && facts.waits.is_none()
+                {
+                    if message_checks::correct_message(&transaction, key, facts)? {
+                        continue;
                     }
-                    _ => false,
-                };
-                if !is_done {
-                    correct(&transaction, correction).map_err(broken)?;
+                    leave_out_texts(&transaction, key, facts)?;
                 }
+                correct(&transaction, correction).map_err(broken)?;
             }
             transaction.commit().map_err(broken)
         })
@@ -216,18 +215,15 @@ fn recount(connection: &Connection, off: &HourOff) -> rusqlite::Result<usize> {
     connection.execute(sql, params![org, hour.micros(), subscription, given.0, given.1])
 }
 
-/// Leaves out of a correction what the message's group holds.
-fn leave_out_texts(connection: &Connection, correction: &mut Correction) -> Result<()> {
-    let Correction::Message(key, facts) = correction else { return Ok(()) };
+/// Leaves out of the correction of a message that has a row of its own what its group holds.
+fn leave_out_texts(connection: &Connection, key: &AccountKey, facts: &mut MessageFacts) -> Result<()> {
     let sql = format!(
         "SELECT size, {LOGGED}, {MESSAGE_WITHOUT_TEXTS} FROM message_groups
          WHERE org = ?1 AND account = ?2 AND sequence = ?3 AND size = 1"
     );
-    if facts.waits.is_none() {
-        let rows = all(connection, &sql, params![key.org, key.account, facts.sequence], by_cells(stored_row))?;
-        let whole = expand_rows(connection, key.org, rows)?.pop();
-        leave_out(facts, whole.as_ref());
-    }
+    let rows = all(connection, &sql, params![key.org, key.account, facts.sequence], by_cells(stored_row))?;
+    let whole = expand_rows(connection, key.org, rows)?.pop();
+    leave_out(facts, whole.as_ref());
     Ok(())
 }
 
@@ -266,13 +262,13 @@ fn correct(connection: &Connection, correction: &Correction) -> rusqlite::Result
                 let set = "SET due_at = ?4, cancelled_at = ?5";
                 connection.execute(&format!("UPDATE waiting_messages {set} {which}"), params)?
             } else {
-                connection.execute(&format!("UPDATE message_groups {set} {which}"), params)?
+                connection.execute(&format!("UPDATE message_groups {set} {which} AND size = 1"), params)?
             }
         }
         Correction::OwnMessage(org, message) => connection.execute(
             "UPDATE message_groups SET event = ?2, event_id = ?3, cause = '', subject = ?4, effective_at = ?5, recorded_at = ?6,
                                  sequence = 0
-             WHERE place = ?1 AND account IS NULL",
+             WHERE place = ?1 AND account IS NULL AND size = 1",
             params![
                 place(*org, message.position),
                 message.event,

@@ -8,6 +8,7 @@ use crate::contract::fixtures::{
 use daybook_store::batch::{Batch, Claimed, ProductWrite, Unit};
 use daybook_store::error::StoreError;
 use daybook_store::records::{AccountKey, AccountNow, AccountRow, Mode, OrgId};
+use daybook_store::upkeep::{Correction, MessageFacts};
 use daybook_store::{Inputs, Store};
 use daybook_testkit::postgres::Server;
 use std::collections::{BTreeMap, BTreeSet};
@@ -271,10 +272,18 @@ async fn connected(address: &str) -> tokio_postgres::Client {
     client
 }
 
+/// How many connections to the database wait for a lock.
+const WAITING: &str =
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+
 /// Waits until another connection waits for a lock on the list of migrations, or `work` has ended without waiting.
 async fn until_waiting<T>(address: &str, work: &tokio::task::JoinHandle<T>) {
+    until(address, WAITING_FOR_MIGRATIONS, work).await;
+}
+
+async fn until<T>(address: &str, count: &str, work: &tokio::task::JoinHandle<T>) {
     let looking = connected(address).await;
-    while !work.is_finished() && looking.query_one(WAITING_FOR_MIGRATIONS, &[]).await.unwrap().get::<_, i64>(0) == 0 {
+    while !work.is_finished() && looking.query_one(count, &[]).await.unwrap().get::<_, i64>(0) == 0 {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
 }
@@ -335,6 +344,59 @@ fn a_damaged_log_is_found() {
         run_sql(&address, "DELETE FROM message_groups WHERE position = 2").await;
         let found = store.check().await.unwrap();
         assert!(found.len() == 1 && found[0].contains("2 messages, but ends at position 3"), "{found:?}");
+    });
+}
+
+/// Three rows of an account are replaced by one row of three messages, as by a node that turns rows over, while another
+/// node waits for one of them.
+#[test]
+fn what_waits_for_a_row_finds_the_one_that_took_its_place() {
+    block_on(async {
+        for corrects_message in [true, false] {
+            let address = Server::shared().migrated_database();
+            let store = daybook_store::open(&address).await.unwrap();
+            let org = organization(&store, "one").await;
+            let of = |account: &'static str| (1..=3).map(move |n| (org, message(Some(account), n, &format!("e{n}"))));
+            for one in of("a") {
+                written(&store, vec![Unit { messages: vec![one], ..Unit::default() }]).await;
+            }
+            written(&store, vec![Unit { messages: of("b").collect(), ..Unit::default() }]).await;
+            let turning = connected(&address).await;
+            let replace = "BEGIN;
+                           DELETE FROM message_groups WHERE account = 'a';
+                           UPDATE message_groups SET account = 'a', position = 3 WHERE account = 'b';
+                           UPDATE message_events SET position = 3";
+            turning.batch_execute(replace).await.unwrap();
+            let key = account_key(org, "a");
+            let facts = MessageFacts {
+                sequence: 3,
+                event: "payment.posted".into(),
+                event_id: "e3".into(),
+                cause: "period:1".into(),
+                subject: "li_1".into(),
+                effective_at: at(600),
+                recorded_at: at(601),
+                waits: None,
+            };
+            let work = tokio::spawn({
+                let (store, key) = (Arc::clone(&store), key.clone());
+                async move {
+                    match corrects_message {
+                        true => store.correct(&[Correction::Message(key, Box::new(facts))]).await,
+                        false => store.correct_message_rows(org, &[3]).await,
+                    }
+                }
+            });
+            until(&address, WAITING, &work).await;
+            assert!(!work.is_finished(), "it did not wait");
+            turning.batch_execute("COMMIT").await.unwrap();
+            work.await.unwrap().unwrap();
+            let read = store.messages_of(&key, 0, 10).await.unwrap();
+            let read: Vec<_> = read.iter().map(|one| (&*one.event_id, &*one.subject, &*one.cause)).collect();
+            let third = if corrects_message { "period:1" } else { "input:12" };
+            assert_eq!(read, [("e1", "li_1", "input:12"), ("e2", "li_1", "input:12"), ("e3", "li_1", third)]);
+            assert_eq!(store.check_message_rows(org, 0, 100).await.unwrap().off, []);
+        }
     });
 }
 

@@ -2,7 +2,7 @@
 
 use super::arrays::limit as most;
 use super::cells::{ITEM, each};
-use super::grouped_messages::{each_message, first_rows, stored, stored_waiting};
+use super::grouped_messages::{ROW_ENDS_WITHIN, each_message, first_rows, stored, stored_waiting};
 use super::server::PostgresServer;
 use crate::Result;
 use crate::records::{AccountKey, ItemRow, MessageRow, OrgId};
@@ -77,34 +77,34 @@ pub(super) async fn messages_by_cause(
         "SELECT sequence FROM message_groups WHERE org = $1 AND account = $2 AND {} ORDER BY sequence LIMIT 1",
         has_cause("= $3", "@> ARRAY[$3::text]")
     );
-    let before: i64 = match before_cause {
-        Some(cause) => match server.query(&before, &[&key.org, &&*key.account, &cause]).await?.first() {
-            Some(row) => row.get(0),
-            None => i64::MAX,
-        },
-        None => i64::MAX,
+    let before: Option<i64> = match before_cause {
+        Some(cause) => server.query(&before, &[&key.org, &&*key.account, &cause]).await?.first().map(|row| row.get(0)),
+        None => None,
     };
+    // Meanwhile its row may be replaced by one that ends later.
+    let through = before.map_or(i64::MAX, |before| before.saturating_add(ROW_ENDS_WITHIN - 1));
     let sql = format!(
         "(SELECT {stored} FROM message_groups
           -- An array is worked out once, whatever the planner thinks of the table; a join with itself may be a loop in a
           -- loop while the table is new to it. From the index alone, which has the causes.
           WHERE org = $1 AND account = $2 AND sequence = ANY (ARRAY(
               SELECT sequence FROM message_groups
-              WHERE org = $1 AND account = $2 AND sequence <= $4 AND (sequence = $4 OR {has_cause}))))
+              WHERE org = $1 AND account = $2 AND sequence <= $4 AND ({has_cause} OR {has_before}))))
          UNION ALL
          (SELECT {stored_waiting} FROM waiting_messages
-          WHERE org = $1 AND account = $2 AND sequence < $4 AND cause = ANY($3::text[]))",
+          WHERE org = $1 AND account = $2 AND sequence <= $4 AND cause = ANY($3::text[]))",
         stored = stored(),
         stored_waiting = stored_waiting(),
         has_cause = has_cause("= ANY($3::text[])", "&& $3::text[]"),
+        has_before = has_cause("= $5", "@> ARRAY[$5::text]"),
     );
-    let rows = server.query(&sql, &[&key.org, &&*key.account, &causes, &before]).await?;
+    let rows = server.query(&sql, &[&key.org, &&*key.account, &causes, &through, &before_cause]).await?;
     let mut found = each_message(server, key.org, &rows).await?;
     found.sort_by_key(|message| message.sequence);
-    // The row has messages of other causes too, before and after.
-    let before = found.iter().find(|message| message.position.is_some() && Some(&*message.cause) == before_cause);
-    let before = before.map_or(i64::MAX, |before| before.sequence);
-    found.retain(|message| message.sequence < before && causes.contains(&&*message.cause));
+    // The row has messages of other causes too, before and after. If it cannot be read, they are shown up to its end.
+    let first = found.iter().find(|message| message.position.is_some() && Some(&*message.cause) == before_cause);
+    let end = first.map(|first| first.sequence - 1).or(before).unwrap_or(i64::MAX);
+    found.retain(|message| message.sequence <= end && causes.contains(&&*message.cause));
     Ok(found)
 }
 

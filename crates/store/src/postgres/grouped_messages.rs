@@ -187,14 +187,15 @@ pub(super) fn row_of(org: &str, position: &str) -> String {
 }
 
 /// Whether the message at a position, which is in the row `m`, is of an event, or one of several, in SQL: the condition
-/// on an event is given without its left side.
+/// on an event is given without its left side. Because of the offset, events are looked for row by row: a hash would be of
+/// those of all organizations.
 pub(super) fn is_of_event(position: &str, is_it: &str) -> String {
     format!(
         "(m.size = 1 AND m.event {is_it}
           OR m.size > 1 AND EXISTS (
               SELECT FROM message_events v
               WHERE v.org = m.org AND v.event {is_it} AND v.position = m.position
-                AND (v.mask >> (m.position - {position})::int) & 1 = 1))"
+                AND (v.mask >> (m.position - {position})::int) & 1 = 1 OFFSET 0))"
     )
 }
 

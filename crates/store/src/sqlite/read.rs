@@ -167,13 +167,15 @@ pub(super) fn messages_by_cause(
     let before = before.map_or(i64::MAX, |before| before.sequence);
     let sql = format!(
         "SELECT NULL, due_at, cancelled_at, {MESSAGE} FROM waiting_messages INDEXED BY waiting_messages_by_account \
-         WHERE org = ?1 AND account = ?2 AND sequence < ?3 ORDER BY sequence"
+         WHERE org = ?1 AND account = ?2 AND sequence < ?3 AND cause IN (SELECT value FROM json_each(?4))
+         ORDER BY sequence"
     );
+    let wanted = serde_json::Value::from(causes.iter().copied().collect::<Vec<&str>>()).to_string();
     let is_wanted = |message: &MessageRow| message.sequence < before && causes.contains(message.cause.as_str());
-    found.retain(&is_wanted);
+    found.retain(is_wanted);
     let waiting: Vec<MessageRow> =
-        all(connection, &sql, params![key.org, key.account, before], by_cells(rows::message))?;
-    found.extend(waiting.into_iter().filter(is_wanted).map(expand_waiting));
+        all(connection, &sql, params![key.org, key.account, before, wanted], by_cells(rows::message))?;
+    found.extend(waiting.into_iter().map(expand_waiting));
     found.sort_by_key(|message| message.sequence);
     Ok(found)
 }

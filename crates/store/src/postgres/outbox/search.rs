@@ -27,13 +27,14 @@ pub(super) async fn log(
     // An account has few messages, so all of them are read.
     let from = if filter.account.is_some() { 1 } else { (before - SEARCHED).max(1) };
     let of_account = if filter.account.is_some() { "account = $8" } else { "$8::text IS NULL" };
+    // Events are looked for row by row, because of the offset: a hash would be of those of all organizations.
     let sql = format!(
         "SELECT {} FROM message_groups m
          WHERE org = $1 AND position >= $2 AND position < $3::bigint + {ROW_ENDS_WITHIN} AND position - size + 1 < $3::bigint
            AND {RECORDED} AND {of_account}
            AND ($4::text IS NULL OR size = 1 AND event = $4
                 OR size > 1 AND EXISTS (SELECT FROM message_events v WHERE v.org = m.org AND v.event = $4
-                                        AND v.position = m.position))
+                                        AND v.position = m.position OFFSET 0))
          ORDER BY position DESC LIMIT $7",
         stored()
     );

@@ -209,7 +209,7 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
     async fn expire_attempts(&self, before: Time, limit: usize) -> Result<u64>;
 
     /// Removes messages at the beginning of each log that were recorded before a moment and that no cursor, failure or
-    /// range needs, at most `limit` of each log, and messages that were cancelled before it, at most `limit`; returns
-    /// how many.
+    /// range needs, in whole rows, until there are `limit` of each log, and messages that were cancelled before it, at
+    /// most `limit`; returns how many. If these are fewer than `limit`, there are no more.
     async fn expire_messages(&self, before: Time, limit: usize) -> Result<u64>;
 }

@@ -1,7 +1,7 @@
 //! Maintenance of the database.
 
 use super::cells::{Cells, each, maybe};
-use super::server::{PostgresServer, refused};
+use super::server::refused;
 use super::{Postgres, earlier_messages, guards, message_checks, migrate};
 use crate::Result;
 use crate::guards::{ForeignTrigger, LostGuard};

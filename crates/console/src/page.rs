@@ -214,7 +214,11 @@ pub struct PageError {
 
 impl PageError {
     /// An error without a known user.
-    pub fn new(problem: Problem) -> PageError {
+    pub fn new(mut problem: Problem) -> PageError {
+        // In the console, a key is the token of a form.
+        if problem.code == "idempotency_key_reused" {
+            problem.message = "This form was already sent once, with other values. Open the form again.".to_owned();
+        }
         // No role allows this, so the usual advice does not apply.
         let advice = (problem.code == "live_environment").then_some("Use a TEST organization.");
         PageError { problem, page: None, advice }

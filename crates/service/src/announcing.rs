@@ -35,7 +35,7 @@ pub(crate) struct OtherEventData<'a, O> {
     effective_at: Stamp,
     /// Always 0: the event is not about an account.
     account_sequence: i64,
-    /// The object right after the event.
+    /// What the event is about, as it is right after the event: for example a customer, a product or a release.
     object: O,
 }
 

@@ -206,15 +206,41 @@ fn refused(line: usize, what: String, problem: &Problem) -> Refused {
     Refused { line, what, why: describe::problem(problem) }
 }
 
-/// Whether the reason why an account could not be released names the input of this event: by its id, or by what it is
-/// about.
+/// Whether the reason why an account could not be released names the input of this event. A reversal, a waiver or a
+/// status is named together with the payment or fee that it is about, which is another event's id.
 fn is_named(event: &Event, reason: &str) -> bool {
-    let target = event.input.target.as_deref().unwrap_or_default();
-    let named = match (event.input.body.get("line_item_id").and_then(Value::as_str), event.input.kind) {
-        (Some(id), _) => format!("\"{id}\""),
-        (None, CaseEventKind::PaymentReversal) => format!("the reversal of payment \"{target}\""),
-        (None, CaseEventKind::FeeWaiver) => format!("the waiver of fee \"{target}\""),
-        (None, _) => format!("\"{target}\""),
+    let about = match event.input.kind {
+        CaseEventKind::PaymentReversal => Some(("the reversal", "of payment ")),
+        CaseEventKind::PaymentStatus => Some(("the status", "of payment ")),
+        CaseEventKind::FeeWaiver => Some(("the waiver", "of fee ")),
+        _ => None,
     };
-    reason.contains(&named)
+    if let Some((what, of)) = about {
+        let target = event.input.target.as_deref().unwrap_or_default();
+        return reason.contains(what) && reason.contains(&format!("{of}\"{target}\""));
+    }
+    let Some(id) = event.input.body.get("line_item_id").and_then(Value::as_str) else { return false };
+    let named = format!("\"{id}\"");
+    let mut places = reason.match_indices(&named).map(|(at, _)| &reason[..at]);
+    places.any(|before| !before.ends_with("of payment ") && !before.ends_with("of fee "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn a_reason_names_the_event_and_not_the_payment_that_it_is_about() {
+        let bounced =
+            crate::builtin::builtin().iter().find(|(name, _)| name.starts_with("05-")).expect("it is built in");
+        let case = crate::parse(Path::new(bounced.0), bounced.1).expect("it is valid");
+        let named =
+            |why: &str| not_released(&case, &json!({ "failed_accounts": [{ "reason": why }] })).map(|it| it.what);
+        let [payment, reversal] = [0, 1].map(|at| Some(describe::event(&case.events[at])));
+        assert_eq!(named("the reversal of payment \"p1\": it is too late"), reversal);
+        assert_eq!(named("the reversal \"r1\" of payment \"p1\": it is too late"), reversal);
+        assert_eq!(named("payment \"p1\": it is too much"), payment);
+        assert_eq!(named("the waiver of fee \"p1\": there is none"), Some("releasing the loaded events".to_owned()));
+    }
 }

@@ -57,6 +57,9 @@ async fn a_product_is_made_by_its_form() {
     assert!(view_of(setup.service.list_products(&setup.who, Default::default()).await)["results"] == json!([]));
     assert_eq!(setup.post("/console/products/new", &typed).await.leads_to(), "/console/products/auto-36");
     assert_eq!(setup.post("/console/products/new", &typed).await.leads_to(), "/console/products/auto-36", "sent twice");
+    let other = typed.map(|(name, value)| if name == "product_id" { (name, "auto-37") } else { (name, value) });
+    let refused = setup.post("/console/products/new", &other).await.body;
+    assert!(refused.contains("This form was already sent once, with other values. Open the form again."), "{refused}");
     let made = view_of(setup.service.get_product(&setup.who, "auto-36").await);
     let policies = &made["product_lifecycle_policies"];
     assert_eq!(policies["payment_pouring_policies"]["order"], json!(["DUE_PRINCIPAL", "DUE_INTEREST"]));

@@ -414,13 +414,20 @@ fn check_dates(policy: &InstallmentPolicy, dates: &Dates, start: Day) -> Result<
     for instalment in 1..=policy.instalments + 1 {
         let due = dates.due_day(instalment);
         if due > LATEST {
-            return Err(Invalid::new(CYCLE, format!("puts the last due date on {due}; it must not be after {LATEST}")));
+            return Err(Invalid::new(
+                CYCLE,
+                format!("the settings of the cycle put the last due date on {due}; it must not be after {LATEST}"),
+            ));
         }
         if due < before || (due == before && !dates.stands_in(due)) {
             let rule = match instalment {
-                1 => format!("puts the first due date on {due}; it must be after {start}"),
+                1 => format!(
+                    "the settings of the cycle put the first due date on {due}; it must be after the loan begins, on {start}"
+                ),
                 _ => {
-                    format!("puts a due date on {due}; it must be after the previous one, {before}")
+                    format!(
+                        "the settings of the cycle put a due date on {due}; it must be after the previous one, {before}"
+                    )
                 }
             };
             return Err(Invalid::new(CYCLE, rule));

@@ -103,7 +103,7 @@ pub(crate) struct AccountEventData<'a, O> {
     /// The balances and line items that the recalculation changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     recalculation: Option<Recalculated<'a>>,
-    /// The object right after the event, as `GET` shows it.
+    /// The account or the line item right after the event, as `GET` returns it.
     object: O,
 }
 

@@ -90,7 +90,7 @@ pub const EVENTS: &[EventType] = &[
         .carrying(&["instalment", "paid"]),
     event("payment_missed", Thing::Account, "An instalment fell due and was not paid in full.")
         .carrying(&["instalment"]),
-    event("payment_reversed", Thing::LineItem, "A payment was reversed; the object is the payment."),
+    event("payment_reversed", Thing::LineItem, "A payment was reversed. The message contains the payment."),
     event(
         "account_recalculated",
         Thing::Account,

@@ -259,8 +259,11 @@ impl AccountChange {
             AccountChange::Payment => format!("A payment of {amount} {be} recorded on account {id}, {at}."),
             AccountChange::Reverse => {
                 let fee = account.account_product.product_lifecycle.payment_reversal_fee_impl_cents.money();
-                let charged =
-                    if fee.is_zero() { String::new() } else { format!(" A reversal fee of {fee} {be} charged.") };
+                let charged = if fee.is_zero() {
+                    String::new()
+                } else {
+                    format!(" The fee for a bounced payment, {fee}, {be} charged.")
+                };
                 format!("Payment {item} {be} reversed, {at}.{charged}")
             }
             AccountChange::Settle => match text("line_item_status") {

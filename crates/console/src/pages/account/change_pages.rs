@@ -5,7 +5,7 @@
 
 use super::AccountView;
 use super::account_change::AccountChange;
-use super::data::{ItemChanges, SplitWords, StatusWords};
+use super::data::{SplitWords, StatusWords};
 use super::tables::encoded;
 use crate::Console;
 use crate::display::{AsMoment, AsMoney, Count, DisplayTime, Money};
@@ -358,7 +358,7 @@ fn fate(item: &LineItem<'_>, account_view: &AccountView) -> String {
                 at.moment()
             )
         }
-        (ProcessingState::Processed, Some(_)) if item.is_undecided() => {
+        (ProcessingState::Processed, Some(_)) if item.line_item_overview.line_item_status == "AUTHORIZED" => {
             "It does not count until its status is set to valid.".to_owned()
         }
         (ProcessingState::Processed, Some(at)) => format!("It takes effect on {}.", at.moment()),

@@ -67,8 +67,8 @@ fn stopped(stops: Stops, name: &str) -> Option<String> {
     let effects = [
         (stops.late_fees, "late fees"),
         (stops.interest, "interest"),
-        (stops.delinquency, "the count of late instalments"),
         (stops.notices, "notices"),
+        (stops.delinquency, "the count of late instalments"),
     ];
     let stopped: Vec<&str> = effects.into_iter().filter(|(is_stopped, _)| *is_stopped).map(|(_, what)| what).collect();
     let (last, others) = stopped.split_last()?;
@@ -93,7 +93,7 @@ mod tests {
             words.starts_with("Active, hardship: stops late fees and the count of late instalments. Active, SCRA:")
         );
         assert!(
-            words.contains("Suspended, fraud: stops late fees, interest, the count of late instalments and notices.")
+            words.contains("Suspended, fraud: stops late fees, interest, notices and the count of late instalments.")
         );
         assert!(!words.contains("Suspended, delinquent"));
         let delinquent = Status::DELINQUENT;

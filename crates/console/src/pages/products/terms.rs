@@ -196,10 +196,10 @@ fn late_fee(fees: &FeePolicies, flat: Money) -> String {
     };
     let counts = match fees.late_fee_pyramiding {
         Some(LateFeePyramiding::FeesOnly) => {
-            "This includes the part of these payments that paid fees, but not the part that paid late instalments."
+            "The part of these payments that paid fees counts, too; the part that paid older, late instalments does not."
         }
         Some(LateFeePyramiding::Receipts) | None => {
-            "This includes the part of these payments that paid fees or older, late instalments."
+            "The part of these payments that paid fees or older, late instalments counts, too."
         }
     };
     format!(
@@ -268,7 +268,7 @@ fn pouring(pouring: &PaymentPouringPolicies) -> String {
     let span = match pouring.span {
         Some(PouringSpan::OldestInstalmentFirst) => "Oldest instalment first. Within an instalment:",
         Some(PouringSpan::BucketFirst) => {
-            "One kind of debt of all instalments (of the oldest first), then the next kind. Order:"
+            "The first kind of debt of all instalments, beginning with the oldest; then the next kind. Order:"
         }
         Some(PouringSpan::InstalmentsFirst) | None => {
             "Interest and principal of the oldest instalment, then of the next; fees last. Order:"

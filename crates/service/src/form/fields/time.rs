@@ -78,7 +78,7 @@ parsed_texts! {
     }, parse_interval;
     /// A number of days before or after a date.
     DayOffset(i32) TextRule {
-        sentence: "a signed number of days within 366, such as \"-1 days\", \"0 days\" or \"3 days\"",
+        sentence: "a number of days from -366 to 366, such as \"-1 days\" (before), \"0 days\" or \"3 days\" (after)",
         pattern: Some("^[+-]?[0-9]{1,3} days?$"),
         example: "-1 days",
         ..ANY

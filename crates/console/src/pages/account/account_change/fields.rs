@@ -74,7 +74,7 @@ pub const FEE: &[Field] = &[
             ("", "Fee: a charge for a service"),
             ("PENALTY", "Penalty: a charge for a breach of the terms"),
         ]),
-        "The product sets when a payment pays fees, and when it pays penalties.",
+        "The product sets in which order a payment pays debts: fees and penalties can have different places in it.",
     ),
     WHEN,
     id("Id of the fee"),
@@ -130,7 +130,7 @@ pub const STATUS: &[Field] = &[
         "pair",
         "Status",
         FieldKind::Choice(PAIRS),
-        "The product sets what each status stops: late fees, interest, the count of late instalments, notices. On a \
+        "The product sets what each status stops: late fees, interest, notices, the count of late instalments. On a \
          closed account, no interest accrues and nothing happens automatically; its debts stay owed.",
     )
     .required(),

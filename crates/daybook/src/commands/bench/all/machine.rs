@@ -102,11 +102,11 @@ mod tests {
 
     #[test]
     fn the_nearest_mount_decides() {
-        let mounts = "overlay / overlay rw 0 0\n/dev/vda /work ext4 rw 0 0\ntmpfs /work/shm tmpfs rw 0 0\n";
+        let mounts = "overlay / overlay rw 0 0\n/dev/vda /data ext4 rw 0 0\ntmpfs /data/shm tmpfs rw 0 0\n";
         let of = |folder| file_system(mounts, Path::new(folder));
-        assert_eq!(of("/work/main").as_deref(), Some("ext4"));
-        assert_eq!(of("/worker").as_deref(), Some("overlay"));
-        assert_eq!(of("/work/shm/x").as_deref(), Some("tmpfs"));
+        assert_eq!(of("/data/loans").as_deref(), Some("ext4"));
+        assert_eq!(of("/database").as_deref(), Some("overlay"));
+        assert_eq!(of("/data/shm/x").as_deref(), Some("tmpfs"));
     }
 
     #[test]

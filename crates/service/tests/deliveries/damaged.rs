@@ -103,7 +103,7 @@ async fn wrong_columns_of_a_row_hide_nothing_and_add_nothing(home: Home) {
             let mut got: Vec<String> = receiver
                 .requests()
                 .iter()
-                .map(|request| body(request)["event_id"].as_str().expect("an id").to_owned())
+                .map(|request| body(request)["data"]["event_id"].as_str().expect("an id").to_owned())
                 .collect();
             let wanted = log.iter().filter(|message| event.is_none_or(|event| message.event == event));
             let mut wanted: Vec<String> = wanted.map(|message| message.event_id.clone()).collect();

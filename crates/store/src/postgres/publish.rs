@@ -40,7 +40,9 @@ const APPEND: &str = "
         FROM listed l
         CROSS JOIN (
             SELECT unnest($18::bigint[]) AS org, unnest($19::int[]) AS place, unnest($20::bigint[]) AS before,
-                   unnest($21::text[]) AS event, unnest($22::int[]) AS mask) e)
+                   unnest($21::text[]) AS event, unnest($22::int[]) AS mask) e
+        -- A list of events that was left where there is no row does not keep one from being written there.
+        ON CONFLICT (org, event, position) DO UPDATE SET mask = excluded.mask)
     INSERT INTO message_groups (org, position, account, sequence, event, event_id, cause, subject, effective_at,
         recorded_at, content, signature, size)
     SELECT m.org, l.heads[m.place] - m.before, m.account, m.sequence, m.event, m.event_id, m.cause, m.subject,

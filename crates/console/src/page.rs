@@ -309,11 +309,13 @@ fn words(kind: ProblemKind) -> (StatusCode, &'static str, &'static str) {
 impl IntoResponse for PageError {
     fn into_response(self) -> Response {
         let (status, heading, usual) = words(self.problem.kind);
+        let has_frame = self.page.is_some();
+        // Only pages with a frame have a search field.
+        let usual = if has_frame || self.problem.kind != ProblemKind::NotFound { usual } else { "Check the address." };
         let advice = self.advice.unwrap_or(usual);
         if self.problem.kind == ProblemKind::Internal && self.problem.message != INSIDE {
             tracing::error!(problem = %self.problem, "a page could not be shown");
         }
-        let has_frame = self.page.is_some();
         let page = self.page.map_or_else(|| PageFrame::at_the_door(heading, &RequestContext::default()), |page| *page);
         let page = PageFrame { title: heading.to_owned(), ..page };
         let mut problem = self.problem;

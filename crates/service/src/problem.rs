@@ -120,7 +120,7 @@ impl Problem {
         Problem {
             details: vec![Detail {
                 field: field.to_owned(),
-                message: "is already in use, and what is recorded under it is different".to_owned(),
+                message: format!("is already in use: the existing {what} has other values than this request"),
             }],
             ..Problem::new("id_taken", message)
         }

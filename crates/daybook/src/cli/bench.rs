@@ -126,7 +126,6 @@ pub struct BenchPaymentsArgs {
     /// How long to measure
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     pub seconds: u64,
-    /// Measure with and without the audit trail, in alternating rounds, and compare
     /// The age of the accounts in months, with a payment in each month
     #[arg(long, value_name = "COUNT", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=35))]
     pub months: u64,

@@ -44,7 +44,9 @@ impl fmt::Display for UrlRefusal {
         match self {
             UrlRefusal::TooLong => write!(f, "must not be longer than {MOST_URL_BYTES} bytes"),
             UrlRefusal::Blank => f.write_str("must not contain whitespace or control characters"),
-            UrlRefusal::NotAUrl(why) => write!(f, "must be a complete URL such as https://example.com/hooks ({why})"),
+            UrlRefusal::NotAUrl(why) => {
+                write!(f, "must be a complete URL, such as https://example.com/hooks; this one has an error: {why}")
+            }
             UrlRefusal::Scheme(scheme) => write!(f, "must begin with https:// (not {scheme}:)"),
             UrlRefusal::NoHost => f.write_str("must name a host"),
             UrlRefusal::UserInfo => f.write_str("must not contain a user name or a password"),

@@ -5,7 +5,7 @@
 
 use super::AccountView;
 use super::account_change::AccountChange;
-use super::data::{SplitWords, StatusWords};
+use super::data::{ItemChanges, SplitWords, StatusWords};
 use super::tables::encoded;
 use crate::Console;
 use crate::display::{AsMoment, AsMoney, Count, DisplayTime, Money};
@@ -308,7 +308,7 @@ fn came(
         }
         (_, Rehearsed::Notices(notices)) => (next_notices(notices.results, body), None),
         (_, Rehearsed::Rolled(rolled)) => (roll_result(&rolled), None),
-        (_, Rehearsed::LineItem(item)) => (vec![fate(&item, account_view)], Some(*item)),
+        (_, Rehearsed::LineItem(item)) => (fate(change, &item, account_view).into_iter().collect(), Some(*item)),
     }
 }
 
@@ -345,25 +345,29 @@ fn left_over(before: &Account<'_>, after: &Account<'_>) -> Option<String> {
         .then(|| format!("More will be paid than the borrower owes: a surplus of {after_money} will remain."))
 }
 
-/// A sentence about when a line item takes effect.
-fn fate(item: &LineItem<'_>, account_view: &AccountView) -> String {
-    match (item.processing_state, item.applied_at) {
+/// A sentence about when a line item takes effect; none if it never does.
+fn fate(change: AccountChange, item: &LineItem<'_>, account_view: &AccountView) -> Option<String> {
+    // The change itself takes effect at another time than the payment that it settles.
+    let it = if change == AccountChange::Settle { "The payment" } else { "It" };
+    let sentence = match (item.processing_state, item.applied_at) {
         (ProcessingState::Held, _) => HELD.to_owned(),
+        _ if item.is_void() => return None,
         (ProcessingState::Scheduled, _) => {
-            format!("It will take effect on {}. Nothing changes before then.", item.effective_at.moment())
+            format!("{it} will take effect on {}. Nothing changes before then.", item.effective_at.moment())
         }
         (ProcessingState::Processed, Some(at)) if at != item.effective_at && account_view.when.at.is_none() => {
             format!(
-                "It takes effect later than its own date: by the product's rules for backdated entries, on {}.",
+                "{it} takes effect later than its own date: by the product's rules for backdated entries, on {}.",
                 at.moment()
             )
         }
         (ProcessingState::Processed, Some(_)) if item.line_item_overview.line_item_status == "AUTHORIZED" => {
-            "It does not count until its status is set to valid.".to_owned()
+            format!("{it} does not count until its status is set to valid.")
         }
-        (ProcessingState::Processed, Some(at)) => format!("It takes effect on {}.", at.moment()),
-        _ => "It cannot be processed now.".to_owned(),
-    }
+        (ProcessingState::Processed, Some(at)) => format!("{it} takes effect on {}.", at.moment()),
+        _ => format!("{it} cannot be processed now."),
+    };
+    Some(sentence)
 }
 
 /// The main amounts before and after; unchanged ones are included.

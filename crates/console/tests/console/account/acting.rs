@@ -154,6 +154,8 @@ async fn a_pending_payment_is_decided_about() {
         act(&setup, &payment, &typed).await;
         let list = setup.get(&format!("{ELENA}?tab=items&status=PENDING")).await.page();
         assert!(list.contains(&format!("{ELENA}/do/settle?item={id}")), "{list}");
+        let page = confirmation(&setup, &settle, &[("item", id), ("line_item_status", word)]).await;
+        assert_eq!(page.contains("The payment takes effect on"), word == "VALID", "{}", words(&page));
         act(&setup, &settle, &[("item", id), ("line_item_status", word)]).await;
         let item = view_of(setup.service.get_line_item(&setup.who, "loan-05-elena", id, None).await);
         assert_eq!(item["line_item_overview"]["line_item_status"], status);
@@ -219,7 +221,7 @@ async fn what_is_refused_says_why_beside_its_field() {
         (
             "payment",
             vec![("original_amount_cents", "1"), ("line_item_id", "p1")],
-            "is already in use, and what is recorded under it is different",
+            "is already in use: the existing line item has other values than this request",
         ),
         (
             "payment",

@@ -101,15 +101,18 @@ pub(crate) struct Conversion {
 }
 
 /// Makes new rows of those that earlier builds wrote; the others stay. A group stays as it is unless each of its messages
-/// that is in the log is among these rows and can be read.
-pub(crate) fn convert(rows: Vec<(OrgId, StoredRow)>) -> Result<Conversion> {
+/// that is in the log is among these rows and can be read. A group that ends at the position after which the step begins,
+/// or before, stays: the step before had all of its rows, this one may have only the last.
+pub(crate) fn convert(after: (OrgId, i64), rows: Vec<(OrgId, StoredRow)>) -> Result<Conversion> {
     let mut logs: BTreeMap<OrgId, Vec<StoredRow>> = BTreeMap::new();
     for (org, row) in rows {
         logs.entry(org).or_default().push(row);
     }
     let mut conversion = Conversion::default();
     for (org, log) in logs {
-        let messages: Vec<(OrgId, MessageRow)> = earlier_of(log).into_iter().map(|message| (org, message)).collect();
+        let begin = if org == after.0 { after.1 } else { 0 };
+        let messages = earlier_of(log, begin).into_iter().map(|message| (org, message));
+        let messages: Vec<(OrgId, MessageRow)> = messages.collect();
         let positions = messages.iter().filter_map(|(_, message)| message.position);
         conversion.removed.extend(positions.map(|position| (org, position)));
         conversion.added.extend(rows_of(&messages)?);
@@ -117,8 +120,9 @@ pub(crate) fn convert(rows: Vec<(OrgId, StoredRow)>) -> Result<Conversion> {
     Ok(conversion)
 }
 
-/// The messages of a log that are in rows of an earlier form and can be read, with all of their group.
-fn earlier_of(log: Vec<StoredRow>) -> Vec<MessageRow> {
+/// The messages of a log that are in rows of an earlier form and can be read, with all of their group, which ends after a
+/// position.
+fn earlier_of(log: Vec<StoredRow>, after: i64) -> Vec<MessageRow> {
     let all: Vec<i64> = log.iter().map(StoredRow::last).collect();
     let alone: Vec<StoredRow> = log.into_iter().filter(|row| row.count() == 1).collect();
     let holders: BTreeSet<i64> = alone.iter().filter_map(held_by).collect();
@@ -142,7 +146,7 @@ fn earlier_of(log: Vec<StoredRow>) -> Vec<MessageRow> {
     };
     let is_whole: BTreeMap<i64, bool> = holders.iter().map(|holder| (*holder, is_whole(holder))).collect();
     let is_earlier = |(is_plain, holder): &(bool, Option<i64>)| {
-        *is_plain || holder.is_some_and(|holder| is_whole.get(&holder) == Some(&true))
+        *is_plain || holder.is_some_and(|holder| holder > after && is_whole.get(&holder) == Some(&true))
     };
     messages.into_iter().zip(&forms).filter(|(_, form)| is_earlier(form)).map(|(message, _)| message).collect()
 }

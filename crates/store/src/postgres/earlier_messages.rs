@@ -91,7 +91,7 @@ async fn compress_log(transaction: &mut Transaction, after: Key, limit: usize) -
         read.extend(further);
     }
     let last = read.last().map_or(last, |(org, row)| (*org, row.last()));
-    let conversion = convert(read)?;
+    let conversion = convert(after, read)?;
     let done = conversion.removed.len() as u64;
     if done > 0 {
         transaction.fly(Frame::default(), &[remove(&conversion.removed), add(&conversion.added)]).await?;

@@ -213,10 +213,11 @@ pub(super) fn positions_of_event(after: &str, last: &str) -> String {
     )
 }
 
-/// Whether the message of a failure `f` exists and is neither of an event of a filter nor of another event, in SQL.
+/// Whether the message of a failure `f` exists and is neither of an event of a filter nor of another event, in SQL. A row of
+/// one message without an event is one of several whose size is wrong.
 pub(super) fn is_unwanted(filter: &str, other: &str) -> String {
     format!(
-        "EXISTS (SELECT FROM {} WHERE NOT (m.size = 1 AND m.event = {other}) AND NOT {})",
+        "EXISTS (SELECT FROM {} WHERE NOT (m.size = 1 AND m.event IN ('', {other})) AND NOT {})",
         row_of("f.org", "f.position"),
         is_of_event("f.position", &format!("= ANY({filter})"))
     )

@@ -4,7 +4,7 @@ use super::connection::broken;
 use super::grouped_messages::stored;
 use super::log::RowWriter;
 use super::read::{all, count, one};
-use super::rows::{LAST_POSITION, by_cells, place};
+use super::rows::{LAST_POSITION, by_cells, place, position};
 use crate::Result;
 use crate::message_groups::earlier::{
     CompressionProgress, ROWS_BEFORE, TO_COMPRESS, compress_waiting as compressed_waiting, convert, end_of_group,
@@ -65,7 +65,7 @@ fn compress_log(transaction: &Transaction<'_>, after: i64, limit: usize) -> Resu
     let Some(progress) = read.last().map(|(org, row)| CompressionProgress::Log(*org, row.last())) else {
         return Ok(None);
     };
-    let conversion = convert(read)?;
+    let conversion = convert((after >> 40, position(after)), read)?;
     // Deleted and inserted again: an update leaves pages as they are, however empty, and their space is never used again.
     let mut remove = transaction.prepare_cached("DELETE FROM message_groups WHERE place = ?1").map_err(broken)?;
     for (org, position) in &conversion.removed {

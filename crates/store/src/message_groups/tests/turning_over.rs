@@ -5,7 +5,7 @@ use crate::message_groups::earlier::{Conversion, ROWS_BEFORE, convert, end_of_gr
 
 /// The rows of a log after a conversion.
 fn converted(rows: &[StoredRow]) -> (Vec<StoredRow>, Conversion) {
-    let conversion = convert(rows.iter().map(|row| (ORG, row.clone())).collect()).expect("it is converted");
+    let conversion = convert((ORG, 0), rows.iter().map(|row| (ORG, row.clone())).collect()).expect("it is converted");
     let removed: Vec<i64> = conversion.removed.iter().map(|(_, position)| *position).collect();
     let mut left: Vec<StoredRow> = rows.iter().filter(|row| !removed.contains(&row.last())).cloned().collect();
     left.extend(conversion.added.iter().map(|(_, row)| StoredRow { size: row.size, columns: row.columns.clone() }));
@@ -72,8 +72,8 @@ fn turned_over(mut log: Vec<StoredRow>, limit: usize) -> Vec<StoredRow> {
             through = end;
             read.extend(further);
         }
-        after = read.last().map_or(last, |(_, row)| row.last());
-        let conversion = convert(read).expect("it is converted");
+        let begin = std::mem::replace(&mut after, read.last().map_or(last, |(_, row)| row.last()));
+        let conversion = convert((ORG, begin), read).expect("it is converted");
         log.retain(|row| !conversion.removed.contains(&(ORG, row.last())));
         log.extend(conversion.added.into_iter().map(|(_, row)| StoredRow { size: row.size, columns: row.columns }));
         log.sort_by_key(StoredRow::last);
@@ -84,8 +84,27 @@ fn turned_over(mut log: Vec<StoredRow>, limit: usize) -> Vec<StoredRow> {
 /// Whatever one row of a group is damaged to, wherever steps end: no other message is lost.
 #[test]
 fn one_damaged_row_loses_no_other_message() {
-    let given = of_schema_16(&many(40), 1);
-    let intact = read(&given);
+    let messages = many(40);
+    let groups = of_schema_16(&messages, 1);
+    // Rows of one message each between the groups.
+    let mut apart = of_schema_16(&messages[..16], 1);
+    apart.extend((16..32).flat_map(|at| of_schema_16(&messages[at..=at], at as i64 + 1)));
+    apart.extend(of_schema_16(&messages[32..], 33));
+    for given in [&groups, &apart] {
+        one_damaged_row_of(given);
+    }
+    let intact = read(&groups);
+    for limit in [1, 7, 16, 100] {
+        let after = turned_over(groups.clone(), limit);
+        assert_eq!((sizes(&after), read(&after)), (vec![16, 16, 8], intact.clone()), "steps of {limit}");
+        // The beginning of the first group has expired.
+        let after = turned_over(groups[3..].to_vec(), limit);
+        assert_eq!(read(&after), intact[3..], "steps of {limit}");
+        assert!(after.len() < 5, "all groups are turned over: {:?}", sizes(&after));
+    }
+}
+
+fn one_damaged_row_of(given: &[StoredRow]) {
     for at in 0..given.len() {
         let content = &given[at].columns.data;
         let mut damages: Vec<Vec<u8>> = vec![vec![], vec![9]];
@@ -94,24 +113,16 @@ fn one_damaged_row_loses_no_other_message() {
             damages.extend([0, 1, 2, 5, 9, 15, 16, 200].map(with_distance));
         }
         for damage in damages.into_iter().filter(|damage| damage != content) {
-            let mut rows = given.clone();
+            let mut rows = given.to_vec();
             rows[at].columns.data = Bytes::from(damage.clone());
             let before = expand(rows.clone(), []).messages;
             let damaged = before.iter().filter(|message| message.data.is_empty()).count();
             assert!(damaged == 1 || content.first() == Some(&HOLDS_GROUP), "row {at}, {damage:?}");
-            for limit in [1, 2, 7, 16, 100] {
+            for limit in [1, 2, 7, 16, 18, 20, 22, 100] {
                 let after = turned_over(rows.clone(), limit);
                 assert_eq!(expand(after, []).messages, before, "row {at}, {damage:?}, steps of {limit}");
             }
         }
-    }
-    for limit in [1, 7, 16, 100] {
-        let after = turned_over(given.clone(), limit);
-        assert_eq!((sizes(&after), read(&after)), (vec![16, 16, 8], intact.clone()), "steps of {limit}");
-        // The beginning of the first group has expired.
-        let after = turned_over(given[3..].to_vec(), limit);
-        assert_eq!(read(&after), intact[3..], "steps of {limit}");
-        assert!(after.len() < 5, "all groups are turned over: {:?}", sizes(&after));
     }
 }
 

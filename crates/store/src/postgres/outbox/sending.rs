@@ -195,19 +195,18 @@ async fn positions_of_events(
                 AND NOT (m.event = '{TO_THE_OTHERS}' AND m.subject = $4) {left_out}
               ORDER BY m.position LIMIT $5)
              UNION ALL
-             -- The first row may have the event only before the stretch.
+             -- Rows that have the event only outside the stretch do not count towards the limit.
              (SELECT p.position
               FROM (SELECT v.position, v.mask FROM message_events v
                     WHERE v.org = $1 AND v.event = e.event AND v.position > $2
-                      AND v.position < $3::bigint + {ROW_ENDS_WITHIN}
-                    ORDER BY v.position LIMIT $7) v
+                      AND v.position < $3::bigint + {ROW_ENDS_WITHIN} AND EXISTS (SELECT FROM {positions})
+                    ORDER BY v.position LIMIT $5) v
               CROSS JOIN {positions} ORDER BY p.position LIMIT $5)) p
          ORDER BY p.position LIMIT $5",
         positions = positions_of_event("$2::bigint", "$3::bigint"),
     );
     let events: Vec<&str> = filter.iter().map(String::as_str).chain([TO_EVERYBODY]).collect();
-    let rows_most = most(limit).saturating_add(1);
-    let rows = server.query(&sql, &[&org, &after, &through, &uuid, &most(limit), &events, &rows_most]).await?;
+    let rows = server.query(&sql, &[&org, &after, &through, &uuid, &most(limit), &events]).await?;
     each(&rows, |cells| cells.next())
 }
 

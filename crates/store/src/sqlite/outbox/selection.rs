@@ -195,8 +195,32 @@ const PLACES_FOR_THE_OTHERS: &str = "
     SELECT place FROM message_groups INDEXED BY messages_by_event
     WHERE event = ?1 AND event <> '' AND place > ?2 AND place <= ?3 AND subject <> ?5 ORDER BY place LIMIT ?4";
 
-const ROWS_OF_EVENT: &str = "
-    SELECT place, mask FROM message_events WHERE event = ?1 AND place > ?2 AND place <= ?3 ORDER BY place LIMIT ?4";
+const ROWS_OF_EVENT: &str =
+    "SELECT place, mask FROM message_events WHERE event = ?1 AND place > ?2 AND place <= ?3 ORDER BY place";
+
+/// The first positions, in a stretch of the log, of the messages of an event that are in rows of several; at most `limit`.
+/// A row may have the event only outside the stretch.
+fn positions_in_rows_of_several(
+    connection: &Connection,
+    event: &str,
+    (after, through): (i64, i64),
+    limit: usize,
+    note: &mut dyn FnMut(i64),
+) -> Result<()> {
+    let mut statement = connection.prepare_cached(ROWS_OF_EVENT).map_err(broken)?;
+    let mut rows = statement.query(params![event, after, last_row(through)]).map_err(broken)?;
+    let mut found = 0;
+    while found < limit
+        && let Some(row) = rows.next().map_err(broken)?
+    {
+        let (place, mask) = (row.get(0).map_err(broken)?, row.get(1).map_err(broken)?);
+        for position in selected(place, mask, (after, through)).take(limit - found) {
+            note(position);
+            found += 1;
+        }
+    }
+    Ok(())
+}
 
 /// The first positions of some events in a stretch of the log, in order.
 fn positions_of_events(
@@ -216,10 +240,8 @@ fn positions_of_events(
         }
         let params = params![event, after, through, sql_count(limit)];
         positions.extend(all(connection, PLACES_OF_EVENT, params, of_place)?);
-        // The first row may have the event only before the stretch.
-        let params = params![event, after, last_row(through), sql_count(limit).saturating_add(1)];
-        let rows: Vec<(i64, i64)> = all(connection, ROWS_OF_EVENT, params, |row| Ok((row.get(0)?, row.get(1)?)))?;
-        positions.extend(rows.into_iter().flat_map(|(row, mask)| selected(row, mask, (after, through))).take(limit));
+        let mut note = |position| positions.push(position);
+        positions_in_rows_of_several(connection, event, (after, through), limit, &mut note)?;
     }
     positions.sort_unstable();
     positions.truncate(limit);
@@ -296,13 +318,8 @@ const COUNT_ABOUT: &str = "
 /// How many messages of an event are in a stretch of the log.
 fn count_of_event(connection: &Connection, event: &str, (after, through): (i64, i64)) -> Result<i64> {
     let alone = one(connection, COUNT_OF_EVENT, params![event, after, through], |row| row.get::<_, i64>(0))?;
-    let mut statement = connection.prepare_cached(ROWS_OF_EVENT).map_err(broken)?;
-    let mut rows = statement.query(params![event, after, last_row(through), i64::MAX]).map_err(broken)?;
     let mut together = 0;
-    while let Some(row) = rows.next().map_err(broken)? {
-        let (place, mask) = (row.get(0).map_err(broken)?, row.get(1).map_err(broken)?);
-        together += selected(place, mask, (after, through)).count() as i64;
-    }
+    positions_in_rows_of_several(connection, event, (after, through), usize::MAX, &mut |_| together += 1)?;
     Ok(alone.unwrap_or_default() + together)
 }
 

@@ -11,9 +11,9 @@ use crate::outbox::{
 };
 use crate::records::OrgId;
 use crate::rows::Cells;
-use crate::sqlite::grouped_messages::{messages_at, row_of};
+use crate::sqlite::grouped_messages::messages_at;
 use crate::sqlite::read::{all, count, one};
-use crate::sqlite::rows::{by_cells, optional_time, place, time};
+use crate::sqlite::rows::{by_cells, optional_time, time};
 use daybook_engine::time::Time;
 use rusqlite::{Connection, params};
 
@@ -63,14 +63,12 @@ pub(super) fn due_failures(
     if by_id(connection, org, subscription)?.is_none() {
         return Ok(Vec::new());
     }
-    let params = params![place(org, 0), subscription, now.micros(), count(limit)];
-    let due = format!(
-        "SELECT f.position, f.attempts, f.first_failed_at, f.retry_at, f.reason, f.status, f.streak
-         FROM failures f INDEXED BY failures_due CROSS JOIN {}
-         WHERE f.subscription = ?2 AND f.retry_at <= ?3
-         ORDER BY f.retry_at, f.position LIMIT ?4",
-        row_of("?1 + f.position")
-    );
+    let due = "
+        SELECT position, attempts, first_failed_at, retry_at, reason, status, streak
+        FROM failures INDEXED BY failures_due
+        WHERE subscription = ?1 AND retry_at <= ?2
+        ORDER BY retry_at, position LIMIT ?3";
+    let params = params![subscription, now.micros(), count(limit)];
     let read = |cells: &mut Cells<'_>| {
         Ok(Failure {
             position: cells.next()?,
@@ -82,7 +80,7 @@ pub(super) fn due_failures(
             streak: cells.next()?,
         })
     };
-    let failures: Vec<Failure> = all(connection, &due, params, by_cells(read))?;
+    let failures: Vec<Failure> = all(connection, due, params, by_cells(read))?;
     let messages = messages_at(connection, org, &failures.iter().map(|failure| failure.position).collect())?;
     Ok(with_messages(failures, messages))
 }

@@ -149,12 +149,14 @@ fn keep(connection: &Connection, asked: &Subscription, given: SuppliedSettings) 
     by_url(connection, asked)?.ok_or_else(|| StoreError::Broken("a subscription was not stored".to_owned()))
 }
 
-/// Retries and dead letters for events that the filter excludes.
+/// Retries and dead letters for events that the filter excludes. A row of one message without an event is one of several
+/// whose size is wrong.
 fn unwanted() -> String {
     format!(
         "FROM failures WHERE subscription = ?2 AND (?5 IS NULL OR position = ?5)
              AND EXISTS (SELECT 1 FROM (SELECT 1) CROSS JOIN {}
-                 WHERE CASE WHEN m.size = 1 THEN m.event <> ?4 AND m.event NOT IN (SELECT value FROM json_each(?3))
+                 WHERE CASE WHEN m.size = 1
+                     THEN m.event NOT IN ('', ?4) AND m.event NOT IN (SELECT value FROM json_each(?3))
                      ELSE NOT EXISTS (SELECT 1 FROM message_events v
                                       WHERE v.event IN (SELECT value FROM json_each(?3)) AND v.place = m.place
                                           AND (v.mask >> (m.place - ?1 - failures.position)) & 1) END)",

@@ -5,7 +5,7 @@
 
 use super::AccountView;
 use super::account_change::AccountChange;
-use super::data::{ItemChanges, SplitWords, StatusWords};
+use super::data::{SplitWords, StatusWords};
 use super::tables::encoded;
 use crate::Console;
 use crate::display::{AsMoment, AsMoney, Count, DisplayTime, Money};
@@ -308,7 +308,17 @@ fn came(
         }
         (_, Rehearsed::Notices(notices)) => (next_notices(notices.results, body), None),
         (_, Rehearsed::Rolled(rolled)) => (roll_result(&rolled), None),
-        (_, Rehearsed::LineItem(item)) => (fate(change, &item, account_view).into_iter().collect(), Some(*item)),
+        // The item is as it was before its status was set.
+        (AccountChange::Settle, Rehearsed::LineItem(item)) => match item.processing_state {
+            ProcessingState::Held => (vec![HELD.to_owned()], None),
+            _ if body["line_item_status"] == "INVALID" => (Vec::new(), None),
+            ProcessingState::Scheduled => {
+                let at = item.effective_at.moment();
+                (vec![format!("The payment will take effect on {at}. Nothing changes before then.")], None)
+            }
+            _ => (Vec::new(), Some(*item)),
+        },
+        (_, Rehearsed::LineItem(item)) => (vec![fate(&item, account_view)], Some(*item)),
     }
 }
 
@@ -345,29 +355,25 @@ fn left_over(before: &Account<'_>, after: &Account<'_>) -> Option<String> {
         .then(|| format!("More will be paid than the borrower owes: a surplus of {after_money} will remain."))
 }
 
-/// A sentence about when a line item takes effect; none if it never does.
-fn fate(change: AccountChange, item: &LineItem<'_>, account_view: &AccountView) -> Option<String> {
-    // The change itself takes effect at another time than the payment that it settles.
-    let it = if change == AccountChange::Settle { "The payment" } else { "It" };
-    let sentence = match (item.processing_state, item.applied_at) {
+/// A sentence about when a line item takes effect.
+fn fate(item: &LineItem<'_>, account_view: &AccountView) -> String {
+    match (item.processing_state, item.applied_at) {
         (ProcessingState::Held, _) => HELD.to_owned(),
-        _ if item.is_void() => return None,
         (ProcessingState::Scheduled, _) => {
-            format!("{it} will take effect on {}. Nothing changes before then.", item.effective_at.moment())
+            format!("It will take effect on {}. Nothing changes before then.", item.effective_at.moment())
         }
         (ProcessingState::Processed, Some(at)) if at != item.effective_at && account_view.when.at.is_none() => {
             format!(
-                "{it} takes effect later than its own date: by the product's rules for backdated entries, on {}.",
+                "It takes effect later than its own date: by the product's rules for backdated entries, on {}.",
                 at.moment()
             )
         }
         (ProcessingState::Processed, Some(_)) if item.line_item_overview.line_item_status == "AUTHORIZED" => {
-            format!("{it} does not count until its status is set to valid.")
+            "It does not count until its status is set to valid.".to_owned()
         }
-        (ProcessingState::Processed, Some(at)) => format!("{it} takes effect on {}.", at.moment()),
-        _ => format!("{it} cannot be processed now."),
-    };
-    Some(sentence)
+        (ProcessingState::Processed, Some(at)) => format!("It takes effect on {}.", at.moment()),
+        _ => "It cannot be processed now.".to_owned(),
+    }
 }
 
 /// The main amounts before and after; unchanged ones are included.

@@ -120,7 +120,7 @@ fn one_damaged_row_of(given: &[StoredRow]) {
             assert!(damaged == 1 || content.first() == Some(&HOLDS_GROUP), "row {at}, {damage:?}");
             for limit in [1, 2, 7, 16, 18, 20, 22, 100] {
                 let after = turned_over(rows.clone(), limit);
-                assert_eq!(expand(after, []).messages, before, "row {at}, {damage:?}, steps of {limit}");
+                assert!(expand(after, []).messages == before, "row {at}, {damage:?}, steps of {limit}");
             }
         }
     }

@@ -318,7 +318,7 @@ fn came(
             }
             _ => (Vec::new(), Some(*item)),
         },
-        (_, Rehearsed::LineItem(item)) => (vec![fate(&item, account_view)], Some(*item)),
+        (_, Rehearsed::LineItem(item)) => (vec![fate(change, &item, account_view)], Some(*item)),
     }
 }
 
@@ -356,23 +356,30 @@ fn left_over(before: &Account<'_>, after: &Account<'_>) -> Option<String> {
 }
 
 /// A sentence about when a line item takes effect.
-fn fate(item: &LineItem<'_>, account_view: &AccountView) -> String {
+fn fate(change: AccountChange, item: &LineItem<'_>, account_view: &AccountView) -> String {
+    let what = match change {
+        AccountChange::Payment => "payment",
+        AccountChange::Reverse => "reversal",
+        AccountChange::Fee => "fee",
+        AccountChange::Waive => "waiver",
+        _ => "entry",
+    };
     match (item.processing_state, item.applied_at) {
         (ProcessingState::Held, _) => HELD.to_owned(),
         (ProcessingState::Scheduled, _) => {
-            format!("It will take effect on {}. Nothing changes before then.", item.effective_at.moment())
+            format!("The {what} will take effect on {}. Nothing changes before then.", item.effective_at.moment())
         }
         (ProcessingState::Processed, Some(at)) if at != item.effective_at && account_view.when.at.is_none() => {
             format!(
-                "It takes effect later than its own date: by the product's rules for backdated entries, on {}.",
+                "The {what} takes effect later than its own date: by the product's rules for backdated entries, on {}.",
                 at.moment()
             )
         }
         (ProcessingState::Processed, Some(_)) if item.line_item_overview.line_item_status == "AUTHORIZED" => {
-            "It does not count until its status is set to valid.".to_owned()
+            format!("The {what} does not count until its status is set to valid.")
         }
-        (ProcessingState::Processed, Some(at)) => format!("It takes effect on {}.", at.moment()),
-        _ => "It cannot be processed now.".to_owned(),
+        (ProcessingState::Processed, Some(at)) => format!("The {what} takes effect on {}.", at.moment()),
+        _ => format!("The {what} cannot be processed now."),
     }
 }
 

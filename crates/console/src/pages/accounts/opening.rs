@@ -83,7 +83,7 @@ const OVERRIDES: &[Field] = &[
         "First cycle",
         FieldKind::Text,
         "Length of the first cycle, if it differs from the others. It moves all due dates, for example to a day that \
-         suits the customer.",
+         suits the customer. 1 month - 10 days is a month less 10 days.",
     )
     .hint("1 month - 10 days"),
     Field::new(

@@ -73,7 +73,8 @@ impl UserChange {
                         "{name} will be signed out everywhere and can no longer sign in. Nothing is deleted: you can \
                          reactivate the user later, with the same password."
                     ),
-                    "API keys that this person knows continue to work. You can revoke keys on the Keys page."
+                    "Invites that this person created no longer work while the user is deactivated. API keys that this \
+                     person knows continue to work: you can revoke keys on the Keys page."
                         .to_owned(),
                 ],
                 "Deactivate",

@@ -143,7 +143,7 @@ const BILLING: &[Field] = &[
         life!("billing_cycle_policies.first_cycle_interval"),
         "Length of the first cycle",
         FieldKind::Text,
-        "Only if it differs from the other cycles, such as 1 month - 10 days.",
+        "Only if it differs from the other cycles. Example: 1 month - 10 days, which is a month less 10 days.",
     )
     .hint("same as the others"),
     Field::new(

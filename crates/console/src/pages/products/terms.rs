@@ -186,7 +186,7 @@ fn late_fee(fees: &FeePolicies, flat: Money) -> String {
     let cap = fees.late_fee_cap_percent;
     let cap = cap.map_or_else(String::new, |cap| format!(", capped at {cap} % of the unpaid amount"));
     let grace = match interval(fees.late_fee_grace.as_ref()).as_str() {
-        none if is_zero(none) => "It is charged at the end of the due date.".to_owned(),
+        none if is_zero(none) => "It is charged at close of business on the due date.".to_owned(),
         grace if fees.late_fee_grace_counts_due_date == Some(true) => {
             format!("It is charged after a grace period of {grace}, of which the due date is the first day.")
         }

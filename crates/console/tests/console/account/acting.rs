@@ -281,7 +281,7 @@ async fn an_account_is_rolled_to_where_the_time_machine_stands() {
     // A change without a typed time takes effect at the account's clock.
     let typed = [("original_amount_cents", "1"), ("line_item_id", "x")];
     let page = confirmation(&setup, "/console/accounts/ben/do/payment", &typed).await;
-    assert!(page.contains("It takes effect on 20 Apr 2025, 00:00"), "{}", words(&page));
+    assert!(page.contains("The payment takes effect on 20 Apr 2025, 00:00"), "{}", words(&page));
     // The same form again changes nothing.
     let typed = [("effective_at", "2025-04-20T00:00:00")];
     assert!(words(&confirmation(&setup, path, &typed).await).contains("0 events will be processed"));

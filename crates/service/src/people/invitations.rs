@@ -216,8 +216,8 @@ fn may_make_links(maker: &PersonRow) -> bool {
 fn used_up() -> Problem {
     Problem::new(
         "not_found",
-        "this invite link is not valid: it was used or withdrawn, has expired or never existed. Ask an administrator \
-         for another",
+        "this invite link is not valid: it was used or withdrawn, has expired or never existed, or the person who \
+         created it is no longer an administrator. Ask an administrator for another",
     )
 }
 

@@ -88,9 +88,9 @@ fn step(event: &Value) -> TimelineStep {
         what.push_str(&format!(" It counts from {}.", text_of(event, "applies_at")));
     }
     what.push_str(match event["state"].as_str() {
-        Some("HELD") => " It is held.",
-        Some("SCHEDULED") => " It is scheduled for later.",
-        Some("FAILED") => " It could not be applied.",
+        Some("HELD") => " This event is held.",
+        Some("SCHEDULED") => " This event is scheduled for later.",
+        Some("FAILED") => " This event could not be applied.",
         _ => "",
     });
     if let Some(reason) = event["reason"].as_str() {

@@ -200,7 +200,7 @@ fn ask(filter: &Filter, counted: &ReplayResult) -> Ask {
     };
     if counted.left_paused > 0 {
         words.push(format!(
-            "{} not be sent, because the URL is paused. Resume the URL first.",
+            "{} not be sent: they belong to paused URLs. Resume these first.",
             Count(counted.left_paused).of("dead letter will", "dead letters will")
         ));
     }

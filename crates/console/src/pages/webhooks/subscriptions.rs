@@ -185,7 +185,8 @@ pub async fn ask_resume(State(console): State<Console>, visitor: Visitor, Path(u
             format!("Send to {} now", one.webhook_url),
             vec![
                 format!("The receiver answered 429 Too Many Requests and requested a pause until {until}."),
-                "Pending messages, also refused ones, will be sent now. If it answers 429 again, sending stops again."
+                "All pending messages will be sent now, those that it answered with 429 too. If it answers 429 again, \
+                 sending stops again."
                     .to_owned(),
             ],
             "Send now",

@@ -16,7 +16,13 @@ use daybook_store::Store;
 use daybook_store::records::OrgId;
 use serde_json::json;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::task::JoinSet;
+
+/// How often an unfinished release is looked at.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// A release without progress for so long has failed.
+const STALLED: Duration = Duration::from_secs(60);
 
 /// The product of all accounts.
 pub const PRODUCT: &str = "bench-36";
@@ -158,12 +164,21 @@ impl Bench {
     /// Ends the migration mode of a product and waits until all its accounts are released.
     pub async fn release(&self, product: &str) -> Result<(), Failure> {
         self.hold(product, false).await?;
-        self.service.settle_due().await.map_err(said)?;
-        let progress = self.service.get_migration_mode(&self.who, product).await.map_err(said)?;
-        if progress.state != MigrationState::Normal || !progress.failed_accounts.is_empty() {
-            return Err(Failure::Failed(format!("the release is not done: {progress:?}")));
+        let (mut done, mut quiet) = (0, Duration::ZERO);
+        loop {
+            // Accounts that are taken and still in a queue are not due: then this returns before they are done.
+            self.service.settle_due().await.map_err(said)?;
+            let progress = self.service.get_migration_mode(&self.who, product).await.map_err(said)?;
+            if progress.state == MigrationState::Normal && progress.failed_accounts.is_empty() {
+                return Ok(());
+            }
+            quiet = if progress.events_done > done { Duration::ZERO } else { quiet + LOOK_AGAIN };
+            if quiet > STALLED || progress.state == MigrationState::Normal {
+                return Err(Failure::Failed(format!("the release is not done: {progress:?}")));
+            }
+            done = progress.events_done;
+            tokio::time::sleep(LOOK_AGAIN).await;
         }
-        Ok(())
     }
 
     /// The organization.

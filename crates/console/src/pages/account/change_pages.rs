@@ -352,7 +352,7 @@ fn left_over(before: &Account<'_>, after: &Account<'_>) -> Option<String> {
     let (before, after) = (before.summary.surplus_cents, after.summary.surplus_cents);
     let after_money = after.money();
     (after > before)
-        .then(|| format!("More will be paid than the borrower owes: a surplus of {after_money} will remain."))
+        .then(|| format!("The amount is more than the borrower owes: a surplus of {after_money} will remain."))
 }
 
 /// A sentence about when a line item takes effect.
@@ -369,14 +369,14 @@ fn fate(change: AccountChange, item: &LineItem<'_>, account_view: &AccountView) 
         (ProcessingState::Scheduled, _) => {
             format!("The {what} will take effect on {}. Nothing changes before then.", item.effective_at.moment())
         }
+        (ProcessingState::Processed, Some(_)) if item.line_item_overview.line_item_status == "AUTHORIZED" => {
+            format!("The {what} does not count until its status is set to valid.")
+        }
         (ProcessingState::Processed, Some(at)) if at != item.effective_at && account_view.when.at.is_none() => {
             format!(
                 "The {what} takes effect later than its own date: by the product's rules for backdated entries, on {}.",
                 at.moment()
             )
-        }
-        (ProcessingState::Processed, Some(_)) if item.line_item_overview.line_item_status == "AUTHORIZED" => {
-            format!("The {what} does not count until its status is set to valid.")
         }
         (ProcessingState::Processed, Some(at)) => format!("The {what} takes effect on {}.", at.moment()),
         _ => format!("The {what} cannot be processed now."),

@@ -85,7 +85,7 @@ pub(crate) fn timeline(events: &[Value]) -> Vec<TimelineStep> {
 fn step(event: &Value) -> TimelineStep {
     let mut what = with_dollars(&text_of(event, "description"));
     if event["applies_at"] != event["effective_at"] {
-        what.push_str(&format!(" It counts from {}.", text_of(event, "applies_at")));
+        what.push_str(&format!(" This event takes effect on {}.", text_of(event, "applies_at")));
     }
     what.push_str(match event["state"].as_str() {
         Some("HELD") => " This event is held.",

@@ -142,8 +142,8 @@ async fn a_failure_shows_what_happened() {
             "2025-02-20T23:59:59-05:00  Instalment 1 was not paid in full by the end of its grace period: a late \
              fee of $15.00 was charged.  Balance after: $1,227.00 (principal $1,200.00, interest $12.00, fees $15.00).",
             "2025-02-14T12:00:00-05:00  A payment of $408.03 was recorded as VALID. It paid $12.00 of interest and \
-             $396.03 of principal. It counts from 2025-02-25T09:00:00-05:00.  Balance after: $818.97 (principal \
-             $803.97, fees $15.00).",
+             $396.03 of principal. This event takes effect on 2025-02-25T09:00:00-05:00.  Balance after: $818.97 \
+             (principal $803.97, fees $15.00).",
         ]
     );
     let told = outcome.to_string();

@@ -79,7 +79,11 @@ impl AuditTableRow {
         let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         match details(&self.of) {
             Value::Object(details) => {
-                details.iter().map(|(name, value)| (name.replace('_', " "), plain(value))).collect()
+                let label = |name: &str| match name {
+                    "records" => "numbers in the account's journal".to_owned(),
+                    name => name.replace('_', " "),
+                };
+                details.iter().map(|(name, value)| (label(name), plain(value))).collect()
             }
             // Only a record edited in the database has this form.
             other => vec![("details".to_owned(), plain(&other))],

@@ -196,15 +196,15 @@ fn late_fee(fees: &FeePolicies, flat: Money) -> String {
     };
     let counts = match fees.late_fee_pyramiding {
         Some(LateFeePyramiding::FeesOnly) => {
-            "The part of these payments that paid fees counts, too; the part that paid older, late instalments does not."
+            "even if a part of that money paid fees. What paid older, late instalments is not counted."
         }
         Some(LateFeePyramiding::Receipts) | None => {
-            "The part of these payments that paid fees or older, late instalments counts, too."
+            "even if a part of that money paid fees or older, late instalments."
         }
     };
     format!(
-        "{fee}{least}{most}{cap}. {grace} No fee is charged if the payments received for the instalment reach its \
-         amount. {counts}"
+        "{fee}{least}{most}{cap}. {grace} No fee is charged if the amount of the instalment was received for it, \
+         {counts}"
     )
 }
 

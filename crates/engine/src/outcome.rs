@@ -197,7 +197,7 @@ pub enum Refusal {
     NothingToWaive,
     /// The payment was already reversed.
     AlreadyReversed,
-    /// The payment is invalid and cannot be reversed.
+    /// The payment does not count (it is authorized or invalid), so it cannot be reversed.
     NotReversible,
     /// The payment's status is final and cannot change.
     StatusIsFinal,
@@ -213,7 +213,7 @@ impl Refusal {
             Refusal::AmountOutOfRange => "the amount must be from 1 to 10000000000000 cents",
             Refusal::NothingToWaive => "the fee has no unpaid amount to waive",
             Refusal::AlreadyReversed => "the payment is already reversed",
-            Refusal::NotReversible => "an invalid payment cannot be reversed",
+            Refusal::NotReversible => "a payment that does not count cannot be reversed: it is authorized or invalid",
             Refusal::StatusIsFinal => "the payment's status is final",
             Refusal::AlreadyOpen => "the account is already open",
         }

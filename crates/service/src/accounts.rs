@@ -110,7 +110,7 @@ impl Service {
             if customers.iter().any(|known| known.customer_id == customer_id) {
                 return Err(Problem::invalid(
                     format!("assign_customers[{index}].customer_id"),
-                    "is the same customer as an earlier one of the list",
+                    "is the same customer as one given before it",
                 ));
             }
             let customer_account_role = assigned.customer_account_role.unwrap_or(CustomerRole::Primary);

@@ -65,7 +65,7 @@ async fn people_are_changed_kept_out_and_let_in_again() {
     );
 
     let ask = setup.get(&path("role?role=READ_ONLY")).await.page();
-    assert!(ask.contains("view everything and change nothing") && ask.contains("value=\"READ_ONLY\""), "{ask}");
+    assert!(ask.contains("but change nothing") && ask.contains("value=\"READ_ONLY\""), "{ask}");
     assert_eq!(setup.post(&path("role"), &[("role", "READ_ONLY")]).await.leads_to(), "/console/people");
     assert_eq!(ben.post("/console/webhooks/test", &[]).await.status, 403);
     assert!(!ben.get("/console/webhooks").await.page().contains("Send a test event"));

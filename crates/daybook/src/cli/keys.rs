@@ -59,7 +59,7 @@ pub enum RoleArg {
     Admin,
     /// Everything except keys, people, the audit trail and other administration
     Servicing,
-    /// Reading only
+    /// Reading what `SERVICING` can read
     ReadOnly,
 }
 

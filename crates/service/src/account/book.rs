@@ -473,7 +473,9 @@ fn unreadable(what: &str, key: &AccountKey, error: impl Display) -> Problem {
 }
 
 pub(super) fn overflow() -> Problem {
-    Problem::invalid("original_amount_cents", "would make the account's amounts too large to calculate")
+    let message = "the account's amounts would become too large to calculate".to_owned();
+    let detail = Problem::invalid("original_amount_cents", "would make the account's amounts too large to calculate");
+    Problem { message, ..detail }
 }
 
 pub(super) fn stopped(stop: FoldError) -> Halt {

@@ -123,7 +123,9 @@ impl Book {
 fn stopped(stop: FoldError) -> Halt {
     match stop {
         FoldError::Overflow => {
-            Problem::invalid("effective_as_of", "the account's amounts would be too large to calculate").into()
+            let message = "the account's amounts would be too large to calculate".to_owned();
+            let detail = Problem::invalid("effective_as_of", format!("is a time at which {message}"));
+            Problem { message, ..detail }.into()
         }
         FoldError::NeedsPast | FoldError::Revise(_) => {
             Problem::internal("a fold from the beginning requested earlier inputs").into()

@@ -279,6 +279,9 @@ fn describe_money(record: &JournalEntry, step: &Noted, description: &mut String)
         }
         Input::Payment { .. } | Input::PaymentStatus { .. } => where_it_went(&step.postings, "It"),
         Input::Debit { .. } => where_it_went(&step.postings, "This"),
+        Input::Reversal { .. } if !step.items.iter().any(|item| *item == *record.row.name) => {
+            Some("The payment had not taken effect, so it will not count.".to_owned())
+        }
         Input::Reversal { .. } => owed_again(&step.postings),
         _ => None,
     };

@@ -108,6 +108,11 @@ impl AccountOverview {
     pub fn reason(&self) -> &'static str {
         self.account_status_subtype.unwrap_or_default()
     }
+
+    /// Whether the account is charged off.
+    pub fn is_charged_off(&self) -> bool {
+        *self == Status::CHARGED_OFF.into()
+    }
 }
 
 impl From<Status> for AccountOverview {

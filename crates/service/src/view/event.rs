@@ -212,7 +212,9 @@ impl EventText {
             Input::PaymentStatus { payment, valid: false } => {
                 EventText::new("payment_status", format!("Payment {payment} became invalid, so it does not count."))
             }
-            Input::Reversal { payment } => EventText::new("payment_reversal", format!("Payment {payment} bounced.")),
+            Input::Reversal { payment } => {
+                EventText::new("payment_reversal", format!("Payment {payment} was reversed."))
+            }
             Input::Fee { amount, .. } => EventText::new("manual_fee", format!("A fee of {amount} was charged.")),
             Input::Waiver { fee } => {
                 EventText::new("fee_waiver", format!("The unpaid amount of fee {fee} was waived."))

@@ -7,7 +7,7 @@ use crate::form::{Field, FormValues, body as typed_body, checked_body};
 use daybook_engine::zone::Zone;
 use daybook_service::form::{FeeWaiver, ManualFee, Offset, PaymentRecord, PaymentReversal};
 use daybook_service::problem::Problem;
-use daybook_service::view::Account;
+use daybook_service::view::{Account, LineItem, ProcessingState};
 use serde_json::{Value, json};
 
 mod fields;
@@ -108,7 +108,7 @@ impl AccountChange {
             AccountChange::Payment => "A payment that you received. Daybook only records it: it moves no money.",
             AccountChange::Reverse => {
                 "For a payment that bounced: the debts that it paid are owed again, and the fee for a bounced payment \
-                 is charged."
+                 is charged. A payment that has not taken effect yet becomes invalid, without a fee."
             }
             AccountChange::Settle => {
                 "Here you record whether a pending or authorized payment was received or declined."
@@ -241,7 +241,14 @@ impl AccountChange {
     }
 
     /// A sentence about the effect: what will happen, or, after the change, what happened.
-    pub fn sentence(self, account: &Account<'_>, item: &str, body: &Value, is_done: bool) -> String {
+    /// `about` is the line item that is changed, if one is named.
+    pub fn sentence(
+        self,
+        account: &Account<'_>,
+        (item, about): (&str, Option<&LineItem<'_>>),
+        body: &Value,
+        is_done: bool,
+    ) -> String {
         let (be, turn) = if is_done { ("was", "became") } else { ("will be", "will become") };
         let amount = Money(body["original_amount_cents"].as_i64().unwrap_or_default());
         let text = |name: &str| body[name].as_str().unwrap_or_default();
@@ -259,12 +266,16 @@ impl AccountChange {
             AccountChange::Payment => format!("A payment of {amount} {be} recorded on account {id}, {at}."),
             AccountChange::Reverse => {
                 let fee = account.account_product.product_lifecycle.payment_reversal_fee_impl_cents.money();
-                let charged = if fee.is_zero() {
+                let is_early = about.is_some_and(|item| item.processing_state == ProcessingState::Scheduled);
+                let has = if is_done { "had" } else { "has" };
+                let result = if is_early {
+                    format!(" It {has} not taken effect, so it {turn} invalid, and no fee {be} charged.")
+                } else if fee.is_zero() || account.account_overview.is_charged_off() {
                     String::new()
                 } else {
                     format!(" The fee for a bounced payment, {fee}, {be} charged.")
                 };
-                format!("Payment {item} {be} reversed, {at}.{charged}")
+                format!("Payment {item} {be} reversed, {at}.{result}")
             }
             AccountChange::Settle => match text("line_item_status") {
                 "VALID" => format!("Payment {item} {turn} valid, {at}. This is final."),
@@ -291,7 +302,10 @@ impl AccountChange {
                 format!("The notice \u{201c}{kind}\u{201d} ({rhythm}) {be} {verb}, {at}.")
             }
             AccountChange::Withdraw => {
-                format!("The held entry {item} {be} withdrawn. It has no effect when the held events are released.")
+                format!(
+                    "The held entry {item} {be} withdrawn. Other held entries that refer to it, such as a reversal of \
+                     it, {be} withdrawn too. They have no effect when the held events are released."
+                )
             }
             AccountChange::Roll => {
                 let to = DisplayTime(text("effective_at").to_owned());

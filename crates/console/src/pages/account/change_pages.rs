@@ -163,6 +163,20 @@ async fn recorded(
     }
 }
 
+/// The payment that a reversal names.
+async fn reversed_payment(
+    console: &Console,
+    visitor: &Visitor,
+    id: &str,
+    change: AccountChange,
+    item: &str,
+) -> Result<Option<LineItem<'static>>, PageError> {
+    match change {
+        AccountChange::Reverse => Ok(Some(console.service.get_line_item(visitor.caller(), id, item, None).await?)),
+        _ => Ok(None),
+    }
+}
+
 async fn form_page(
     console: &Console,
     visitor: &Visitor,
@@ -238,7 +252,8 @@ async fn confirm_page(
         Err(trouble) => return refuse(visitor, account_view, change, asked, trouble),
     };
     let Rehearsal { answer, account: after } = rehearsal;
-    let sentence = change.sentence(&account_view.current, &item, &body, false);
+    let about = reversed_payment(console, visitor, id, change, &item).await?;
+    let sentence = change.sentence(&account_view.current, (&item, about.as_ref()), &body, false);
     let (sentence, (came, made)) = match &before {
         None => {
             let (mut came, made) = came(change, &account_view, answer, &body);
@@ -366,6 +381,10 @@ fn fate(change: AccountChange, item: &LineItem<'_>, account_view: &AccountView) 
     };
     match (item.processing_state, item.applied_at) {
         (ProcessingState::Held, _) => HELD.to_owned(),
+        (ProcessingState::Scheduled, _) if item.line_item_overview.line_item_status == "AUTHORIZED" => {
+            let at = item.effective_at.moment();
+            format!("The {what} is scheduled for {at}, and does not count until its status is set to valid.")
+        }
         (ProcessingState::Scheduled, _) => {
             format!("The {what} will take effect on {}. Nothing changes before then.", item.effective_at.moment())
         }
@@ -416,7 +435,10 @@ async fn done(console: &Console, visitor: &Visitor, id: &str, change: AccountCha
         let is_held = account_view.holds() && change.is_held_in_migration_mode();
         let sentence = match is_held {
             true => RECORDED.to_owned(),
-            false => change.sentence(&account_view.current, &item, &body, true),
+            false => {
+                let about = reversed_payment(console, visitor, id, change, &item).await?;
+                change.sentence(&account_view.current, (&item, about.as_ref()), &body, true)
+            }
         };
         let action = change.action(id, &item, body);
         action.perform(&console.service, visitor.caller(), Some(typed.get("once"))).await?;

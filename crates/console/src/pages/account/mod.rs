@@ -162,6 +162,12 @@ impl AccountView {
         Ok(account_view)
     }
 
+    /// Whether the loan has not begun at the time that is shown: its opening is held, or lies ahead.
+    fn has_not_begun(&self) -> bool {
+        let at = self.when.time().unwrap_or(self.clock);
+        self.seen.processed_through.is_none() || self.seen.effective_at.time > at
+    }
+
     fn path(&self) -> String {
         format!("/console/accounts/{}", self.id)
     }

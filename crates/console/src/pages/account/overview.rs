@@ -86,7 +86,8 @@ impl HeldEventsSummary {
         let (released, problem) = match after {
             Ok(account) => (Some(account), String::new()),
             Err(problem) if problem.kind == ProblemKind::Invalid => {
-                (None, super::why(&problem, "The account as it will be after the release"))
+                let why = problem.message;
+                (None, format!("The account cannot be shown as it will be after the release: {why}"))
             }
             Err(problem) => return Err(problem.into()),
         };

@@ -43,7 +43,7 @@ const BASICS: &[Field] = &[
         "Begins",
         FieldKind::Moment,
         "When the loan begins, in the product's time zone. Leave empty to use the current time. If the loan began in the past, Daybook \
-         processes everything since then immediately: due dates, interest, late fees.",
+         also processes everything since then: due dates, interest, late fees.",
     ),
     Field::new(
         "account_id",

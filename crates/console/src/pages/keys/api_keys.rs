@@ -19,7 +19,7 @@ use serde_json::json;
 /// The roles of keys and users.
 pub(in crate::pages) const ROLES: &[(&str, &str)] = &[
     ("SERVICING", "Servicing: everything except keys, people, the audit trail and other administration"),
-    ("READ_ONLY", "Read only: view everything, change nothing"),
+    ("READ_ONLY", "Read only: view what Servicing can view, change nothing"),
     ("ADMIN", "Admin: everything"),
 ];
 

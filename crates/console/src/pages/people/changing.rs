@@ -55,7 +55,7 @@ impl UserChange {
                 let may = match role {
                     Role::Admin => "do everything, including keys and people",
                     Role::Servicing => "do everything except keys, people, the audit trail and other administration",
-                    Role::ReadOnly => "view everything and change nothing",
+                    Role::ReadOnly => "view what the role Servicing can view, but change nothing",
                 };
                 (
                     format!("Give {name} the role {to}"),

@@ -89,7 +89,12 @@ impl MigrationOverview {
     /// The number of held events, in plain text.
     pub fn held_words(&self, one: &str, many: &str) -> String {
         let about = if self.counted == Counted::Before { "about " } else { "" };
-        format!("{about}{} of {}", Count(self.of.held_events).of(one, many), accounts(self.of.accounts_total))
+        format!("{about}{}", Count(self.of.held_events).of(one, many))
+    }
+
+    /// The number of the product's accounts, as a sentence.
+    pub fn accounts_words(&self) -> String {
+        format!("The product has {}.", accounts(self.of.accounts_total))
     }
 
     /// Whether a release is in progress.
@@ -195,8 +200,8 @@ async fn question(console: &Console, visitor: &Visitor, id: &str, typed: &FormVa
              while if there are many events, and it cannot be stopped."
         );
         let told = if suppresses {
-            "No webhooks will be sent for events that took effect before now. The webhooks are recorded, and you can \
-             view them."
+            "No webhooks will be sent for held events that are dated before now. The webhooks are recorded, and you \
+             can view them."
         } else {
             "Webhooks will be sent for all these events, including past ones."
         };

@@ -115,6 +115,27 @@ async fn a_payment_bounces() {
     );
 }
 
+/// A payment that has not taken effect is only called off: nothing is owed again, and no fee is charged.
+#[tokio::test]
+async fn a_scheduled_payment_is_called_off_without_a_fee() {
+    let setup = elena().await;
+    let payment = format!("{ELENA}/do/payment");
+    let later = [("original_amount_cents", "10"), ("line_item_id", "later"), ("effective_at", "2025-04-01T09:00:00")];
+    let page = confirmation(&setup, &payment, &[&later[..], &[("line_item_status", "AUTHORIZED")]].concat()).await;
+    let text = words(&page);
+    assert!(text.contains("does not count until its status is set to valid"), "{text}");
+    assert!(!text.contains("will take effect"), "{text}");
+    act(&setup, &payment, &later).await;
+    let path = format!("{ELENA}/do/reverse");
+    let page = confirmation(&setup, &path, &[("item", "later")]).await;
+    let text = words(&page);
+    assert!(text.contains("has not taken effect, so it will become invalid, and no fee will be charged"), "{text}");
+    send(&setup, &path, &page).await.leads_to();
+    assert!(of_type(&items(&setup, "loan-05-elena").await, "RETURN_CHECK_FEE").is_empty());
+    let timeline = words(&setup.get(&format!("{ELENA}?tab=timeline")).await.page());
+    assert!(timeline.contains("Payment later was reversed. The payment had not taken effect"), "{timeline}");
+}
+
 #[tokio::test]
 async fn balances_are_raised_and_lowered_by_hand() {
     let setup = elena().await;

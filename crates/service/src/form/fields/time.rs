@@ -71,7 +71,7 @@ parsed_texts! {
     }, parse_moment;
     /// An interval.
     IntervalText(Interval) TextRule {
-        sentence: "an interval, such as \"1 month\", \"7 days\", \"-5 days\" or \"1 month - 10 days\"",
+        sentence: "an interval, such as \"1 month\" or \"7 days\"",
         pattern: Some("^-?[0-9]+ (months?|days?)( [+-] [0-9]+ (months?|days?))*$"),
         example: "1 month",
         ..ANY

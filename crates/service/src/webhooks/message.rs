@@ -24,7 +24,7 @@ use daybook_webhooks::signature::StandardKey;
 pub use super::message_details::{MessageAttempt, MessageDetails, UrlStanding};
 pub use daybook_store::outbox::{DeliveryAttempt, DeliveryStatus};
 
-const PAUSED: &str = "the URL is paused: resubscribe it first";
+const PAUSED: &str = "the URL is paused: resume it first";
 const SCHEDULED: &str = "the message is scheduled and is sent when it is due";
 const CANCELLED: &str =
     "the message is never sent: it is a notice, and the account was closed before the notice was due";

@@ -278,7 +278,7 @@ async fn what_cannot_be_sent_again_says_why(home: Home) {
     setup.pause(&uuid).await;
     assert_eq!(
         refused(&uuid, &id).await,
-        ("subscription_paused", "the URL is paused: resubscribe it first".to_owned())
+        ("subscription_paused", "the URL is paused: resume it first".to_owned())
     );
     assert_eq!(receiver.counts().requests, 1);
 }

@@ -110,7 +110,7 @@ async fn history_is_held_and_released() {
     setup.account("a1", "old", "2025-01-15T09:00:00-05:00", json!({})).await;
     setup.pay("a1", "p1", "2025-02-10T09:00:00-05:00", 10_662).await;
     let page = setup.get("/console/products/old").await.page();
-    assert!(page.contains("Held now: 2 events. The product has 1 account."), "{page}");
+    assert!(page.contains("Held now: 2 events of 1 account."), "{page}");
     assert!(!page.contains("data-progress"), "nothing moves while it holds");
     let ask = setup.get("/console/products/old/migration?to=off&historical_webhooks=SUPPRESS").await.page();
     assert!(ask.contains("No webhooks will be sent") && ask.contains("SUPPRESS"), "{ask}");
@@ -274,7 +274,7 @@ async fn what_takes_long_to_count_is_shown_later() {
             break page;
         }
     };
-    assert!(counted.contains("1 event. The product has 1 account."), "{counted}");
+    assert!(counted.contains("1 event of 1 account."), "{counted}");
 }
 
 /// Values that are not numbers and values that break a rule are all reported together, with their count.

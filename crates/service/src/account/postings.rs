@@ -39,8 +39,8 @@ pub struct Posting {
 pub struct EarlyInterest {
     /// The amount.
     pub cents: Cents,
-    /// When it was paid; `None` if it was paid in several parts.
-    pub paid_at: Option<Time>,
+    /// When it was charged; `None` if it was charged in several parts.
+    pub charged_at: Option<Time>,
 }
 
 /// Derives the postings of each step from a fold that is watched from its beginning.
@@ -106,7 +106,7 @@ impl Recorder {
     fn note_early_interest(&mut self, posting: &Posting, at: Time) {
         let ItemId::Interest { period, part: 1.. } = posting.item else { return };
         let early = self.early.entry(period).or_default();
-        early.paid_at = early.cents.is_zero().then_some(at);
+        early.charged_at = early.cents.is_zero().then_some(at);
         early.cents += posting.cents;
     }
 }

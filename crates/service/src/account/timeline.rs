@@ -188,10 +188,10 @@ impl Book {
         let posted = |wanted: fn(&ItemKind) -> bool| -> Cents {
             step.postings.iter().filter(|posting| wanted(&posting.kind)).map(|posting| posting.cents).sum()
         };
-        let paid_on = step.early_interest.paid_at.map(|at| self.terms.zone.day_at(at));
+        let charged_on = step.early_interest.charged_at.map(|at| self.terms.zone.day_at(at));
         let amounts = MomentAmounts {
             interest: posted(|kind| *kind == ItemKind::Interest),
-            early_interest: (step.early_interest.cents, paid_on),
+            early_interest: (step.early_interest.cents, charged_on),
             late_fee: posted(|kind| *kind == ItemKind::LateFee),
             is_announced: step.is_announced,
         };

@@ -177,7 +177,7 @@ pub struct StatusChange {
 pub struct MomentAmounts {
     /// The interest that it posted.
     pub interest: Cents,
-    /// Interest of the same period that was posted and paid earlier, and the date if it was paid at once.
+    /// Interest of the same period that was charged earlier, and the date if it was charged at once.
     pub early_interest: (Cents, Option<Day>),
     /// The late fee that it charged.
     pub late_fee: Cents,
@@ -309,14 +309,14 @@ fn part(component: Component) -> &'static str {
 
 /// A sentence about a period's interest, posted at its end or before.
 fn period_interest(amounts: &MomentAmounts) -> String {
-    let (early, paid_on) = amounts.early_interest;
-    let paid_on = paid_on.map_or(String::new(), |day| format!(" on {day}"));
+    let (early, charged_on) = amounts.early_interest;
+    let charged_on = charged_on.map_or(String::new(), |day| format!(" on {day}"));
     match (amounts.interest.is_zero(), early.is_zero()) {
         (true, true) => "No interest was due for the period.".to_owned(),
         (false, true) => format!("Interest of {} for the period was posted.", amounts.interest),
-        (true, false) => format!("Interest of {early} for the period was already paid{paid_on}."),
+        (true, false) => format!("Interest of {early} for the period was already charged{charged_on}."),
         (false, false) => format!(
-            "Interest of {} for the period was posted; another {early} was already paid{paid_on}.",
+            "Interest of {} for the period was posted; another {early} was already charged{charged_on}.",
             amounts.interest
         ),
     }

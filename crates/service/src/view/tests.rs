@@ -381,11 +381,11 @@ fn the_end_of_a_period_says_what_interest_it_earned() {
     );
     assert_eq!(
         sentence(1, 0, (Cents(1_200), Some(paid_on))),
-        "Instalment 1 fell due. Interest of 12.00 for the period was already paid on 2025-02-10."
+        "Instalment 1 fell due. Interest of 12.00 for the period was already charged on 2025-02-10."
     );
     assert_eq!(
         sentence(2, 300, (Cents(900), None)),
-        "Instalment 2 fell due. Interest of 3.00 for the period was posted; another 9.00 was already paid."
+        "Instalment 2 fell due. Interest of 3.00 for the period was posted; another 9.00 was already charged."
     );
     assert_eq!(
         sentence(14, 0, (Cents::ZERO, None)),

@@ -276,9 +276,6 @@ async fn what_cannot_be_sent_again_says_why(home: Home) {
     assert_eq!(refused(&uuid, "unknown").await.0, "not_found");
     assert_eq!(refused(&of_narrow, &id).await, ("conflict", "the message was not for this URL".to_owned()));
     setup.pause(&uuid).await;
-    assert_eq!(
-        refused(&uuid, &id).await,
-        ("subscription_paused", "the URL is paused: resume it first".to_owned())
-    );
+    assert_eq!(refused(&uuid, &id).await, ("subscription_paused", "the URL is paused: resume it first".to_owned()));
     assert_eq!(receiver.counts().requests, 1);
 }

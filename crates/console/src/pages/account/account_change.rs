@@ -301,12 +301,10 @@ impl AccountChange {
                 let verb = if body["enabled"] == json!(false) { "turned off" } else { "turned on" };
                 format!("The notice \u{201c}{kind}\u{201d} ({rhythm}) {be} {verb}, {at}.")
             }
-            AccountChange::Withdraw => {
-                format!(
-                    "The held entry {item} {be} withdrawn. Other held entries that refer to it, such as a reversal of \
-                     it, {be} withdrawn too. They have no effect when the held events are released."
-                )
-            }
+            AccountChange::Withdraw => format!(
+                "The held entry {item} {be} withdrawn, and with it any other held entries that refer to it, such as a \
+                 reversal of it. Withdrawn entries have no effect when the held events are released."
+            ),
             AccountChange::Roll => {
                 let to = DisplayTime(text("effective_at").to_owned());
                 format!("The clock of account {id} {be} rolled to {to}. It cannot be rolled back.")

@@ -143,6 +143,9 @@ impl PostingWords for EventPosting {
     fn words(&self) -> String {
         let words = plain_words(self.line_item_type);
         match self.component {
+            "SURPLUS" if self.line_item_type == "SURPLUS_APPLIED" => {
+                format!("{words}, from the money kept for the borrower")
+            }
             "SURPLUS" => format!("{words}, kept for the borrower"),
             component if self.paid_down_line_item_id.is_some() => format!("{words}, to {}", component.to_lowercase()),
             _ => words,

@@ -92,9 +92,10 @@ impl MigrationOverview {
         format!("{about}{}", Count(self.of.held_events).of(one, many))
     }
 
-    /// The number of the product's accounts, as a sentence.
+    /// The number of accounts that hold events, in plain text. Only while events are held: afterwards, the number is
+    /// that of the release.
     pub fn accounts_words(&self) -> String {
-        format!("The product has {}.", accounts(self.of.accounts_total))
+        accounts(self.of.accounts_total)
     }
 
     /// Whether a release is in progress.

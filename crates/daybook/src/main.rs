@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 // Folding a portfolio makes many small allocations on many threads. This allocator keeps freed memory for some seconds
 // and then returns it to the system, so a server does not grow with the largest request that each thread ever served.
+#[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

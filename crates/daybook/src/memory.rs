@@ -2,20 +2,31 @@
 //! memory that was freed and not returned to the system yet, SQLite's cache, and the program itself.
 
 use daybook_metrics::{Families, Registry};
-use tikv_jemalloc_ctl::{epoch, stats};
 
 /// The metrics of the allocator; none if it does not count.
 pub fn metrics() -> Families {
     let registry = Registry::default();
-    // The allocator refreshes its counts when its epoch is advanced.
-    if let Ok(allocated) = epoch::advance().and_then(|_| stats::allocated::read()) {
+    if let Some(allocated) = allocated() {
         let help = "Memory that the program holds, as counted by its allocator";
         registry.value("daybook_memory_allocated_bytes", help, allocated as f64);
     }
     registry.families()
 }
 
-#[cfg(test)]
+#[cfg(feature = "jemalloc")]
+fn allocated() -> Option<usize> {
+    use tikv_jemalloc_ctl::{epoch, stats};
+    // The allocator refreshes its counts when its epoch is advanced.
+    epoch::advance().and_then(|_| stats::allocated::read()).ok()
+}
+
+/// The allocator of the C library does not count.
+#[cfg(not(feature = "jemalloc"))]
+fn allocated() -> Option<usize> {
+    None
+}
+
+#[cfg(all(test, feature = "jemalloc"))]
 mod tests {
     use super::*;
 

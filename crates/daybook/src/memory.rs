@@ -26,7 +26,8 @@ fn allocated() -> Option<usize> {
     None
 }
 
-#[cfg(all(test, feature = "jemalloc"))]
+#[cfg(test)]
+#[cfg(feature = "jemalloc")]
 mod tests {
     use super::*;
 

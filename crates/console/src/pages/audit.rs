@@ -64,7 +64,12 @@ impl AuditTableRow {
 
     /// The action, in plain text.
     fn action_words(&self) -> String {
-        let words = self.of.action.replace('_', " ");
+        // The API's names for what the console calls pause and resume.
+        let words = match &*self.of.action {
+            "unsubscribe" => "pause (unsubscribe)".to_owned(),
+            "resubscribe" => "resume (resubscribe)".to_owned(),
+            action => action.replace('_', " "),
+        };
         let mut letters = words.chars();
         letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
     }

@@ -14,6 +14,8 @@ on_both!(
     a_damaged_message_becomes_a_dead_letter,
     damage_pauses_no_url,
     wrong_columns_of_a_row_hide_nothing_and_add_nothing,
+    a_wrong_number_of_messages_keeps_no_retry_waiting,
+    a_wrong_number_of_messages_drops_no_retry_that_a_narrower_filter_wants,
 );
 
 async fn sending_at_once(address: &str) -> DeliverySetup {
@@ -113,4 +115,47 @@ async fn wrong_columns_of_a_row_hide_nothing_and_add_nothing(home: Home) {
             assert_eq!(got, wanted, "{change}: {event:?}");
         }
     }
+}
+
+/// Messages that have failed once, in a row that says it has only one.
+struct FailedOnce {
+    setup: DeliverySetup,
+    receiver: Receiver,
+    uuid: String,
+    attempts: u64,
+    _folder: Option<tempfile::TempDir>,
+}
+
+impl FailedOnce {
+    async fn new(home: Home, filter: &[&str]) -> FailedOnce {
+        let (folder, address) = home.kept();
+        let setup = sending_at_once(&address).await;
+        let receiver = Receiver::start(Behaviour::status(500));
+        let uuid = setup.subscribe_to(&receiver, &json!({ "filter_events": filter })).await;
+        setup.trial.account("auto-12", "late", "2026-01-01T00:00:00-05:00").await;
+        setup.send().await;
+        let attempts = receiver.counts().requests as u64;
+        assert!(attempts > 3, "{attempts}");
+        OldDatabase::at(&address).run("UPDATE message_groups SET size = 1 WHERE account = 'late' AND size > 1");
+        receiver.behave(Behaviour::status(200));
+        FailedOnce { setup, receiver, uuid, attempts, _folder: folder }
+    }
+
+    /// Each message is sent once more and accepted.
+    async fn all_are_sent_again(&self) {
+        self.setup.pass(Duration::from_secs(60)).await;
+        assert_eq!(self.receiver.counts().requests as u64, 2 * self.attempts);
+        let (status, _, pending, dead) = self.setup.state(&self.uuid).await;
+        assert_eq!((status.as_str(), pending, dead), ("ACTIVE", 0, 0));
+    }
+}
+
+async fn a_wrong_number_of_messages_keeps_no_retry_waiting(home: Home) {
+    FailedOnce::new(home, &["account_create", "line_item_create"]).await.all_are_sent_again().await;
+}
+
+async fn a_wrong_number_of_messages_drops_no_retry_that_a_narrower_filter_wants(home: Home) {
+    let failed = FailedOnce::new(home, &["line_item_create", "account_closed"]).await;
+    failed.setup.subscribe_to(&failed.receiver, &json!({ "filter_events": ["line_item_create"] })).await;
+    failed.all_are_sent_again().await;
 }

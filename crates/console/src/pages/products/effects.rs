@@ -73,7 +73,12 @@ fn stopped(stops: Stops, name: &str) -> Option<String> {
     let stopped: Vec<&str> = effects.into_iter().filter(|(is_stopped, _)| *is_stopped).map(|(_, what)| what).collect();
     let (last, others) = stopped.split_last()?;
     let list = if others.is_empty() { (*last).to_owned() } else { format!("{} and {last}", others.join(", ")) };
-    Some(format!("{name}: stops {list}."))
+    let uncounted = match stops {
+        // Only an instalment with a fee moment is counted.
+        Stops { late_fees: true, delinquency: false, .. } => "; instalments unpaid meanwhile are not counted as late",
+        _ => "",
+    };
+    Some(format!("{name}: stops {list}{uncounted}."))
 }
 
 #[cfg(test)]
@@ -89,9 +94,10 @@ mod tests {
     fn the_words_name_what_is_stopped() {
         let mut effects = StatusEffects::default();
         let words = told(&effects);
-        assert!(
-            words.starts_with("Active, hardship: stops late fees and the count of late instalments. Active, SCRA:")
-        );
+        assert!(words.starts_with(
+            "Active, hardship: stops late fees and the count of late instalments. Active, SCRA: stops late fees; \
+                 instalments unpaid meanwhile are not counted as late."
+        ));
         assert!(
             words.contains("Suspended, fraud: stops late fees, interest, notices and the count of late instalments.")
         );

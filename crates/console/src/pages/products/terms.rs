@@ -196,7 +196,7 @@ fn late_fee(fees: &FeePolicies, flat: Money) -> String {
     };
     let counts = match fees.late_fee_pyramiding {
         Some(LateFeePyramiding::FeesOnly) => {
-            "even if a part of that money paid fees. What paid older, late instalments is not counted."
+            "even if a part of that money paid fees. Money that paid older, late instalments is not counted."
         }
         Some(LateFeePyramiding::Receipts) | None => {
             "even if a part of that money paid fees or older, late instalments."

@@ -130,7 +130,8 @@ pub const STATUS: &[Field] = &[
         "pair",
         "Status",
         FieldKind::Choice(PAIRS),
-        "The product sets what each status stops: late fees, interest, notices, the count of late instalments. On a \
+        "The product sets what each status stops: late fees, interest, notices, the count of late instalments. For \
+         example, the product says what an account with exemptions is exempt from; by default nothing. On a \
          closed account, no interest accrues and nothing happens automatically; its debts stay owed.",
     )
     .required(),

@@ -120,7 +120,10 @@ impl AccountChange {
                 "A debit offset lowers the balance: the borrower then owes less. It does not count as a payment, so it \
                  does not prevent a late fee."
             }
-            AccountChange::Status => "The status applies from its effective date. Setting it moves no money.",
+            AccountChange::Status => {
+                "The status applies from its effective date. If that date has passed, the product's rule for backdated \
+                 entries decides whether the status applies from then on or only from now on. Setting it moves no money."
+            }
             AccountChange::Notice => "A webhook for this account, sent at a time that you choose.",
             AccountChange::Withdraw => {
                 "The held entry is removed before it is processed, as if it had never been recorded."

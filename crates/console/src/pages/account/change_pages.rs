@@ -318,9 +318,8 @@ fn came(
 ) -> (Vec<String>, Option<LineItem<'static>>) {
     match (change, answer) {
         (AccountChange::Status | AccountChange::Notice, _) if account_view.holds() => (vec![HELD.to_owned()], None),
-        (AccountChange::Status | AccountChange::Withdraw, _) | (_, Rehearsed::Account(_) | Rehearsed::None) => {
-            (Vec::new(), None)
-        }
+        (AccountChange::Status, _) => (applies_late(account_view, body).into_iter().collect(), None),
+        (AccountChange::Withdraw, _) | (_, Rehearsed::Account(_) | Rehearsed::None) => (Vec::new(), None),
         (_, Rehearsed::Notices(notices)) => (next_notices(notices.results, body), None),
         (_, Rehearsed::Rolled(rolled)) => (roll_result(&rolled), None),
         // The item is as it was before its status was set.
@@ -335,6 +334,15 @@ fn came(
         },
         (_, Rehearsed::LineItem(item)) => (vec![fate(change, &item, account_view)], Some(*item)),
     }
+}
+
+/// A sentence about a backdated status that does not apply from its own date.
+fn applies_late(account_view: &AccountView, body: &Value) -> Option<String> {
+    let at = DisplayTime(body["effective_at"].as_str()?.to_owned()).time()?;
+    (account_view.posts_late && at < account_view.clock).then(|| {
+        "That date has passed. By the product's rules for backdated entries, the status applies only from now on."
+            .to_owned()
+    })
 }
 
 /// When the notices of a kind are sent next.

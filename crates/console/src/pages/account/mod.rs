@@ -31,6 +31,7 @@ use axum::http::HeaderMap;
 use data::{EventTiming, InstalmentState, ItemChanges, PostingWords, SplitWords, short_name};
 use daybook_engine::time::Time;
 use daybook_engine::zone::Zone;
+use daybook_service::form::fields::BackdatingPolicy;
 use daybook_service::policy::DEFAULT_ZONE;
 use daybook_service::problem::{Problem, ProblemKind};
 use daybook_service::view::{Account, MessageState, MigrationState, ProcessingState};
@@ -112,6 +113,8 @@ struct AccountView {
     customers: Vec<Person>,
     /// The migration state of its product.
     migration: MigrationState,
+    /// Whether backdated entries take effect when they are recorded.
+    posts_late: bool,
 }
 
 impl AccountView {
@@ -138,7 +141,9 @@ impl AccountView {
             }
         }
         let product = &current.account_product.product_id;
-        let migration = console.service.get_product(who, product).await?.migration_state;
+        let product = console.service.get_product(who, product).await?;
+        let migration = product.migration_state;
+        let posts_late = product.product_lifecycle_policies.backdating_policy != Some(BackdatingPolicy::Replay);
         let mut account_view = AccountView {
             id: id.to_owned(),
             current,
@@ -149,6 +154,7 @@ impl AccountView {
             ahead,
             customers: Vec::new(),
             migration,
+            posts_late,
         };
         for assigned in account_view.current.customers.iter().take(CUSTOMERS_SHOWN) {
             let customer = console.service.get_customer(who, &assigned.customer_id).await?;

@@ -56,10 +56,12 @@ pairs! {
     ("SUSPENDED/HARDSHIP", "Suspended, hardship", NOT_CHARGED, ACCRUES, NOT_COUNTED, SENT),
 }
 
-/// A sentence for each pair that stops something.
+/// A sentence for each pair that stops something, and one for all that stop late fees.
 pub fn words(effects: &StatusEffects) -> String {
     let sentence = |(pair, name): &(&str, &str)| stopped(effects.of(Status::parse_pair(pair)?), name);
-    NAMES.iter().filter_map(sentence).collect::<Vec<_>>().join(" ")
+    let stopped = NAMES.iter().filter_map(sentence);
+    let rule = "While late fees are stopped, an unpaid instalment is not counted as late either.".to_owned();
+    stopped.chain([rule]).collect::<Vec<_>>().join(" ")
 }
 
 /// A sentence about what a pair stops; `None` if it stops nothing.
@@ -73,12 +75,7 @@ fn stopped(stops: Stops, name: &str) -> Option<String> {
     let stopped: Vec<&str> = effects.into_iter().filter(|(is_stopped, _)| *is_stopped).map(|(_, what)| what).collect();
     let (last, others) = stopped.split_last()?;
     let list = if others.is_empty() { (*last).to_owned() } else { format!("{} and {last}", others.join(", ")) };
-    let uncounted = match stops {
-        // Only an instalment with a fee moment is counted.
-        Stops { late_fees: true, delinquency: false, .. } => "; instalments unpaid meanwhile are not counted as late",
-        _ => "",
-    };
-    Some(format!("{name}: stops {list}{uncounted}."))
+    Some(format!("{name}: stops {list}."))
 }
 
 #[cfg(test)]
@@ -95,8 +92,7 @@ mod tests {
         let mut effects = StatusEffects::default();
         let words = told(&effects);
         assert!(words.starts_with(
-            "Active, hardship: stops late fees and the count of late instalments. Active, SCRA: stops late fees; \
-                 instalments unpaid meanwhile are not counted as late."
+            "Active, hardship: stops late fees and the count of late instalments. Active, SCRA: stops late fees. "
         ));
         assert!(
             words.contains("Suspended, fraud: stops late fees, interest, notices and the count of late instalments.")

@@ -153,8 +153,13 @@ async fn balances_are_raised_and_lowered_by_hand() {
 async fn a_status_is_set_and_leaves_a_trail() {
     let setup = elena().await;
     let path = format!("{ELENA}/do/status");
+    const LATE: &str = "the status applies only from now on";
+    let backdated = [("pair", "SUSPENDED:RISK_REVIEW"), ("effective_at", "2025-02-20T09:00:00")];
+    let page = confirmation(&setup, &path, &backdated).await;
+    assert!(words(&page).contains(LATE), "{}", words(&page));
     let page = confirmation(&setup, &path, &[("pair", "SUSPENDED:RISK_REVIEW")]).await;
     assert!(words(&page).contains("Status Active Suspended, risk review"), "{}", words(&page));
+    assert!(!words(&page).contains(LATE), "{}", words(&page));
     assert_eq!(send(&setup, &path, &page).await.leads_to(), format!("{ELENA}?tab=overview"));
     let text = words(&setup.get(ELENA).await.page());
     assert!(

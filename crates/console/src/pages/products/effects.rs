@@ -59,9 +59,11 @@ pairs! {
 /// A sentence for each pair that stops something, and one for all that stop late fees.
 pub fn words(effects: &StatusEffects) -> String {
     let sentence = |(pair, name): &(&str, &str)| stopped(effects.of(Status::parse_pair(pair)?), name);
-    let stopped = NAMES.iter().filter_map(sentence);
-    let rule = "While late fees are stopped, an unpaid instalment is not counted as late either.".to_owned();
-    stopped.chain([rule]).collect::<Vec<_>>().join(" ")
+    let mut sentences: Vec<String> = NAMES.iter().filter_map(sentence).collect();
+    if NAMES.iter().any(|(pair, _)| Status::parse_pair(pair).is_some_and(|status| effects.of(status).late_fees)) {
+        sentences.push("While late fees are stopped, an unpaid instalment is not counted as late either.".to_owned());
+    }
+    sentences.join(" ")
 }
 
 /// A sentence about what a pair stops; `None` if it stops nothing.

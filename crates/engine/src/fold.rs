@@ -12,7 +12,7 @@ use crate::state::State;
 use crate::step::{FoldOptions, StepContext};
 use crate::terms::Terms;
 use crate::time::Time;
-use crate::timeline::{Entry, Input, Rank, TimelinePosition};
+use crate::timeline::{Entry, Input, TimelinePosition};
 
 pub use crate::step::{FoldError, Revision};
 
@@ -101,7 +101,7 @@ pub(crate) fn fold_as(
             (None, None) => break,
             (Some(_), None) => true,
             (None, Some(_)) => false,
-            (Some(entry), Some((at, _))) => entry.place < TimelinePosition { at, rank: Rank::Moment, seq: 0 },
+            (Some(entry), Some((at, _))) => entry.place < TimelinePosition::of_moments(at),
         };
         if let (Some(last), Some(watch)) = (last, &watch)
             && watch.is_enough()
@@ -119,7 +119,7 @@ pub(crate) fn fold_as(
             (entry.place.at, StepContext::new(terms, &mut state, &mut out, entry.place, how).input(entry)?)
         } else {
             let Some((at, moment)) = moment else { break };
-            let place = TimelinePosition { at, rank: Rank::Moment, seq: 0 };
+            let place = TimelinePosition::of_moments(at);
             (at, StepContext::new(terms, &mut state, &mut out, place, how).moment(moment)?)
         };
         last = Some(at);
@@ -237,6 +237,9 @@ impl StepContext<'_> {
             Input::Debit { amount, component } => self.debit(entry, *amount, *component)?,
             Input::Status(status) => self.set_status(*status)?,
             Input::Notify(setting) => self.configure(*setting),
+            Input::Change(_) | Input::CancelChange { .. } | Input::Refund { .. } | Input::RefundReversal { .. } => {
+                return Ok(Err(Refusal::NothingToChange));
+            }
         }
         Ok(Ok(()))
     }

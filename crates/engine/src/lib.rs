@@ -31,6 +31,8 @@
 extern crate alloc;
 
 pub mod calendar;
+pub mod change;
+pub mod contract;
 pub mod effects;
 pub mod fold;
 pub mod installment;

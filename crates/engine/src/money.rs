@@ -85,7 +85,7 @@ impl fmt::Display for Cents {
     }
 }
 
-/// What to do with exactly half a cent.
+/// What to do with a fraction of a cent; the first two round to the nearest cent and differ only at exactly half a cent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Rounding {
     /// To the even neighbour.
@@ -93,6 +93,8 @@ pub enum Rounding {
     HalfEven,
     /// Away from zero.
     HalfUp,
+    /// Every fraction is dropped.
+    Down,
 }
 
 /// An amount exceeded the largest that the engine can count.
@@ -122,10 +124,11 @@ fn divide(numerator: i128, denominator: i128) -> (i128, i128) {
 pub(crate) fn round_up(rest_to_half: core::cmp::Ordering, odd: bool, rounding: Rounding) -> bool {
     match rest_to_half {
         core::cmp::Ordering::Less => false,
-        core::cmp::Ordering::Greater => true,
+        core::cmp::Ordering::Greater => rounding != Rounding::Down,
         core::cmp::Ordering::Equal => match rounding {
             Rounding::HalfEven => odd,
             Rounding::HalfUp => true,
+            Rounding::Down => false,
         },
     }
 }

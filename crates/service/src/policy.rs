@@ -45,7 +45,7 @@ pub fn settle_product(mut product: NewProduct, created_at: Time) -> Result<NewPr
     product.settle_close_of_business().map_err(|problem| vec![problem])?;
     let policy = product_policy(&product, None)?;
     let effective_at = product.effective_at.as_ref().map_or(created_at, |moment| *moment.get());
-    let sample = Opening { effective_at, principal: SAMPLE_PRINCIPAL, origination_fee: Cents::ZERO };
+    let sample = Opening::new(effective_at, SAMPLE_PRINCIPAL, Cents::ZERO);
     Terms::new(&policy, sample).map_err(|invalid| name_fields(invalid, None))?;
     Ok(product)
 }
@@ -59,7 +59,7 @@ pub fn terms(product: &NewProduct, account: &NewAccount, effective_at: Time) -> 
     };
     let origination_fee =
         summary.and_then(|summary| summary.origination_fee_cents).map_or(Cents::ZERO, |fee| fee.get());
-    let opening = Opening { effective_at, principal: principal.get(), origination_fee };
+    let opening = Opening::new(effective_at, principal.get(), origination_fee);
     Terms::new(&policy, opening).map_err(|invalid| name_fields(invalid, Some(account)))
 }
 

@@ -4,6 +4,7 @@
 //! New entries are folded onto the state, through a snapshot if the test requests it; changes to the past are folded
 //! from the beginning.
 
+use daybook_engine::change::InputClass;
 use daybook_engine::fold::{FoldError, fold};
 use daybook_engine::item::Name;
 use daybook_engine::outcome::{Event, FoldOutcome, Refusal};
@@ -50,7 +51,7 @@ impl Book {
     pub fn held(terms: Terms) -> Book {
         let at = terms.opening.effective_at;
         let open = Entry {
-            place: TimelinePosition { at, rank: Rank::Input, seq: 1 },
+            place: TimelinePosition { at, rank: Rank::Input, class: InputClass::Opening, seq: 1 },
             effective_at: at,
             scheduled: false,
             name: Name::from("open"),
@@ -95,7 +96,7 @@ impl Book {
             last_folded: self.state.last_folded,
             backdating: self.terms.backdating,
         };
-        let placement = place(&situation, effective_at, seq);
+        let placement = place(&situation, effective_at, input.class(), seq);
         let scheduled = matches!(placement, Placement::Scheduled(_));
         let entry = Entry { place: placement.place(), effective_at, scheduled, name: Name::from(name), input };
         let before = self.clone();

@@ -214,7 +214,7 @@ pub fn terms() -> impl Strategy<Value = Terms> {
     (policy(), account).prop_filter_map("dates that follow each other", |(policy, (at, principal, fee))| {
         let (day, time_of_day) = at;
         let effective_at = policy.zone.at(day, time_of_day);
-        Terms::new(&policy, Opening { effective_at, principal: Cents(principal), origination_fee: Cents(fee) }).ok()
+        Terms::new(&policy, Opening::new(effective_at, Cents(principal), Cents(fee))).ok()
     })
 }
 
@@ -389,6 +389,7 @@ fn late_fee() -> impl Strategy<Value = LateFeePolicy> {
             most,
             cap,
             pyramiding,
+            ..LateFeePolicy::default()
         },
     )
 }

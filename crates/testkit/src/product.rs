@@ -18,11 +18,11 @@ use serde_json::Value;
 pub fn terms(product: &Value, account: &Value) -> Result<Terms, String> {
     let policy = policy(product, account)?;
     let summary = &account["summary"];
-    let opening = Opening {
-        effective_at: time(&account["effective_at"])?,
-        principal: cents(&summary["initial_principal_cents"]).ok_or("initial_principal_cents is missing")?,
-        origination_fee: cents(&summary["origination_fee_cents"]).unwrap_or_default(),
-    };
+    let opening = Opening::new(
+        time(&account["effective_at"])?,
+        cents(&summary["initial_principal_cents"]).ok_or("initial_principal_cents is missing")?,
+        cents(&summary["origination_fee_cents"]).unwrap_or_default(),
+    );
     Terms::new(&policy, opening).map_err(|invalid| {
         let sentences: Vec<String> = invalid.iter().map(ToString::to_string).collect();
         sentences.join("; ")
@@ -173,6 +173,7 @@ fn late_fee(product: &Value, account: &Value) -> Result<LateFeePolicy, String> {
             &fees["late_fee_pyramiding"],
             &[("RECEIPTS", Pyramiding::Receipts), ("FEES_ONLY", Pyramiding::FeesOnly)],
         )?,
+        ..LateFeePolicy::default()
     })
 }
 

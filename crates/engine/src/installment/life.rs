@@ -16,7 +16,7 @@ use crate::timeline::{Entry, FeeClass};
 impl StepContext<'_> {
     /// Pays the loan out.
     pub fn open(&mut self) -> Result<(), FoldError> {
-        let opening = self.terms.opening;
+        let opening = &self.terms.opening;
         self.announce(EventKind::AccountCreated);
         self.admit(opening.principal)?;
         let (asks, rate) = (RowAmounts::agreed(self.plan.plan.level), self.plan.policy.rate);

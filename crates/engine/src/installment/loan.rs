@@ -494,7 +494,7 @@ impl Installment {
         }
         match self.policy.method {
             Method::Level => PrincipalTarget::Total(level),
-            Method::EqualPrincipal | Method::Flat => PrincipalTarget::Principal(level),
+            Method::EqualPrincipal | Method::Flat | Method::Precomputed => PrincipalTarget::Principal(level),
         }
     }
 }

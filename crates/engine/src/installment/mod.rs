@@ -47,6 +47,7 @@ pub mod terms;
 pub(crate) mod undo;
 
 pub use terms::{
-    AfterMaturity, Bucket, DayCount, Due, Installment, InstallmentPolicy, InterestMethod, LateFee, LateFeePolicy,
-    Method, Owed, Pyramiding, Span, Surplus,
+    Adjust, AfterMaturity, Bucket, BusinessDays, DayCount, Due, Installment, InstallmentPolicy, InterestMethod,
+    InterestRoundingAt, LateFee, LateFeePolicy, LateFeeTier, Method, Owed, PrecomputedRefund, PrecomputedSplit,
+    Pyramiding, ReAgeLimits, Shortfall, ShortfallGoesTo, ShortfallRule, Span, Surplus, Weekday,
 };

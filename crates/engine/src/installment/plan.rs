@@ -68,7 +68,9 @@ pub(crate) fn spread(
             let total = i128::from(over.principal.0) + i128::from(flat_interest.0) * rows;
             Ok((to_unit(total, rows, unit, policy.rounding)? - flat_interest).or_zero())
         }
-        Method::EqualPrincipal | Method::Flat => to_unit(i128::from(over.principal.0), rows, unit, policy.rounding),
+        Method::EqualPrincipal | Method::Flat | Method::Precomputed => {
+            to_unit(i128::from(over.principal.0), rows, unit, policy.rounding)
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::status::Status;
 use crate::step::{FoldError, StepContext};
 use crate::terms::Terms;
 use crate::time::Time;
-use crate::timeline::{Rank, TimelinePosition};
+use crate::timeline::TimelinePosition;
 
 /// The figures of an account at a point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub fn read(terms: &Terms, state: &State, at: Time) -> Result<Reading, FoldError
 /// A closed account at a point in time, with the due dates passed that lie after its closing.
 pub(crate) fn pass_closed_time(terms: &Terms, state: &State, at: Time) -> Result<State, FoldError> {
     let mut state = state.clone();
-    let place = TimelinePosition { at, rank: Rank::Late, seq: 0 };
+    let place = TimelinePosition::late(at, 0);
     StepContext::scratch(terms, &mut state, &mut FoldOutcome::default(), place).pass_closed_time()?;
     Ok(state)
 }

@@ -12,7 +12,7 @@ use crate::state::State;
 use crate::step::{FoldError, StepContext};
 use crate::terms::Terms;
 use crate::time::Time;
-use crate::timeline::{Rank, TimelinePosition};
+use crate::timeline::TimelinePosition;
 use alloc::vec::Vec;
 
 /// A row of the schedule.
@@ -148,7 +148,7 @@ impl<'a> Projection<'a> {
     }
 
     fn run(&mut self, at: Time) -> StepContext<'_> {
-        let place = TimelinePosition { at, rank: Rank::Late, seq: 0 };
+        let place = TimelinePosition::late(at, 0);
         StepContext::scratch(self.terms, &mut self.state, &mut self.scratch, place)
     }
 

@@ -25,6 +25,159 @@ pub enum Method {
     EqualPrincipal,
     /// Equal principal and equal interest on the original principal.
     Flat,
+    /// Interest is fixed when the loan is opened, see [`PrecomputedSplit`].
+    Precomputed,
+}
+
+/// How interest fixed at the opening is spread over the instalments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PrecomputedSplit {
+    /// As in the plan of a level loan.
+    #[default]
+    Actuarial,
+    /// In proportion to the number of instalments still to come: the rule of 78 for twelve instalments.
+    SumOfDigits,
+    /// Equally, as [`Method::Flat`].
+    Equal,
+}
+
+/// Which precomputed interest a payoff leaves out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PrecomputedRefund {
+    /// That of periods that have not begun.
+    #[default]
+    NotBegun,
+    /// None: all interest is owed.
+    None,
+}
+
+/// When interest is rounded to whole cents.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum InterestRoundingAt {
+    /// At the end of each period; the fraction is dropped or rounded up there.
+    #[default]
+    PeriodEnd,
+    /// At the end of each period; the fraction is carried to the next.
+    Carry,
+    /// As `Carry`; at each payment the fraction falls away.
+    Payment,
+    /// Each date's interest is rounded.
+    Daily,
+}
+
+/// Which of the two limits on a shortfall applies if a product has both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ShortfallRule {
+    /// The higher one.
+    #[default]
+    Higher,
+    /// The lower one.
+    Lower,
+}
+
+/// Which instalment asks for the unpaid part of one that counts as paid.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ShortfallGoesTo {
+    /// The next one.
+    #[default]
+    NextInstalment,
+    /// The last one; interest goes to the next.
+    LastInstalment,
+}
+
+/// How much may be missing of an instalment that counts as paid.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shortfall {
+    /// An amount.
+    pub cents: Option<Cents>,
+    /// A percentage of the instalment.
+    pub percent: Option<Percent>,
+    /// Which of the two applies.
+    pub rule: ShortfallRule,
+    /// Where the missing amount goes.
+    pub goes_to: ShortfallGoesTo,
+}
+
+/// How often an account may be re-aged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReAgeLimits {
+    /// How often within twelve months.
+    pub per_12_months: Option<u32>,
+    /// How often within sixty months.
+    pub per_60_months: Option<u32>,
+    /// The age of the account in months before which it may not be re-aged.
+    pub min_age_months: Option<u32>,
+}
+
+/// The days of the week, for weekends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Weekday {
+    /// Monday.
+    Monday,
+    /// Tuesday.
+    Tuesday,
+    /// Wednesday.
+    Wednesday,
+    /// Thursday.
+    Thursday,
+    /// Friday.
+    Friday,
+    /// Saturday.
+    Saturday,
+    /// Sunday.
+    Sunday,
+}
+
+/// Where a due date moves that is not a business day.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Adjust {
+    /// Nowhere.
+    #[default]
+    None,
+    /// To the next business day.
+    Following,
+    /// To the next business day, or back if that is in another month.
+    ModifiedFollowing,
+    /// To the business day before.
+    Preceding,
+}
+
+/// Business days, and where other due dates move.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BusinessDays {
+    /// Where a due date moves.
+    pub adjust: Adjust,
+    /// The days of the week that are no business days.
+    pub weekend: Vec<Weekday>,
+    /// The dates that are no business days, rising.
+    pub holidays: Vec<Day>,
+}
+
+impl Default for BusinessDays {
+    fn default() -> BusinessDays {
+        BusinessDays {
+            adjust: Adjust::None,
+            weekend: alloc::vec![Weekday::Saturday, Weekday::Sunday],
+            holidays: Vec::new(),
+        }
+    }
+}
+
+/// One of several late fees for the same instalment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LateFeeTier {
+    /// How many days after the due date it is charged.
+    pub after: u32,
+    /// How it is computed.
+    pub kind: LateFee,
+    /// The amount of a flat fee.
+    pub flat: Cents,
+    /// The percentage, for the percent kinds.
+    pub percent: Percent,
+    /// The minimum fee.
+    pub least: Option<Cents>,
+    /// The maximum fee.
+    pub most: Option<Cents>,
 }
 
 /// When interest is counted.
@@ -87,7 +240,7 @@ pub enum Pyramiding {
 }
 
 /// The rules for late fees.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LateFeePolicy {
     /// How long after the due date an unpaid instalment becomes late.
     pub grace: Interval,
@@ -107,6 +260,10 @@ pub struct LateFeePolicy {
     pub cap: Option<Percent>,
     /// Which payments spare an instalment the fee.
     pub pyramiding: Pyramiding,
+    /// Several fees, by days after the due date, in place of grace and the single fee; empty if there is one fee.
+    pub tiers: Vec<LateFeeTier>,
+    /// The most that all late fees of a loan may come to, less those waived.
+    pub loan_cap: Option<Cents>,
 }
 
 /// Whether a debt is past due, due or in advance.
@@ -251,6 +408,24 @@ pub struct InstallmentPolicy {
     pub delinquent_after: u32,
     /// This many late instalments in a row charge the account off.
     pub charge_off_after: u32,
+    /// The days of the month on which instalments fall due, if there are two a month; `cycle` is then not used.
+    pub semi_monthly: Option<[u8; 2]>,
+    /// Business days, and where other due dates move.
+    pub business_days: BusinessDays,
+    /// How much may be missing of an instalment that counts as paid.
+    pub shortfall: Shortfall,
+    /// The largest payoff that is written off; zero for none.
+    pub write_off: Cents,
+    /// How often an account may be re-aged.
+    pub re_age_limits: ReAgeLimits,
+    /// How to round interest.
+    pub interest_rounding: Rounding,
+    /// When to round interest.
+    pub interest_rounding_at: InterestRoundingAt,
+    /// How precomputed interest is spread.
+    pub precomputed_split: PrecomputedSplit,
+    /// Which precomputed interest a payoff leaves out.
+    pub precomputed_refund: PrecomputedRefund,
 }
 
 impl InstallmentPolicy {
@@ -277,6 +452,15 @@ impl InstallmentPolicy {
             late_fee: LateFeePolicy::default(),
             delinquent_after: 1,
             charge_off_after: NEVER,
+            semi_monthly: None,
+            business_days: BusinessDays::default(),
+            shortfall: Shortfall::default(),
+            write_off: Cents::ZERO,
+            re_age_limits: ReAgeLimits::default(),
+            interest_rounding: Rounding::default(),
+            interest_rounding_at: InterestRoundingAt::default(),
+            precomputed_split: PrecomputedSplit::default(),
+            precomputed_refund: PrecomputedRefund::default(),
         }
     }
 

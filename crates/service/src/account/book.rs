@@ -21,6 +21,7 @@ use super::writes::Writes;
 use crate::catalog::ProductInfo;
 use crate::problem::Problem;
 use daybook_engine::calendar::Day;
+use daybook_engine::change::InputClass;
 use daybook_engine::fold::{FoldError, next_moment_at};
 use daybook_engine::item::Name;
 use daybook_engine::outcome::Refusal;
@@ -146,7 +147,12 @@ impl Book {
         time: Time,
     ) -> Result<Book, Problem> {
         let at = terms.opening.effective_at;
-        let row = row_at(TimelinePosition { at, rank: Rank::Input, seq: 1 }, Name::from(OPEN), time, time);
+        let row = row_at(
+            TimelinePosition { at, rank: Rank::Input, class: InputClass::Opening, seq: 1 },
+            Name::from(OPEN),
+            time,
+            time,
+        );
         let opening = JournalEntry::new(row, Record::Input(Input::Open), Some(Time::BEGINNING))?;
         let writes = Writes {
             inputs: vec![opening.seq()],

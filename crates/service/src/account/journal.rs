@@ -6,6 +6,7 @@
 
 use crate::problem::Problem;
 use crate::view;
+use daybook_engine::change::InputClass;
 use daybook_engine::item::{ItemId, LineItem, Name};
 use daybook_engine::time::Time;
 use daybook_engine::timeline::{Entry, Input, Rank, TimelinePosition};
@@ -155,7 +156,7 @@ impl JournalEntry {
             1 => Rank::Moment,
             _ => Rank::Late,
         };
-        let place = TimelinePosition { at: row.applies_at, rank, seq: row.seq as u64 };
+        let place = TimelinePosition { at: row.applies_at, rank, class: InputClass::Other, seq: row.seq as u64 };
         JournalEntry { place, scheduled: row.scheduled, row, record, held }
     }
 

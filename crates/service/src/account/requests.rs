@@ -189,7 +189,7 @@ impl Book {
     /// Appends a record that the service itself makes.
     pub(super) fn append(&mut self, record: Record, what: &str, at: Time, now: Time) -> Result<(), Problem> {
         let seq = self.now.next_seq;
-        let place = TimelinePosition { at, rank: Rank::Late, seq: seq as u64 };
+        let place = TimelinePosition::late(at, seq as u64);
         self.record(row_at(place, Name::from(format!("dbk_{what}_{seq}")), now, at), record).map(drop)
     }
 

@@ -132,7 +132,7 @@ impl OldTerms {
             ..usual
         };
         let OldOpening { effective_at, principal, origination_fee } = self.opening;
-        let opening = Opening { effective_at, principal, origination_fee };
+        let opening = Opening::new(effective_at, principal, origination_fee);
         Terms::new(&policy, opening).map_err(|invalid| {
             let sentences: Vec<String> = invalid.iter().map(ToString::to_string).collect();
             Problem::internal(format!("its terms are not valid under the current rules: {}", sentences.join("; ")))

@@ -449,6 +449,13 @@ impl Book {
             Refusal::NotReversible => Problem::new("not_reversible", format!("{what}{rule}")),
             Refusal::StatusIsFinal => Problem::new("status_is_final", format!("{what}{rule}")),
             Refusal::AlreadyOpen => Problem::new("conflict", format!("{what}{rule}")),
+            Refusal::NothingToChange => Problem::new("nothing_to_change", format!("{what}{rule}")),
+            Refusal::NoRowsAhead => Problem::new("no_rows_ahead", format!("{what}{rule}")),
+            Refusal::LimitReached => Problem::new("limit_reached", format!("{what}{rule}")),
+            Refusal::CannotCancel => Problem::new("cannot_cancel", format!("{what}{rule}")),
+            Refusal::AccountClosed => Problem::new("account_closed", format!("{what}{rule}")),
+            Refusal::ExceedsSurplus => Problem::new("exceeds_surplus", format!("{what}{rule}")),
+            Refusal::Field { field, .. } => Problem::invalid(field, format!("{what}{rule}")),
         }
     }
 }
@@ -461,6 +468,8 @@ fn words_of(record: &JournalEntry) -> String {
         Record::Input(Input::PaymentStatus { payment, .. }) => format!("the status of payment \"{payment}\""),
         Record::Input(Input::Reversal { payment }) => format!("the reversal{id} of payment \"{payment}\""),
         Record::Input(Input::Waiver { fee }) => format!("the waiver{id} of fee \"{fee}\""),
+        Record::Input(Input::CancelChange { change }) => format!("the cancellation of change \"{change}\""),
+        Record::Input(Input::RefundReversal { refund }) => format!("the reversal{id} of refund \"{refund}\""),
         other => format!("{}{id}", other.kind().replace('_', " ")),
     }
 }

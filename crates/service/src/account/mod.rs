@@ -6,6 +6,7 @@
 //! | `book` | the account itself |
 //! | `attempt` | undoing a request that fails |
 //! | `requests` | requests: submit an input, withdraw one, roll the clock |
+//! | `changes` | changes of the loan: make, withdraw and show them |
 //! | `folding` | folding forward, or from the beginning |
 //! | `release` | releasing held inputs |
 //! | `slice` | how much is processed in one transaction |
@@ -23,6 +24,7 @@
 mod attempt;
 pub mod book;
 pub mod causes;
+pub mod changes;
 mod folding;
 pub mod journal;
 pub mod message_writer;

@@ -41,6 +41,7 @@ impl StepContext<'_> {
         let (terms, plan) = (self.terms, self.plan);
         let policy = &plan.policy;
         let loan = self.loan();
+        loan.carry_fraction(policy.interest_rounding_at)?;
         let matured = instalment > plan.count();
         let earns = plan.earns(instalment);
         let (start, began_at) = match instalment {

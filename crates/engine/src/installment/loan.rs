@@ -3,6 +3,7 @@
 //! The loan keeps two ledgers of the same debts. The *rows* record to which instalment a debt belongs: they decide what
 //! is due, late and paid. The *open items* record the line item of a debt: a payment's splits refer to them.
 
+use super::carry::Carry;
 use super::earning::Earning;
 use super::rates::Rates;
 use super::receipts::Receipt;
@@ -274,6 +275,8 @@ pub struct Loan {
     pub asks: RowAmounts,
     /// The open period.
     pub period: Period,
+    /// The fraction of a cent that is added to the open period's interest.
+    pub carry: Carry,
     /// The yearly rates.
     pub rates: Rates,
     /// The number of the first row in `rows`; all earlier ones are posted and paid.
@@ -323,6 +326,7 @@ impl Loan {
             interest: Cents::ZERO,
             asks: RowAmounts::default(),
             period: Period::NONE,
+            carry: Carry::default(),
             rates: Rates::default(),
             first_row: 1,
             rows: VecDeque::new(),

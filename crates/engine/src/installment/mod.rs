@@ -12,6 +12,7 @@
 //! | `row_amounts`, `recalculate` | the plan in force: the amount of each row, and its recalculation |
 //! | `rates` | the yearly rate of each date |
 //! | `earning` | day counts: what a day of principal earns |
+//! | `carry` | fractions of a cent that rounding leaves behind |
 //! | `interest` | accrual, posting at a period's end |
 //! | `payments` | payments, their status, reversals, offsets |
 //! | `allocation`, `fill` | where the money of a payment goes: the order, and each bucket |
@@ -26,6 +27,7 @@
 
 pub(crate) mod allocation;
 pub mod audit;
+pub mod carry;
 pub mod dates;
 pub mod earning;
 pub(crate) mod fill;

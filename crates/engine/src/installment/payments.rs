@@ -98,6 +98,7 @@ impl StepContext<'_> {
             None => {
                 self.admit(amount)?;
                 let allocated = self.allocate(amount, allocation)?;
+                self.drop_fraction()?;
                 let (step, pyramiding) = (self.state.steps, self.plan.policy.late_fee.pyramiding);
                 self.loan().note_receipt(step, amount, &allocated.shares, pyramiding);
                 self.loan().keep_surplus(step, allocated.surplus());
@@ -295,6 +296,7 @@ impl StepContext<'_> {
         self.admit(amount)?;
         let events = self.out.events.len();
         let allocated = self.allocate(amount, Some(component))?;
+        self.drop_fraction()?;
         let step = self.state.steps;
         self.loan().keep_surplus(step, allocated.surplus());
         let id = ItemId::Input(entry.name.clone());

@@ -237,9 +237,9 @@ impl StepContext<'_> {
             Input::Debit { amount, component } => self.debit(entry, *amount, *component)?,
             Input::Status(status) => self.set_status(*status)?,
             Input::Notify(setting) => self.configure(*setting),
-            Input::Change(_) | Input::CancelChange { .. } | Input::Refund { .. } | Input::RefundReversal { .. } => {
-                return Ok(Err(Refusal::NothingToChange));
-            }
+            Input::Refund { amount } => self.refund(entry, *amount)?,
+            Input::RefundReversal { refund } => return self.refund_reversal(entry, refund),
+            Input::Change(_) | Input::CancelChange { .. } => return Ok(Err(Refusal::NothingToChange)),
         }
         Ok(Ok(()))
     }

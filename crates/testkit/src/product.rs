@@ -3,8 +3,8 @@
 use daybook_engine::calendar::{Interval, MonthEnd, TimeOfDay};
 use daybook_engine::effects::{StatusEffects, Stops};
 use daybook_engine::installment::{
-    AfterMaturity, Bucket, DayCount, InstallmentPolicy, InterestMethod, InterestRoundingAt, LateFee, LateFeePolicy, Method, Pyramiding,
-    Span, Surplus,
+    AfterMaturity, Bucket, DayCount, InstallmentPolicy, InterestMethod, InterestRoundingAt, LateFee, LateFeePolicy,
+    Method, Pyramiding, Span, Surplus,
 };
 use daybook_engine::money::{Cents, Percent, Rounding};
 use daybook_engine::status::Status;

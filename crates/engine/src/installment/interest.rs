@@ -106,6 +106,11 @@ impl StepContext<'_> {
         Ok((interest - loan.period.recognised).or_zero())
     }
 
+    /// The amount that pays everything off. Call [`StepContext::accrue`] first.
+    pub fn payoff(&self) -> Result<Cents, FoldError> {
+        Ok(self.state.balances().owed() + self.unrecognised()?)
+    }
+
     /// Turns interest of the open period into a line item before the period ends.
     pub fn recognise(&mut self, amount: Cents) -> Result<OpenItem, FoldError> {
         let period = &mut self.loan().period;
@@ -129,6 +134,7 @@ impl StepContext<'_> {
             let debt = self.add_debt(id, ItemKind::Interest, rest, Component::Interest, self.place.at);
             self.loan().interest_items.push_back(debt);
             self.assign_interest(self.open_row(), rest);
+            self.loan().period.recognised += rest;
         }
         Ok(())
     }

@@ -49,6 +49,9 @@ impl StepContext<'_> {
         if self.state.surplus.is_positive() {
             self.use_surplus()?;
         }
+        if instalment == self.plan.count() {
+            self.write_off_small_balance()?;
+        }
         let row = self.loan().row_mut(instalment);
         row.on_time = row.unpaid().is_zero();
         Ok(row.on_time)

@@ -5,7 +5,7 @@ use super::loan::{InstalmentRow, OpenFee, OpenItem, Period};
 use super::rates::Rates;
 use super::row_amounts::RowAmounts;
 use super::terms::{InterestMethod, Method};
-use crate::item::{Component, ItemId, ItemKind, LineItem, Split};
+use crate::item::{Component, ItemId, ItemKind, ItemReason, LineItem, Split};
 use crate::money::Cents;
 use crate::outcome::{EventKind, GraceResult, Refusal};
 use crate::status::{AccountStanding, Status};
@@ -155,17 +155,30 @@ impl StepContext<'_> {
                 let row = self.open_row();
                 self.assign_interest(row, amount);
             }
-            Component::Principal => {
-                self.admit(amount)?;
-                self.accrue();
-                let debt = self.add_debt(id, kind, amount, component, entry.effective_at);
-                let loan = self.loan();
-                loan.principal_items.push(debt);
-                loan.lent += amount;
-                loan.principal += amount;
-                self.schedule_rest();
-            }
+            Component::Principal => self.raise_principal(id, amount, entry.effective_at, None)?,
         }
+        Ok(())
+    }
+
+    /// Raises the principal by a credit offset. The last row asks for it.
+    pub fn raise_principal(
+        &mut self,
+        id: ItemId,
+        amount: Cents,
+        effective_at: Time,
+        reason: Option<ItemReason>,
+    ) -> Result<(), FoldError> {
+        self.admit(amount)?;
+        self.accrue();
+        let debt = self.add_debt(id, ItemKind::CreditOffset, amount, Component::Principal, effective_at);
+        if let Some(item) = debt.slot.and_then(|slot| self.out.items.get_mut(slot as usize)) {
+            item.reason = reason;
+        }
+        let loan = self.loan();
+        loan.principal_items.push(debt);
+        loan.lent += amount;
+        loan.principal += amount;
+        self.schedule_rest();
         Ok(())
     }
 

@@ -10,6 +10,7 @@ use super::receipts::Receipt;
 use super::row_amounts::{Lowered, RowAmounts};
 use super::surplus_lots::{Lot, SurplusPast};
 use super::terms::{Installment, Method};
+use super::write_off::WriteOffs;
 use crate::calendar::Day;
 use crate::item::{Component, ItemId, ItemKind, ItemStatus, Name, Split};
 use crate::money::Cents;
@@ -231,8 +232,10 @@ pub(crate) struct Past {
     pub payments: Vec<Applied>,
     /// Payments that are invalid and do not count.
     pub invalid: Vec<Name>,
-    /// The uses of surplus.
+    /// The uses of surplus, and the refunds.
     pub surplus: SurplusPast,
+    /// The balances written off.
+    pub write_offs: WriteOffs,
     /// Where the money of all payments went by row, one payment after the other.
     shares: Vec<PaymentShare>,
     /// The same by line item.

@@ -17,6 +17,8 @@
 //! | `payments` | payments, their status, reversals, offsets |
 //! | `allocation`, `fill` | where the money of a payment goes: the order, and each bucket |
 //! | `surplus`, `surplus_lots` | money left over by payments: kept by payment, and used when something is owed again |
+//! | `refunds` | surplus paid out, and refunds that come back |
+//! | `write_off` | small balances |
 //! | `undo` | undoing a payment |
 //! | `late` | due moments, late fees, delinquency, charge-off |
 //! | `receipts` | the payments received for an instalment, whichever debt they paid |
@@ -41,12 +43,14 @@ pub mod rates;
 pub mod reading;
 pub(crate) mod recalculate;
 pub mod receipts;
+pub(crate) mod refunds;
 pub mod row_amounts;
 pub mod schedule;
 pub(crate) mod surplus;
 pub mod surplus_lots;
 pub mod terms;
 pub(crate) mod undo;
+pub(crate) mod write_off;
 
 pub use terms::{
     Adjust, AfterMaturity, Bucket, BusinessDays, DayCount, Due, Installment, InstallmentPolicy, InterestMethod,

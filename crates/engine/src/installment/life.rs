@@ -27,8 +27,7 @@ impl StepContext<'_> {
         self.loan().principal_items.push(debt);
         self.open_period(1)?;
         self.cap_by_status()?;
-        let late_at = self.terms.close_of(self.plan.dates.late_day(1));
-        self.loan().late_at = late_at;
+        self.begin_late_fees(1);
         if opening.origination_fee.is_positive() {
             let (id, kind) = (ItemId::OriginationFee, ItemKind::OriginationFee);
             self.charge_fee(id, kind, opening.origination_fee, FeeClass::Fee, self.place.at)?;
@@ -132,6 +131,9 @@ impl StepContext<'_> {
             return Ok(Err(Refusal::NothingToWaive));
         };
         let debt = loan.fees.remove(index).debt;
+        if debt.kind == ItemKind::LateFee {
+            loan.late_fees.charged -= debt.balance;
+        }
         self.set_balance(debt.slot, &debt.id, Cents::ZERO);
         let id = ItemId::Input(entry.name.clone());
         let mut item = LineItem::new(id.clone(), ItemKind::FeeWaiver, self.place.at, -debt.balance);
@@ -256,6 +258,11 @@ impl StepContext<'_> {
         period.through = today.clamp(period.through, period.end);
         while self.state.loan().late_row <= last && self.has_passed(self.state.loan().late_at) {
             self.pass_fee_moment(|_| GraceResult::Excused);
+        }
+        for tier in 1..=self.state.loan().late_fees.tiers.len() {
+            while self.has_passed(self.state.loan().late_fees.tiers[tier - 1].at) {
+                self.pass_tier(tier);
+            }
         }
         self.loan().release_paid_rows(last);
         Ok(())

@@ -5,6 +5,7 @@
 
 use super::carry::Carry;
 use super::earning::Earning;
+use super::late_tiers::LateFees;
 use super::rates::Rates;
 use super::receipts::Receipt;
 use super::row_amounts::{Lowered, RowAmounts};
@@ -297,6 +298,8 @@ pub struct Loan {
     pub late_row: u32,
     /// When its grace ends.
     pub late_at: Time,
+    /// Later fees of the same instalments, and the sum of all late fees.
+    pub late_fees: LateFees,
     /// Late instalments in a row.
     pub late_count: u32,
     /// When the account was last closed.
@@ -338,6 +341,7 @@ impl Loan {
             posted_unpaid: Cents::ZERO,
             late_row: 1,
             late_at: Time::NEVER,
+            late_fees: LateFees::default(),
             late_count: 0,
             closed_at: Time::BEGINNING,
             charge_offs: 0,

@@ -21,6 +21,7 @@
 //! | `write_off` | small balances |
 //! | `undo` | undoing a payment |
 //! | `late` | due moments, late fees, delinquency, charge-off |
+//! | `late_tiers` | several late fees for the same instalment; the amount of a late fee and its limits |
 //! | `receipts` | the payments received for an instalment, whichever debt they paid |
 //! | `life` | opening, closing, reopening |
 //! | `schedule` | past and future rows |
@@ -35,6 +36,7 @@ pub mod earning;
 pub(crate) mod fill;
 pub mod interest;
 pub(crate) mod late;
+pub mod late_tiers;
 pub(crate) mod life;
 pub mod loan;
 pub(crate) mod payments;

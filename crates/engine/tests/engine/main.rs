@@ -9,6 +9,7 @@ mod example;
 mod foundations;
 mod interest;
 mod late;
+mod late_tiers;
 mod month;
 mod notice_properties;
 mod notices;

@@ -28,6 +28,8 @@ pub struct State {
     pub surplus: Cents,
     /// How often surplus was used.
     pub(crate) surplus_uses: u32,
+    /// How often a small balance was written off, or a write-off undone.
+    pub(crate) write_offs: u32,
     /// The sum of all payments, less reversed ones.
     pub paid_total: Cents,
     /// The part of all payments and surplus that paid interest.
@@ -85,6 +87,7 @@ impl State {
             steps: 0,
             surplus: Cents::ZERO,
             surplus_uses: 0,
+            write_offs: 0,
             paid_total: Cents::ZERO,
             interest_paid_total: Cents::ZERO,
             turnover: Cents::ZERO,

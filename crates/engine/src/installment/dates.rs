@@ -39,7 +39,10 @@ impl Dates {
             cycle: policy.cycle,
             first_period: first.unwrap_or(policy.cycle).and(policy.due_after_cycle),
             due_after_cycle: policy.due_after_cycle,
-            grace: late.grace.and(Interval::days(-counted)),
+            grace: match late.tiers.first() {
+                Some(tier) => Interval::days(tier.after as i32),
+                None => late.grace.and(Interval::days(-counted)),
+            },
             month_end: policy.month_end,
             missing_day,
         };

@@ -5,7 +5,7 @@ use super::loan::{InstalmentRow, OpenFee, OpenItem, Period};
 use super::rates::Rates;
 use super::row_amounts::RowAmounts;
 use super::terms::{InterestMethod, Method};
-use crate::item::{Component, ItemId, ItemKind, LineItem, Split};
+use crate::item::{Component, ItemId, ItemKind, ItemReason, LineItem, Split};
 use crate::money::Cents;
 use crate::outcome::{EventKind, GraceResult, Refusal};
 use crate::status::{AccountStanding, Status};
@@ -27,8 +27,7 @@ impl StepContext<'_> {
         self.loan().principal_items.push(debt);
         self.open_period(1)?;
         self.cap_by_status()?;
-        let late_at = self.terms.close_of(self.plan.dates.late_day(1));
-        self.loan().late_at = late_at;
+        self.begin_late_fees(1);
         if opening.origination_fee.is_positive() {
             let (id, kind) = (ItemId::OriginationFee, ItemKind::OriginationFee);
             self.charge_fee(id, kind, opening.origination_fee, FeeClass::Fee, self.place.at)?;
@@ -41,6 +40,7 @@ impl StepContext<'_> {
         let (terms, plan) = (self.terms, self.plan);
         let policy = &plan.policy;
         let loan = self.loan();
+        loan.carry_fraction(policy.interest_rounding_at)?;
         let matured = instalment > plan.count();
         let earns = plan.earns(instalment);
         let (start, began_at) = match instalment {
@@ -131,6 +131,9 @@ impl StepContext<'_> {
             return Ok(Err(Refusal::NothingToWaive));
         };
         let debt = loan.fees.remove(index).debt;
+        if debt.kind == ItemKind::LateFee {
+            loan.late_fees.charged -= debt.balance;
+        }
         self.set_balance(debt.slot, &debt.id, Cents::ZERO);
         let id = ItemId::Input(entry.name.clone());
         let mut item = LineItem::new(id.clone(), ItemKind::FeeWaiver, self.place.at, -debt.balance);
@@ -154,17 +157,30 @@ impl StepContext<'_> {
                 let row = self.open_row();
                 self.assign_interest(row, amount);
             }
-            Component::Principal => {
-                self.admit(amount)?;
-                self.accrue();
-                let debt = self.add_debt(id, kind, amount, component, entry.effective_at);
-                let loan = self.loan();
-                loan.principal_items.push(debt);
-                loan.lent += amount;
-                loan.principal += amount;
-                self.schedule_rest();
-            }
+            Component::Principal => self.raise_principal(id, amount, entry.effective_at, None)?,
         }
+        Ok(())
+    }
+
+    /// Raises the principal by a credit offset. The last row asks for it.
+    pub fn raise_principal(
+        &mut self,
+        id: ItemId,
+        amount: Cents,
+        effective_at: Time,
+        reason: Option<ItemReason>,
+    ) -> Result<(), FoldError> {
+        self.admit(amount)?;
+        self.accrue();
+        let debt = self.add_debt(id, ItemKind::CreditOffset, amount, Component::Principal, effective_at);
+        if let Some(item) = debt.slot.and_then(|slot| self.out.items.get_mut(slot as usize)) {
+            item.reason = reason;
+        }
+        let loan = self.loan();
+        loan.principal_items.push(debt);
+        loan.lent += amount;
+        loan.principal += amount;
+        self.schedule_rest();
         Ok(())
     }
 
@@ -242,6 +258,11 @@ impl StepContext<'_> {
         period.through = today.clamp(period.through, period.end);
         while self.state.loan().late_row <= last && self.has_passed(self.state.loan().late_at) {
             self.pass_fee_moment(|_| GraceResult::Excused);
+        }
+        for tier in 1..=self.state.loan().late_fees.tiers.len() {
+            while self.has_passed(self.state.loan().late_fees.tiers[tier - 1].at) {
+                self.pass_tier(tier);
+            }
         }
         self.loan().release_paid_rows(last);
         Ok(())

@@ -3,12 +3,15 @@
 //! The loan keeps two ledgers of the same debts. The *rows* record to which instalment a debt belongs: they decide what
 //! is due, late and paid. The *open items* record the line item of a debt: a payment's splits refer to them.
 
+use super::carry::Carry;
 use super::earning::Earning;
+use super::late_tiers::LateFees;
 use super::rates::Rates;
 use super::receipts::Receipt;
 use super::row_amounts::{Lowered, RowAmounts};
 use super::surplus_lots::{Lot, SurplusPast};
 use super::terms::{Installment, Method};
+use super::write_off::WriteOffs;
 use crate::calendar::Day;
 use crate::item::{Component, ItemId, ItemKind, ItemStatus, Name, Split};
 use crate::money::Cents;
@@ -230,8 +233,10 @@ pub(crate) struct Past {
     pub payments: Vec<Applied>,
     /// Payments that are invalid and do not count.
     pub invalid: Vec<Name>,
-    /// The uses of surplus.
+    /// The uses of surplus, and the refunds.
     pub surplus: SurplusPast,
+    /// The balances written off.
+    pub write_offs: WriteOffs,
     /// Where the money of all payments went by row, one payment after the other.
     shares: Vec<PaymentShare>,
     /// The same by line item.
@@ -274,6 +279,8 @@ pub struct Loan {
     pub asks: RowAmounts,
     /// The open period.
     pub period: Period,
+    /// The fraction of a cent that is added to the open period's interest.
+    pub carry: Carry,
     /// The yearly rates.
     pub rates: Rates,
     /// The number of the first row in `rows`; all earlier ones are posted and paid.
@@ -291,6 +298,8 @@ pub struct Loan {
     pub late_row: u32,
     /// When its grace ends.
     pub late_at: Time,
+    /// Later fees of the same instalments, and the sum of all late fees.
+    pub late_fees: LateFees,
     /// Late instalments in a row.
     pub late_count: u32,
     /// When the account was last closed.
@@ -323,6 +332,7 @@ impl Loan {
             interest: Cents::ZERO,
             asks: RowAmounts::default(),
             period: Period::NONE,
+            carry: Carry::default(),
             rates: Rates::default(),
             first_row: 1,
             rows: VecDeque::new(),
@@ -331,6 +341,7 @@ impl Loan {
             posted_unpaid: Cents::ZERO,
             late_row: 1,
             late_at: Time::NEVER,
+            late_fees: LateFees::default(),
             late_count: 0,
             closed_at: Time::BEGINNING,
             charge_offs: 0,

@@ -93,7 +93,8 @@ fn flat_interest(
         numerator = numerator * of + &denominator * earned;
         denominator *= of;
     }
-    quotient(numerator * principal.0.unsigned_abs(), denominator * policy.instalments, Cents(1), policy.rounding)
+    let denominator = denominator * policy.instalments;
+    quotient(numerator * principal.0.unsigned_abs(), denominator, Cents(1), policy.interest_rounding)
 }
 
 fn level_payment(
@@ -134,7 +135,12 @@ fn greatest_common_divisor(mut a: u128, mut b: u128) -> u128 {
 }
 
 /// A ratio of whole numbers of any size, rounded to the nearest multiple of `unit` cents.
-fn quotient(numerator: BigUint, denominator: BigUint, unit: Cents, rounding: Rounding) -> Result<Cents, Overflow> {
+pub(crate) fn quotient(
+    numerator: BigUint,
+    denominator: BigUint,
+    unit: Cents,
+    rounding: Rounding,
+) -> Result<Cents, Overflow> {
     let denominator = denominator * unit.0.unsigned_abs();
     let whole = &numerator / &denominator;
     let rest = numerator - &whole * &denominator;
@@ -191,6 +197,5 @@ fn period_interest(
 ) -> Result<Cents, Overflow> {
     let (from, to) = (dates.period_start(instalment), dates.due_day(instalment));
     let earning = Earning::in_period(policy, dates, instalment, from, to);
-    let accrued = i128::from(principal.0).checked_mul(earning.weigh(rates, from, to)).ok_or(Overflow)?;
-    earning.cents(accrued, policy.rounding)
+    earning.cents(earning.accrue(principal, rates, from, to))
 }

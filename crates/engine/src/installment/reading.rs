@@ -60,7 +60,7 @@ fn read_now(terms: &Terms, state: &State, at: Time) -> Result<Reading, FoldError
     let today = terms.zone.day_at(at);
     let closed = state.status.is_closed();
     let balances = state.balances();
-    let accrued = if closed { Cents::ZERO } else { loan.accrued_at(plan, at, today)? };
+    let accrued = if closed { Cents::ZERO } else { loan.accrued_at(at, today)? };
     let oldest = loan.oldest_unpaid_day(plan);
     let past_due_fees = loan.past_due_fees(plan);
     let is_due = !closed && (1..=plan.count()).contains(&loan.current());
@@ -80,11 +80,11 @@ fn read_now(terms: &Terms, state: &State, at: Time) -> Result<Reading, FoldError
 
 impl Loan {
     /// Interest of the open period that is owed by then and not posted yet.
-    fn accrued_at(&self, plan: &Installment, at: Time, today: Day) -> Result<Cents, Overflow> {
+    fn accrued_at(&self, at: Time, today: Day) -> Result<Cents, Overflow> {
         if !self.period.has_begun(at) {
             return Ok(Cents::ZERO);
         }
-        let interest = self.interest_to(today, plan.policy.rounding)?;
+        let interest = self.interest_to(today)?;
         Ok((interest - self.period.recognised).or_zero())
     }
 
@@ -103,8 +103,7 @@ impl Loan {
             }
             earning = Earning::in_period(&plan.policy, &plan.dates, next, period.end, plan.dates.due_day(next));
         }
-        let weight = earning.weigh(&self.rates, today, today.plus_days(1));
-        earning.cents(i128::from(self.principal.0) * weight, plan.policy.rounding)
+        earning.cents(earning.accrue(self.principal, &self.rates, today, today.plus_days(1)))
     }
 
     /// Unpaid interest and principal of the instalments whose due moment has passed.

@@ -3,8 +3,10 @@
 //! The projection pays past-due amounts on the date of reading and every later instalment in full on its due date. It
 //! uses the same posting code as the fold, on a copy of the state.
 
+use super::carry::Carry;
 use super::loan::{InstalmentRow, Loan};
 use super::reading::pass_closed_time;
+use super::terms::InterestRoundingAt;
 use crate::calendar::Day;
 use crate::money::Cents;
 use crate::outcome::FoldOutcome;
@@ -139,6 +141,9 @@ impl<'a> Projection<'a> {
         projection.state.loan_mut().past = None;
         projection.state.forget_slots();
         projection.run(at).accrue();
+        if projection.state.loan().oldest_past_due().is_some() {
+            projection.run(at).drop_fraction()?;
+        }
         let loan = projection.state.loan_mut();
         loan.principal -= loan.posted_unpaid;
         loan.posted_unpaid = Cents::ZERO;
@@ -185,6 +190,9 @@ impl<'a> Projection<'a> {
         loan.posted_unpaid -= unpaid;
         self.earns &= loan.principal.is_positive();
         self.run(ends_at).open_period(instalment + 1)?;
+        if self.terms.installment().policy.interest_rounding_at == InterestRoundingAt::Payment {
+            self.state.loan_mut().carry = Carry::default();
+        }
         self.settle_interest();
         Ok(())
     }

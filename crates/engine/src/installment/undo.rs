@@ -12,12 +12,14 @@ impl StepContext<'_> {
     /// Undoes everything that an applied payment paid. Needs the past.
     pub fn undo(&mut self, applied: &Applied, allocated: &Allocation) -> Result<(), FoldError> {
         self.accrue();
+        self.undo_write_off(applied.step)?;
         self.undo_uses_of_surplus(applied.step)?;
+        let refunded = self.recall_refunded(applied.step);
         self.undo_allocation(allocated)?;
         self.loan().drop_receipt(applied.step);
         self.state.paid_total -= applied.amount;
         self.schedule_rest();
-        Ok(())
+        self.owe_refunded(&applied.name, refunded)
     }
 
     /// Undoes everything that allocated money paid.

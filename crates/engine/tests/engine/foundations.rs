@@ -64,14 +64,18 @@ proptest! {
     /// Rounding yields the nearest whole number; ties go to the even one or up.
     #[test]
     fn rounding_is_nearest(numerator in 0..1_000_000_i128, denominator in 1..1_000_i128) {
-        for rounding in [Rounding::HalfEven, Rounding::HalfUp] {
+        for rounding in [Rounding::HalfEven, Rounding::HalfUp, Rounding::Down] {
             let rounded = i128::from(round_ratio(numerator, denominator, rounding).unwrap().0);
             let twice_off = 2 * (rounded * denominator - numerator);
+            if rounding == Rounding::Down {
+                prop_assert!(twice_off <= 0 && -twice_off < 2 * denominator);
+                continue;
+            }
             prop_assert!(twice_off.abs() <= denominator);
             if twice_off.abs() == denominator {
                 match rounding {
                     Rounding::HalfEven => prop_assert_eq!(rounded % 2, 0),
-                    Rounding::HalfUp => prop_assert!(twice_off > 0),
+                    Rounding::HalfUp | Rounding::Down => prop_assert!(twice_off > 0),
                 }
             }
         }

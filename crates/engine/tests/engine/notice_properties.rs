@@ -95,7 +95,7 @@ fn asks(book: &Book, instalment: u32, at: Time) -> bool {
         _ if instalment == policy.instalments => None,
         Method::Level => repays.then_some(plan.plan.level),
         Method::Flat => Some(plan.plan.flat_interest + if repays { plan.plan.level } else { Cents::ZERO }),
-        Method::EqualPrincipal => None,
+        Method::EqualPrincipal | Method::Precomputed => None,
     };
     match fell_due {
         Some(paid) => !paid,

@@ -33,7 +33,7 @@ fn agreed(terms: &Terms, change: impl FnOnce(&mut InstallmentPolicy)) -> Option<
         status_effects: terms.status_effects.clone(),
         product: ProductPolicy::Installment(policy),
     };
-    Terms::new(&policy, terms.opening).ok()
+    Terms::new(&policy, terms.opening.clone()).ok()
 }
 
 fn told(life: &Life) -> Book {

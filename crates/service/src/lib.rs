@@ -15,7 +15,8 @@
 //! |---|---|
 //! | `accounts`, `customers`, `products`, `line_items`, `notifications` | use cases: what lenders service |
 //! | `keys`, `organizations`, `people` | use cases: who may use an installation |
-//! | `changes`, `rehearsing`, `loan_changes` | requests that change an account, as data; their results in advance; changes of a loan |
+//! | `changes`, `loan_changes` | requests that change an account, as data; reading the changes of a loan |
+//! | `rehearsing`, `previews` | the results of such requests, computed in memory and discarded |
 //! | `migration`, `rolling`, `previewing` | migration mode, rolling in time, schedules of loans that do not exist yet |
 //! | `events`, `history`, `find`, `search_index`, `portfolio`, `paging` | timelines, search, totals, pages of lists |
 //! | `policy`, `items`, `catalog` | forms to terms of the engine; rows to line items; cached products |
@@ -64,6 +65,7 @@ pub mod people;
 pub mod policy;
 pub mod portfolio;
 pub mod previewing;
+mod previews;
 pub mod problem;
 pub mod processor;
 pub mod products;

@@ -128,7 +128,7 @@ impl Service {
         })
     }
 
-    async fn exists(&self, key: &AccountKey) -> Result<bool, Problem> {
+    pub(crate) async fn exists(&self, key: &AccountKey) -> Result<bool, Problem> {
         let want = AccountToLoad { key: key.clone(), inputs: Inputs::Pending, names: Vec::new() };
         Ok(self.store.load(&[want]).await?.into_iter().next().flatten().is_some())
     }

@@ -12,6 +12,7 @@
 //! | `slice` | how much is processed in one transaction |
 //! | `outdated` | accounts that earlier rules wrote |
 //! | `refolding` | folding the whole journal again by newer rules |
+//! | `refusals` | errors for inputs that the engine refuses |
 //! | `causes` | the causes of messages |
 //! | `message_writer` | messages, with the data as of each event |
 //! | `notices` | the configured notices, as they are shown |
@@ -34,6 +35,7 @@ pub mod postings;
 pub mod preview;
 pub mod profile;
 pub mod refolding;
+mod refusals;
 mod release;
 mod requests;
 pub mod slice;

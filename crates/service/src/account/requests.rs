@@ -4,7 +4,9 @@ use super::book::{Applied, Book, Halt, RequestedInput, Rolled};
 use super::journal::{JournalEntry, OPEN, Record, row_at};
 use super::message_writer::Timing;
 use super::profile::Profile;
+use super::refusals::refused;
 use crate::problem::Problem;
+use daybook_engine::arrival;
 use daybook_engine::item::{ItemId, ItemStatus, Name};
 use daybook_engine::time::Time;
 use daybook_engine::timeline::{Entry, Input, Placement, Situation, TimelinePosition, place};
@@ -48,6 +50,9 @@ impl Book {
         self.check_begun(effective_at)?;
         self.check_reference(&asked.input)?;
         self.check_undecided(&asked.input, held)?;
+        if !held && let Some(refusal) = arrival::refusal(&self.state, &asked.input) {
+            return Err(refused(&Record::Input(asked.input.clone()), &asked.name, refusal).into());
+        }
         let seq = self.now.next_seq as u64;
         let situation =
             Situation { held, clock, last_folded: self.state.last_folded, backdating: self.terms.backdating };

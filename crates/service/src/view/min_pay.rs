@@ -56,7 +56,7 @@ impl MinPay {
 fn open_instalment(terms: &Terms, loan: &Loan) -> Result<Cents, Overflow> {
     let plan = terms.installment();
     let row = loan.row(loan.current()).copied().unwrap_or_default();
-    let interest = loan.interest_to(loan.period.end, plan.policy.rounding)?;
+    let interest = loan.interest_to(loan.period.end)?;
     let accruing = (interest - loan.period.recognised).or_zero();
     let left = loan.principal - loan.posted_unpaid;
     let level = loan.asks.of(loan.current());

@@ -72,7 +72,7 @@ macro_rules! numbers {
             }
 
             /// Wraps a number that is known to be valid.
-            pub(crate) const fn known(number: $inner) -> $name {
+            pub const fn known(number: $inner) -> $name {
                 $name(number)
             }
         }
@@ -233,7 +233,7 @@ macro_rules! limited_percents {
             }
 
             /// Wraps a percentage that is known to be valid.
-            pub(crate) const fn known(percent: Percent) -> $name {
+            pub const fn known(percent: Percent) -> $name {
                 $name(percent)
             }
         }

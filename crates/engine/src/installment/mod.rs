@@ -7,6 +7,8 @@
 //! | file | contents |
 //! |---|---|
 //! | `terms` | the product's configuration for instalments, checked |
+//! | `policy_check` | the rules that the configuration must keep |
+//! | `buckets` | the buckets that payments fill, and their order |
 //! | `dates` | cycles, due dates, periods |
 //! | `plan` | exact computation of the level payment and of the other methods' instalments |
 //! | `row_amounts`, `recalculate` | the plan in force: the amount of each row, and its recalculation |
@@ -30,6 +32,7 @@
 
 pub(crate) mod allocation;
 pub mod audit;
+pub mod buckets;
 pub mod carry;
 pub mod dates;
 pub mod earning;
@@ -41,6 +44,7 @@ pub(crate) mod life;
 pub mod loan;
 pub(crate) mod payments;
 pub mod plan;
+pub mod policy_check;
 pub mod rates;
 pub mod reading;
 pub(crate) mod recalculate;

@@ -1,9 +1,8 @@
 //! What a day of principal earns: the fraction of a year that a day is, as whole numbers.
 
-use super::dates::Dates;
 use super::rates::Rates;
-use super::terms::{DayCount, InstallmentPolicy};
-use crate::calendar::{Day, is_leap_year};
+use super::terms::DayCount;
+use crate::calendar::{Day, Interval, is_leap_year};
 use crate::money::{Cents, Overflow, Percent, Rounding, round_ratio};
 use serde::{Deserialize, Serialize};
 
@@ -27,21 +26,21 @@ impl Earning {
     /// No interest is earned.
     pub(crate) const NOTHING: Earning = Earning { day_count: DayCount::Thirty360, factor: 0, divisor: 1 };
 
-    /// What a day of principal earns in an instalment's period, which runs from one date to another.
-    pub fn in_period(policy: &InstallmentPolicy, dates: &Dates, instalment: u32, from: Day, to: Day) -> Earning {
+    /// What a day of principal earns in a period that runs from one date to another. `length` is its length as a
+    /// fraction of a year, if the day count has one.
+    pub fn in_period(day_count: DayCount, from: Day, to: Day, length: impl FnOnce() -> Interval) -> Earning {
         // If the zone skipped a day, a period of one day may have no days; it earns nothing with any divisor.
         let days = i128::from(to.days_since(from).max(1));
-        let (parts, of_year) = match policy.day_count {
+        let (parts, of_year) = match day_count {
             // The agreed length is the fraction of a year; the actual days divide it equally.
             DayCount::Thirty360 => {
-                let agreed = dates.period_length(instalment).thirty_day_count();
+                let agreed = length().thirty_day_count();
                 (i128::from(agreed.max(0)), 360 * days)
             }
             DayCount::Actual365 => (1, YEAR),
             DayCount::Actual360 => (1, 360),
             DayCount::ActualActual => (1, YEAR * LEAP_YEAR),
         };
-        let day_count = policy.day_count;
         Earning { day_count, factor: parts, divisor: of_year * Percent::WHOLE }
     }
 

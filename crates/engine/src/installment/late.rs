@@ -1,7 +1,7 @@
 //! Due moments, late fees, delinquency and charge-off.
 
 use super::loan::{InstalmentRow, Loan, PrincipalTarget};
-use super::terms::{Due, LateFee, Method};
+use super::terms::{Due, LateFee};
 use crate::item::{ItemId, ItemKind};
 use crate::money::Cents;
 use crate::outcome::{EventKind, GraceResult};
@@ -33,7 +33,7 @@ impl StepContext<'_> {
     pub fn period_end(&mut self) -> Result<(), FoldError> {
         let instalment = self.state.loan().current();
         self.post_interest()?;
-        if instalment <= self.plan.count() {
+        if instalment <= self.last_row() {
             self.post_principal(instalment);
             let paid = self.judge(instalment)?;
             self.announce(EventKind::DueDatePassed { instalment, paid });
@@ -60,9 +60,8 @@ impl StepContext<'_> {
     /// the rest. It never takes more than is left of the loan. Principal that was paid into the end of the loan counts
     /// as paid once the rows reach it.
     pub fn post_principal(&mut self, instalment: u32) {
-        let plan = self.plan;
         let loan = self.loan();
-        let target = loan.target(plan, instalment);
+        let target = loan.target(instalment);
         let left_of_loan = loan.lent - loan.posted_principal;
         let unscheduled = loan.unscheduled();
         let row = loan.row_mut(instalment);
@@ -205,9 +204,13 @@ impl StepContext<'_> {
 
     /// Moves to the next instalment whose grace will end.
     pub fn next_late_row(&mut self) {
-        let last = self.plan.count();
+        let last = self.last_row();
         let next = self.state.loan().late_row + 1;
-        let late_at = if next > last { Time::NEVER } else { self.terms.close_of(self.plan.dates.late_day(next)) };
+        let late_at = if next > last {
+            Time::NEVER
+        } else {
+            self.terms.close_of(self.state.loan().plan.late_day(&self.plan.dates, next))
+        };
         let loan = self.loan();
         (loan.late_row, loan.late_at) = (next, late_at);
     }
@@ -222,14 +225,14 @@ impl StepContext<'_> {
         if row.posted {
             return Ok(row.unpaid().is_positive());
         }
-        let (is_flat, accrued) = (self.plan.policy.method == Method::Flat, self.unrecognised()?);
+        let (is_flat, accrued) = (self.plan.policy.method.keeps_interest(), self.unrecognised()?);
         let own_interest = if is_flat && self.due(instalment) == Due::Ahead && loan.principal.is_positive() {
-            (self.plan.plan.flat_interest - row.prepaid_interest).or_zero()
+            (self.state.loan().plan.kept_interest(instalment) - row.prepaid_interest).or_zero()
         } else {
             self.accrued_for(accrued, instalment)
         };
         let interest = row.unpaid_interest() + own_interest;
-        if !is_flat && matches!(loan.target(self.plan, instalment), PrincipalTarget::Principal(_)) {
+        if !is_flat && matches!(loan.target(instalment), PrincipalTarget::Principal(_)) {
             // A row without a fixed total cannot be paid before its period is posted, as long as principal earns
             // interest.
             return Ok((loan.principal + interest).is_positive());

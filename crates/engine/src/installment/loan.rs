@@ -4,11 +4,12 @@
 //! is due, late and paid. The *open items* record the line item of a debt: a payment's splits refer to them.
 
 use super::earning::Earning;
+use super::in_force::PlanInForce;
 use super::rates::Rates;
 use super::receipts::Receipt;
-use super::row_amounts::{Lowered, RowAmounts};
+use super::row_amounts::{Ask, Lowered};
 use super::surplus_lots::{Lot, SurplusPast};
-use super::terms::{Installment, Method};
+use super::terms::Installment;
 use crate::calendar::Day;
 use crate::item::{Component, ItemId, ItemKind, ItemStatus, Name, Split};
 use crate::money::Cents;
@@ -270,8 +271,8 @@ pub struct Loan {
     pub principal: Cents,
     /// The unpaid posted interest.
     pub interest: Cents,
-    /// The amount of each row.
-    pub asks: RowAmounts,
+    /// The plan in force.
+    pub plan: PlanInForce,
     /// The open period.
     pub period: Period,
     /// The yearly rates.
@@ -321,7 +322,7 @@ impl Loan {
             lent: Cents::ZERO,
             principal: Cents::ZERO,
             interest: Cents::ZERO,
-            asks: RowAmounts::default(),
+            plan: PlanInForce::default(),
             period: Period::NONE,
             rates: Rates::default(),
             first_row: 1,
@@ -410,8 +411,8 @@ impl Loan {
     /// the unpaid part is what was posted last.
     pub fn oldest_unpaid_day(&self, plan: &Installment) -> Option<Day> {
         let oldest = self.oldest_past_due()?;
-        if oldest <= plan.count() {
-            return Some(plan.dates.due_day(oldest));
+        if oldest <= self.plan.count() {
+            return Some(self.plan.due_day(&plan.dates, oldest));
         }
         let mut unpaid = self.row(oldest)?.unpaid_interest();
         let covers = |(_, posted): &&(Day, Cents)| {
@@ -483,18 +484,15 @@ pub(crate) enum PrincipalTarget {
     Rest,
 }
 
-impl Installment {
-    /// The planned amount of a row if the level is `level`.
-    pub(crate) fn target(&self, instalment: u32, level: Cents) -> PrincipalTarget {
-        if instalment >= self.count() {
+impl Loan {
+    /// The planned amount of a row that is not posted.
+    pub(crate) fn target(&self, instalment: u32) -> PrincipalTarget {
+        if instalment >= self.plan.count() {
             return PrincipalTarget::Rest;
         }
-        if instalment <= self.policy.interest_only {
-            return PrincipalTarget::Principal(Cents::ZERO);
-        }
-        match self.policy.method {
-            Method::Level => PrincipalTarget::Total(level),
-            Method::EqualPrincipal | Method::Flat | Method::Precomputed => PrincipalTarget::Principal(level),
+        match self.plan.ask(instalment) {
+            Ask::Total(total) => PrincipalTarget::Total(total),
+            Ask::Principal(principal) | Ask::Kept { principal, .. } => PrincipalTarget::Principal(principal),
         }
     }
 }

@@ -9,7 +9,7 @@
 //! | `terms` | the product's configuration for instalments, checked |
 //! | `dates` | cycles, due dates, periods |
 //! | `plan` | exact computation of the level payment and of the other methods' instalments |
-//! | `row_amounts`, `recalculate` | the plan in force: the amount of each row, and its recalculation |
+//! | `in_force`, `row_amounts`, `recalculate` | the plan in force: the dates and amounts of its rows, and its recalculation |
 //! | `rates` | the yearly rate of each date |
 //! | `earning` | day counts: what a day of principal earns |
 //! | `interest` | accrual, posting at a period's end |
@@ -29,6 +29,7 @@ pub mod audit;
 pub mod dates;
 pub mod earning;
 pub(crate) mod fill;
+pub mod in_force;
 pub mod interest;
 pub(crate) mod late;
 pub(crate) mod life;

@@ -78,7 +78,7 @@ impl StepContext<'_> {
                 kept.interest_paid -= cents;
                 kept.note_unpaid();
                 self.loan().interest += cents;
-                if row > self.plan.count() {
+                if row > self.last_row() {
                     self.loan().recall_tail();
                 }
             }

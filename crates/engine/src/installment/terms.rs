@@ -31,6 +31,13 @@ pub enum Method {
     Precomputed,
 }
 
+impl Method {
+    /// Whether the interest of each instalment is fixed.
+    pub fn keeps_interest(self) -> bool {
+        matches!(self, Method::Flat | Method::Precomputed)
+    }
+}
+
 /// How interest fixed at the opening is spread over the instalments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PrecomputedSplit {
@@ -405,15 +412,15 @@ impl Installment {
         Ok(Installment { policy: policy.clone(), dates, plan, order, order_ahead: order_ahead(&policy.order) })
     }
 
-    /// The number of instalments.
+    /// The number of instalments that were agreed.
     pub fn count(&self) -> u32 {
         self.policy.instalments
     }
 
-    /// Whether interest is counted in a period; after the last instalment the product decides.
-    pub(crate) fn earns(&self, period: u32) -> bool {
-        let after = self.policy.after_maturity == AfterMaturity::Accrue && self.policy.method != Method::Flat;
-        period <= self.count() || after
+    /// Whether interest is counted in a period, if `last` is the last row; after it the product decides.
+    pub(crate) fn earns(&self, period: u32, last: u32) -> bool {
+        let after = self.policy.after_maturity == AfterMaturity::Accrue && !self.policy.method.keeps_interest();
+        period <= last || after
     }
 }
 

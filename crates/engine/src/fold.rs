@@ -252,7 +252,13 @@ impl StepContext<'_> {
     fn configure(&mut self, setting: Setting) {
         let before = self.state.notices.iter().position(|pending| pending.setting.is_replaced_by(&setting));
         let before = before.map(|index| self.state.notices.remove(index));
-        self.state.notices.push(Pending::new(self.terms, setting, self.place, before.as_ref()));
+        self.state.notices.push(Pending::new(
+            self.terms,
+            &self.state.loan().plan,
+            setting,
+            self.place,
+            before.as_ref(),
+        ));
         self.announce(EventKind::AccountUpdated);
     }
 
@@ -267,7 +273,8 @@ impl StepContext<'_> {
         if wanted && !self.state.stops(self.terms).notices {
             self.announce(EventKind::Notice { kind, instalment });
         }
-        self.state.notices[index].advance(self.terms);
+        let (notices, rows) = self.state.notices_and_rows();
+        notices[index].advance(self.terms, rows);
         Ok(kind)
     }
 

@@ -1,5 +1,6 @@
 //! The state of an account: the result of folding a timeline.
 
+use crate::installment::in_force::PlanInForce;
 use crate::installment::loan::{Allocation, Loan};
 use crate::item::{Component, Name};
 use crate::money::Cents;
@@ -108,6 +109,12 @@ impl State {
     pub(crate) fn loan_mut(&mut self) -> &mut Loan {
         let ProductState::Installment(loan) = &mut self.product;
         loan
+    }
+
+    /// The notices, and the rows whose dates they follow.
+    pub(crate) fn notices_and_rows(&mut self) -> (&mut [Pending], &PlanInForce) {
+        let ProductState::Installment(loan) = &self.product;
+        (&mut self.notices, &loan.plan)
     }
 
     /// The amounts owed, and the surplus held for the borrower.

@@ -1,9 +1,8 @@
 //! What a day of principal earns: the fraction of a year that a day is, as whole numbers.
 
-use super::dates::Dates;
 use super::rates::Rates;
 use super::terms::{DayCount, InstallmentPolicy, InterestRoundingAt};
-use crate::calendar::{Day, is_leap_year};
+use crate::calendar::{Day, Interval, is_leap_year};
 use crate::money::{Cents, Overflow, Percent, Rounding, round_ratio, round_whole, whole_cents};
 use serde::{Deserialize, Serialize};
 
@@ -36,14 +35,15 @@ impl Earning {
         rounded_daily: false,
     };
 
-    /// What a day of principal earns in an instalment's period, which runs from one date to another.
-    pub fn in_period(policy: &InstallmentPolicy, dates: &Dates, instalment: u32, from: Day, to: Day) -> Earning {
+    /// What a day of principal earns in a period that runs from one date to another. `length` is its length as a
+    /// fraction of a year, if the day count has one.
+    pub fn in_period(policy: &InstallmentPolicy, from: Day, to: Day, length: impl FnOnce() -> Interval) -> Earning {
         // If the zone skipped a day, a period of one day may have no days; it earns nothing with any divisor.
         let days = i128::from(to.days_since(from).max(1));
         let (parts, of_year) = match policy.day_count {
             // The agreed length is the fraction of a year; the actual days divide it equally.
             DayCount::Thirty360 => {
-                let agreed = dates.period_length(instalment).thirty_day_count();
+                let agreed = length().thirty_day_count();
                 (i128::from(agreed.max(0)), 360 * days)
             }
             DayCount::Actual365 => (1, YEAR),

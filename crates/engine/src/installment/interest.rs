@@ -2,7 +2,6 @@
 
 use super::loan::{Loan, OpenItem, Period, PrincipalTarget};
 use super::rates::{Cap, CapSource};
-use super::terms::{Installment, Method};
 use crate::calendar::Day;
 use crate::item::{Component, ItemId, ItemKind};
 use crate::money::{Cents, Overflow, Percent};
@@ -50,8 +49,8 @@ impl StepContext<'_> {
             return Ok(());
         }
         period.principal = loan.principal;
-        if plan.policy.method == Method::Flat && plan.earns(period.instalment) {
-            let interest = plan.plan.flat_interest;
+        if plan.policy.method.keeps_interest() && plan.earns(period.instalment, loan.plan.count()) {
+            let interest = loan.plan.kept_interest(period.instalment);
             period.fixed = Some(if loan.principal.is_zero() { period.recognised } else { interest });
         }
         Ok(self.fix_interest()?)
@@ -62,8 +61,8 @@ impl StepContext<'_> {
     pub fn fix_interest(&mut self) -> Result<(), Overflow> {
         let plan = self.plan;
         let loan = self.loan();
-        let is_fixed = loan.period.fixed.is_some() && plan.policy.method != Method::Flat;
-        if is_fixed && plan.earns(loan.current()) {
+        let is_fixed = loan.period.fixed.is_some() && !plan.policy.method.keeps_interest();
+        if is_fixed && plan.earns(loan.current(), loan.plan.count()) {
             let counted = loan.counted_to(loan.period.end)?;
             // A repaid loan never owes more than before: the payoff that was paid remains the payoff.
             let was = loan.period.fixed.unwrap_or_default();
@@ -142,22 +141,22 @@ impl StepContext<'_> {
     /// The row that takes the open period's interest. After the last instalment it is the row of interest after
     /// maturity.
     pub fn open_row(&self) -> u32 {
-        self.state.loan().current().min(self.plan.count() + 1)
+        self.state.loan().current().min(self.last_row() + 1)
     }
 
     /// Assigns posted interest to a row. A row with a fixed total takes at most what its principal leaves of that
     /// total; the rest moves to the following rows, and the last row takes all of it.
     pub fn assign_interest(&mut self, instalment: u32, amount: Cents) {
-        let (plan, today) = (self.plan, self.today);
+        let (last, today) = (self.last_row(), self.today);
         let loan = self.loan();
         loan.interest += amount;
-        if instalment > plan.count() {
+        if instalment > last {
             return loan.add_to_tail(instalment, today, amount);
         }
         let mut left = amount;
         let mut number = instalment.max(loan.first_row);
         while left.is_positive() {
-            let room = loan.interest_room(plan, number).map_or(left, |room| room.min(left));
+            let room = loan.interest_room(number).map_or(left, |room| room.min(left));
             loan.row_mut(number).interest += room;
             left -= room;
             number += 1;
@@ -187,18 +186,13 @@ impl Loan {
     }
 
     /// How much more interest a row can take; `None` if it has no limit.
-    pub(crate) fn interest_room(&self, plan: &Installment, instalment: u32) -> Option<Cents> {
-        match self.target(plan, instalment) {
+    pub(crate) fn interest_room(&self, instalment: u32) -> Option<Cents> {
+        match self.target(instalment) {
             PrincipalTarget::Total(total) => {
                 let row = self.row(instalment).copied().unwrap_or_default();
                 Some((total - row.principal_paid - row.interest).or_zero())
             }
             PrincipalTarget::Principal(_) | PrincipalTarget::Rest => None,
         }
-    }
-
-    /// The planned amount of a row that is not posted.
-    pub(crate) fn target(&self, plan: &Installment, instalment: u32) -> PrincipalTarget {
-        plan.target(instalment, self.asks.of(instalment))
     }
 }

@@ -1,7 +1,7 @@
 //! Due moments, late fees, delinquency and charge-off.
 
 use super::loan::{InstalmentRow, Loan, PrincipalTarget};
-use super::terms::{Due, Method};
+use super::terms::Due;
 use crate::outcome::{EventKind, GraceResult};
 use crate::status::Status;
 use crate::step::{FoldError, StepContext};
@@ -30,7 +30,7 @@ impl StepContext<'_> {
     pub fn period_end(&mut self) -> Result<(), FoldError> {
         let instalment = self.state.loan().current();
         self.post_interest()?;
-        if instalment <= self.plan.count() {
+        if instalment <= self.last_row() {
             self.post_principal(instalment);
             let paid = self.judge(instalment)?;
             self.announce(EventKind::DueDatePassed { instalment, paid });
@@ -46,7 +46,7 @@ impl StepContext<'_> {
         if self.state.surplus.is_positive() {
             self.use_surplus()?;
         }
-        if instalment == self.plan.count() {
+        if instalment == self.last_row() {
             self.write_off_small_balance()?;
         }
         let row = self.loan().row_mut(instalment);
@@ -60,9 +60,8 @@ impl StepContext<'_> {
     /// the rest. It never takes more than is left of the loan. Principal that was paid into the end of the loan counts
     /// as paid once the rows reach it.
     pub fn post_principal(&mut self, instalment: u32) {
-        let plan = self.plan;
         let loan = self.loan();
-        let target = loan.target(plan, instalment);
+        let target = loan.target(instalment);
         let left_of_loan = loan.lent - loan.posted_principal;
         let unscheduled = loan.unscheduled();
         let row = loan.row_mut(instalment);
@@ -194,14 +193,14 @@ impl StepContext<'_> {
         if row.posted {
             return Ok(row.unpaid().is_positive());
         }
-        let (is_flat, accrued) = (self.plan.policy.method == Method::Flat, self.unrecognised()?);
+        let (is_flat, accrued) = (self.plan.policy.method.keeps_interest(), self.unrecognised()?);
         let own_interest = if is_flat && self.due(instalment) == Due::Ahead && loan.principal.is_positive() {
-            (self.plan.plan.flat_interest - row.prepaid_interest).or_zero()
+            (self.state.loan().plan.kept_interest(instalment) - row.prepaid_interest).or_zero()
         } else {
             self.accrued_for(accrued, instalment)
         };
         let interest = row.unpaid_interest() + own_interest;
-        if !is_flat && matches!(loan.target(self.plan, instalment), PrincipalTarget::Principal(_)) {
+        if !is_flat && matches!(loan.target(instalment), PrincipalTarget::Principal(_)) {
             // A row without a fixed total cannot be paid before its period is posted, as long as principal earns
             // interest.
             return Ok((loan.principal + interest).is_positive());

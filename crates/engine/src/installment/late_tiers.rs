@@ -61,12 +61,13 @@ impl StepContext<'_> {
 
     /// When a tier judges an instalment; [`Time::NEVER`] beyond the last one.
     pub fn fee_moment(&self, row: u32, tier: usize) -> Time {
-        if row > self.plan.count() {
+        if row > self.last_row() {
             return Time::NEVER;
         }
+        let (rows, dates) = (&self.state.loan().plan, &self.plan.dates);
         let day = match self.plan.policy.late_fee.tiers.get(tier) {
-            Some(tier) => self.plan.dates.due_day(row).plus_days(tier.after as i32),
-            None => self.plan.dates.late_day(row),
+            Some(tier) => rows.due_day(dates, row).plus_days(tier.after as i32),
+            None => rows.late_day(dates, row),
         };
         self.terms.close_of(day)
     }

@@ -1,6 +1,5 @@
 //! The figures of an account at a point in time: payoff, per-diem, days past due.
 
-use super::earning::Earning;
 use super::loan::{InstalmentRow, Loan, OpenFee};
 use super::terms::Installment;
 use crate::calendar::Day;
@@ -62,8 +61,8 @@ fn read_now(terms: &Terms, state: &State, at: Time) -> Result<Reading, FoldError
     let balances = state.balances();
     let accrued = if closed { Cents::ZERO } else { loan.accrued_at(at, today)? };
     let oldest = loan.oldest_unpaid_day(plan);
-    let past_due_fees = loan.past_due_fees(plan);
-    let is_due = !closed && (1..=plan.count()).contains(&loan.current());
+    let past_due_fees = loan.past_due_fees();
+    let is_due = !closed && (1..=loan.plan.count()).contains(&loan.current());
     Ok(Reading {
         status: state.status,
         balances,
@@ -98,10 +97,10 @@ impl Loan {
         if today >= period.end {
             // The end date itself is the first day of the next period.
             let next = period.instalment + 1;
-            if !plan.earns(next) {
+            if !plan.earns(next, self.plan.count()) {
                 return Ok(Cents::ZERO);
             }
-            earning = Earning::in_period(&plan.policy, &plan.dates, next, period.end, plan.dates.due_day(next));
+            earning = self.plan.earning(&plan.policy, &plan.dates, next);
         }
         earning.cents(earning.accrue(self.principal, &self.rates, today, today.plus_days(1)))
     }
@@ -112,8 +111,8 @@ impl Loan {
     }
 
     /// Unpaid fees of the periods that have ended, and fees that belong to no instalment.
-    fn past_due_fees(&self, plan: &Installment) -> Cents {
-        let is_past_due = |fee: &&OpenFee| fee.instalment < self.current() || fee.instalment > plan.count();
+    fn past_due_fees(&self) -> Cents {
+        let is_past_due = |fee: &&OpenFee| fee.instalment < self.current() || fee.instalment > self.plan.count();
         self.fees.iter().filter(is_past_due).map(|fee| fee.debt.balance).sum()
     }
 }

@@ -1,7 +1,8 @@
 //! Undoing a payment as posted, by exact negatives of where its money went. Later postings are not recomputed. Rows
 //! ahead that the payment lowered get their earlier amounts back.
 
-use super::loan::{Allocation, Applied, OpenFee, OpenItem, PaymentShare};
+use super::loan::{Allocation, OpenFee, OpenItem, PaymentShare};
+use super::past::Applied;
 use crate::item::{Component, ItemId, ItemStatus, Split};
 use crate::money::Cents;
 use crate::outcome::EventKind;
@@ -80,7 +81,7 @@ impl StepContext<'_> {
                 kept.interest_paid -= cents;
                 kept.note_unpaid();
                 self.loan().interest += cents;
-                if row > self.plan.count() {
+                if row > self.last_row() {
                     self.loan().recall_tail();
                 }
             }

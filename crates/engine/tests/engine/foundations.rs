@@ -368,7 +368,7 @@ fn a_snapshot_says_what_it_is() {
     assert_eq!(snapshot::read(&longer, OWNER), Err(NoSnapshot::Damaged), "nothing may follow");
     let other: Vec<u8> = [9].into_iter().chain(bytes[1..].iter().copied()).collect();
     assert_eq!(snapshot::read(&other, OWNER), Err(NoSnapshot::Version(9)));
-    assert_eq!(NoSnapshot::Version(9).to_string(), "snapshot version 9 is unknown; this build uses version 7");
+    assert_eq!(NoSnapshot::Version(9).to_string(), "snapshot version 9 is unknown; this build uses version 8");
     assert_eq!(NoSnapshot::Damaged.to_string(), "the snapshot is damaged");
 }
 

@@ -38,7 +38,8 @@ fn each_tier_charges_its_fee_and_counts_once() {
     assert_eq!((late_fees(&book), count(&book)), (vec!["dbk_late_fee_1 10.00 left 10.00".to_owned()], 1));
     book.roll(at("2025-03-27T23:59:59-04:00"));
     // 15 February + 40 days is 27 March; the second instalment was late on 20 March.
-    let fees = ["dbk_late_fee_1 10.00 left 10.00", "dbk_late_fee_2 10.00 left 10.00", "dbk_late_fee_1.2 20.00 left 20.00"];
+    let fees =
+        ["dbk_late_fee_1 10.00 left 10.00", "dbk_late_fee_2 10.00 left 10.00", "dbk_late_fee_1.2 20.00 left 20.00"];
     assert_eq!((late_fees(&book), count(&book)), (fees.map(str::to_owned).to_vec(), 2));
     let late = book.ledger.get(&ItemId::parse("dbk_late_fee_1.2")).unwrap();
     assert_eq!(late.effective_at, at("2025-03-27T23:59:59-04:00"));
@@ -68,11 +69,13 @@ fn a_later_tier_asks_whether_the_instalment_is_still_unpaid() {
     };
     check("paid in time, but bounced", &bounced, &["dbk_late_fee_2", "dbk_late_fee_1.2"]);
     let stopped = |book: &mut Book| {
-        ask(book, "s1", "2025-03-10T12:00:00-04:00", Input::Status(Status::parse_pair("ACTIVE/SCRA").unwrap())).unwrap();
+        ask(book, "s1", "2025-03-10T12:00:00-04:00", Input::Status(Status::parse_pair("ACTIVE/SCRA").unwrap()))
+            .unwrap();
     };
     check("stopped", &stopped, &["dbk_late_fee_1"]);
     let stopped_before = |book: &mut Book| {
-        ask(book, "s1", "2025-02-16T12:00:00-05:00", Input::Status(Status::parse_pair("ACTIVE/SCRA").unwrap())).unwrap();
+        ask(book, "s1", "2025-02-16T12:00:00-05:00", Input::Status(Status::parse_pair("ACTIVE/SCRA").unwrap()))
+            .unwrap();
         ask(book, "s2", "2025-03-01T12:00:00-05:00", Input::Status(Status::ACTIVE)).unwrap();
     };
     check("stopped at the first", &stopped_before, &["dbk_late_fee_2", "dbk_late_fee_1.2"]);
@@ -86,7 +89,11 @@ fn what_is_received_by_the_second_moment_spares_the_instalment() {
         ask(&mut book, "f1", "2025-01-20T12:00:00-05:00", fee(5_000, FeeClass::Fee)).unwrap();
         pay(&mut book, "p1", amount, "2025-03-01T12:00:00-05:00");
         book.roll(at("2025-03-28T12:00:00-04:00"));
-        assert_eq!(late_fees(&book).iter().filter(|line| line.starts_with("dbk_late_fee_1")).count(), expected, "{amount}");
+        assert_eq!(
+            late_fees(&book).iter().filter(|line| line.starts_with("dbk_late_fee_1")).count(),
+            expected,
+            "{amount}"
+        );
         assert!(book.state.loan().row(1).unwrap().unpaid() > Cents::ZERO);
     };
     check(10_661, 2);
@@ -103,7 +110,14 @@ fn at_one_instant_the_oldest_instalment_is_first() {
     let order: Vec<&str> = order.iter().map(String::as_str).filter(|id| id.starts_with("dbk_late")).collect();
     assert_eq!(
         order,
-        ["dbk_late_fee_1", "dbk_late_fee_1.2", "dbk_late_fee_2", "dbk_late_fee_2.2", "dbk_late_fee_1.3", "dbk_late_fee_3"]
+        [
+            "dbk_late_fee_1",
+            "dbk_late_fee_1.2",
+            "dbk_late_fee_2",
+            "dbk_late_fee_2.2",
+            "dbk_late_fee_1.3",
+            "dbk_late_fee_3"
+        ]
     );
 }
 
@@ -145,7 +159,8 @@ fn each_tier_has_its_own_kind() {
             book.submit("p1", at("2025-01-20T12:00:00-05:00"), payment(paid)).unwrap();
         }
         book.roll(at("2025-03-08T12:00:00-05:00"));
-        let amounts: Vec<String> = late_fees(&book).iter().map(|line| line.split(' ').nth(1).unwrap().to_owned()).collect();
+        let amounts: Vec<String> =
+            late_fees(&book).iter().map(|line| line.split(' ').nth(1).unwrap().to_owned()).collect();
         assert_eq!(amounts, expected, "{paid}");
     };
     check(0, ["5.33", "8.00"]);

@@ -132,9 +132,10 @@ fn occurrences(
         (moment(date(day(&plan.dates, k)) + days.days(), time), Some(k))
     };
     use daybook_engine::installment::dates::Dates;
+    let late_day = |dates: &Dates, k| dates.late_after(dates.due_day(k));
     match setting.kind {
         NoticeKind::PaymentDueDate => (1..=plan.count()).map(|k| about(Dates::due_day, k)).collect(),
-        NoticeKind::LateFeeDate => (1..=plan.count()).map(|k| about(Dates::late_day, k)).collect(),
+        NoticeKind::LateFeeDate => (1..=plan.count()).map(|k| about(late_day, k)).collect(),
         NoticeKind::LoanEndDate => vec![about(Dates::due_day, plan.count())],
         NoticeKind::AccountSummary => {
             let When::Every(every) = setting.when else { panic!("an interval") };

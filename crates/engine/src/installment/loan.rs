@@ -418,7 +418,7 @@ impl Loan {
 
 /// The planned principal of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PrincipalTarget {
+pub enum PrincipalTarget {
     /// The row has this total; its principal is the total less its interest.
     Total(Cents),
     /// The row has this principal, regardless of its interest.
@@ -429,7 +429,7 @@ pub(crate) enum PrincipalTarget {
 
 impl Loan {
     /// The planned amount of a row that is not posted.
-    pub(crate) fn target(&self, instalment: u32) -> PrincipalTarget {
+    pub fn target(&self, instalment: u32) -> PrincipalTarget {
         if instalment >= self.plan.count() {
             return PrincipalTarget::Rest;
         }

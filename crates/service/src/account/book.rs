@@ -401,7 +401,8 @@ impl Book {
         if !state.status.is_closed() || !state.balances().owed().is_positive() {
             return None;
         }
-        let after_all = plan.dates.due_day(plan.count()).plus_days(2);
+        let schedule = &state.loan().plan;
+        let after_all = schedule.due_day(&plan.dates, schedule.count()).plus_days(2);
         let reading = self.reading(state, self.terms.close_of(after_all)).ok()?;
         (reading.days_past_due > 0).then(|| after_all.plus_days(-reading.days_past_due))
     }

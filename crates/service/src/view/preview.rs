@@ -23,6 +23,16 @@ pub struct Preview {
     pub effects: Effects,
 }
 
+/// The response to a request, or to a preview of it.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+pub enum PreviewOr<T> {
+    /// The response to the request.
+    Done(T),
+    /// The response to a preview.
+    Preview(Preview),
+}
+
 /// What a request would change, as of the account clock. In migration mode, as of the release of the account's held
 /// events.
 #[derive(Clone, Debug, Serialize, ToSchema)]

@@ -10,6 +10,7 @@
 //! NewAccount ─┘                        └──────► describe ──► the view of the product, with defaults
 //! ```
 
+mod contract_fields;
 mod contracts;
 mod describe;
 mod openings;
@@ -30,6 +31,7 @@ use daybook_engine::terms::{Invalid, Opening, Policy, ProductPolicy, Terms};
 use daybook_engine::time::Time;
 
 pub use crate::form::{DEFAULT_ZONE, FieldProblem};
+pub use contract_fields::ContractFields;
 pub use describe::describe;
 pub use openings::{openings, way_back};
 

@@ -186,6 +186,16 @@ impl PlanInForce {
         self.amounts.rewrite_one(row, ask);
     }
 
+    /// Lets one row ask for more: its total grows by `total`, or its principal by `principal`.
+    pub(crate) fn raise(&mut self, row: u32, total: Cents, principal: Cents) {
+        let ask = match self.amounts.of(row) {
+            Ask::Total(amount) => Ask::Total(amount + total),
+            Ask::Principal(amount) => Ask::Principal(amount + principal),
+            Ask::Kept { principal: amount, interest } => Ask::Kept { principal: amount + principal, interest },
+        };
+        self.amounts.replace_one(row, ask);
+    }
+
     /// [`RowAmounts::restore`].
     pub(crate) fn restore(&mut self, lowered: &Lowered, first: u32) -> Option<u32> {
         self.amounts.restore(lowered, first)

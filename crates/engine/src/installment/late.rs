@@ -2,6 +2,7 @@
 
 use super::loan::{InstalmentRow, Loan, PrincipalTarget};
 use super::terms::Due;
+use crate::money::Cents;
 use crate::outcome::{EventKind, GraceResult};
 use crate::status::Status;
 use crate::step::{FoldError, StepContext};
@@ -32,8 +33,8 @@ impl StepContext<'_> {
         self.post_interest()?;
         if instalment <= self.last_row() {
             self.post_principal(instalment);
-            let paid = self.judge(instalment)?;
-            self.announce(EventKind::DueDatePassed { instalment, paid });
+            let (paid, shortfall) = self.judge(instalment)?;
+            self.announce(EventKind::DueDatePassed { instalment, paid, shortfall });
             if !paid {
                 self.announce(EventKind::PaymentMissed { instalment });
             }
@@ -41,17 +42,18 @@ impl StepContext<'_> {
         self.open_period(instalment + 1)
     }
 
-    /// Whether the row that just fell due is paid, after using any surplus.
-    fn judge(&mut self, instalment: u32) -> Result<bool, FoldError> {
+    /// Whether the row that just fell due is paid, after using any surplus, and the shortfall that was tolerated.
+    fn judge(&mut self, instalment: u32) -> Result<(bool, Cents), FoldError> {
         if self.state.surplus.is_positive() {
             self.use_surplus()?;
         }
         if instalment == self.last_row() {
             self.write_off_small_balance()?;
         }
+        self.tolerate_shortfall(instalment)?;
         let row = self.loan().row_mut(instalment);
         row.on_time = row.unpaid().is_zero();
-        Ok(row.on_time)
+        Ok((row.on_time, row.shortfall))
     }
 
     /// Fixes the principal of the row whose period ends.

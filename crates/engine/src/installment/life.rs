@@ -248,6 +248,7 @@ impl StepContext<'_> {
             let instalment = self.state.loan().current();
             if instalment <= last {
                 self.post_principal(instalment);
+                self.tolerate_shortfall(instalment)?;
                 self.loan().row_mut(instalment).excused = true;
             }
             self.open_period(instalment + 1)?;

@@ -42,6 +42,8 @@ pub struct InstalmentRow {
     pub prepaid_interest: Cents,
     /// The number of line items of that interest.
     pub prepaid_parts: u32,
+    /// What was missing when the row counted as paid; it is no longer part of the row.
+    pub shortfall: Cents,
     /// Fees charged in its period.
     pub fees: Cents,
     /// Whether its period has ended and was posted.

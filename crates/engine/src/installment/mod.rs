@@ -24,6 +24,7 @@
 //! | `write_off` | small balances |
 //! | `undo` | undoing a payment |
 //! | `late` | due moments, late fees, delinquency, charge-off |
+//! | `shortfall` | instalments of which only little is missing |
 //! | `late_tiers` | several late fees for the same instalment; the amount of a late fee and its limits |
 //! | `receipts` | the payments received for an instalment, whichever debt they paid |
 //! | `life` | opening, closing, reopening |
@@ -55,6 +56,7 @@ pub mod receipts;
 pub(crate) mod refunds;
 pub mod row_amounts;
 pub mod schedule;
+pub(crate) mod shortfall;
 pub(crate) mod surplus;
 pub mod surplus_lots;
 pub mod terms;

@@ -92,7 +92,17 @@ impl RowAmounts {
 
     /// Sets the amount of a single row, as part of the latest rewriting.
     pub(crate) fn rewrite_one(&mut self, row: u32, ask: Ask) {
-        let rewriting = self.rewritings;
+        self.set_one(row, ask, self.rewritings);
+    }
+
+    /// Sets the amount of a single row, as part of the rewriting that it belongs to: undoing that rewriting, or a later
+    /// one, replaces it.
+    pub(crate) fn replace_one(&mut self, row: u32, ask: Ask) {
+        let rewriting = self.stretches.iter().rev().find(|stretch| stretch.from <= row);
+        self.set_one(row, ask, rewriting.map_or(0, |stretch| stretch.rewriting));
+    }
+
+    fn set_one(&mut self, row: u32, ask: Ask, rewriting: u64) {
         let after = self.cut(row);
         self.stretches.push(Stretch { from: row, ask, rewriting });
         self.stretches.extend(tail_of(&after, row + 1));

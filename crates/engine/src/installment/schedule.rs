@@ -36,6 +36,8 @@ pub struct ScheduleRow {
     pub start: Cents,
     /// The loan's principal less the principal of the rows up to and including this one.
     pub end: Cents,
+    /// What was missing when the row counted as paid.
+    pub shortfall: Cents,
     /// Fees charged in its period.
     pub fees: Cents,
     /// The amount paid into it so far, without fees.
@@ -107,6 +109,7 @@ fn push(
         principal,
         start,
         end,
+        shortfall: row.shortfall,
         fees: row.fees,
         paid,
         outstanding: row.interest + principal - paid,

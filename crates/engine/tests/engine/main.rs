@@ -22,6 +22,7 @@ mod reference;
 mod refunds;
 mod reversals;
 mod rounding;
+mod shortfall;
 mod sparing;
 mod status_properties;
 mod statuses;

@@ -231,8 +231,9 @@ pub fn event_line(event: &Event) -> String {
     let name = event.what.name();
     match &event.what {
         EventKind::ItemCreated(id) | EventKind::ItemUpdated(id) => format!("{name} {id}"),
-        EventKind::DueDatePassed { instalment, paid } => {
-            format!("{name} {instalment} {}", if *paid { "paid" } else { "unpaid" })
+        EventKind::DueDatePassed { instalment, paid, shortfall } => {
+            let missing = if shortfall.is_zero() { String::new() } else { format!(" less {shortfall}") };
+            format!("{name} {instalment} {}{missing}", if *paid { "paid" } else { "unpaid" })
         }
         EventKind::PaymentMissed { instalment } => format!("{name} {instalment}"),
         EventKind::StatusChanged { from, to } => format!("{name} {from}>{to}"),

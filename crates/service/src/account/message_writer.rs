@@ -260,7 +260,7 @@ impl<'a> MessageWriter<'a> {
                 let item = self.find(&id, out);
                 self.item(name, at, cause, &id, item);
             }
-            EventKind::DueDatePassed { instalment, paid } => {
+            EventKind::DueDatePassed { instalment, paid, .. } => {
                 let further = Further { instalment: Some(*instalment), paid: Some(*paid), ..Further::default() };
                 self.account(name, at, cause, state, further);
             }

@@ -164,16 +164,19 @@ impl StepContext<'_> {
         if loan.unpaid_after_grace().iter().all(|instalment| unpaid_before.contains(instalment)) {
             return Ok(());
         }
-        let mut count = 0;
-        let rows = (loan.first_row..loan.late_row).rev().filter_map(|instalment| loan.row(instalment));
-        for row in rows.filter(|row| row.counts_as_late()) {
+        let (mut count, mut unbroken, boarded) = (0, loan.first_row == 1, loan.boarded);
+        let rows = (loan.first_row..loan.late_row).rev();
+        let rows = rows.filter_map(|instalment| loan.row(instalment).map(|row| (instalment, row)));
+        for (instalment, row) in rows.filter(|(_, row)| row.counts_as_late()) {
             if row.unpaid().is_positive() {
-                count += 1;
+                // The opening's count includes the rows judged before it.
+                count += u32::from(instalment > boarded.judged);
             } else if count > 0 {
+                unbroken = false;
                 break;
             }
         }
-        loan.late_count = count;
+        loan.late_count = if unbroken { count + boarded.late_count } else { count };
         self.follow_late_count()
     }
 
@@ -196,7 +199,10 @@ impl StepContext<'_> {
             return Ok(row.unpaid().is_positive());
         }
         let (is_flat, accrued) = (self.plan.policy.method.keeps_interest(), self.unrecognised()?);
-        let own_interest = if is_flat && self.due(instalment) == Due::Ahead && loan.principal.is_positive() {
+        let own_interest = if is_flat
+            && self.due(instalment) == Due::Ahead
+            && (loan.principal.is_positive() || self.plan.owes_all_interest())
+        {
             (self.state.loan().plan.kept_interest(instalment) - row.prepaid_interest).or_zero()
         } else {
             self.accrued_for(accrued, instalment)

@@ -76,6 +76,17 @@ impl RowAmounts {
         RowAmounts { stretches: stretches.into_iter().map(stretch).collect(), rewritings: 0 }
     }
 
+    /// The agreed amounts of rows that each have their own.
+    pub(crate) fn of_rows(rows: impl IntoIterator<Item = (u32, Ask)>) -> RowAmounts {
+        let mut stretches: Vec<(u32, Ask)> = Vec::new();
+        for (row, ask) in rows {
+            if stretches.last().is_none_or(|(_, last)| *last != ask) {
+                stretches.push((row, ask));
+            }
+        }
+        RowAmounts::agreed(stretches)
+    }
+
     /// What a row asks for.
     pub fn of(&self, row: u32) -> Ask {
         let stretch = self.stretches.iter().rev().find(|stretch| stretch.from <= row);

@@ -191,7 +191,7 @@ impl<'a> Projection<'a> {
         row.interest_paid = row.interest;
         loan.principal -= unpaid;
         loan.posted_unpaid -= unpaid;
-        self.earns &= loan.principal.is_positive();
+        self.earns &= loan.principal.is_positive() || self.terms.installment().owes_all_interest();
         self.run(ends_at).open_period(instalment + 1)?;
         if self.terms.installment().policy.interest_rounding_at == InterestRoundingAt::Payment {
             self.state.loan_mut().carry = Carry::default();

@@ -24,7 +24,7 @@ impl Shortfall {
 impl InstalmentRow {
     /// Whether money was paid into the row itself, not only from the end of the loan.
     fn is_begun(&self) -> bool {
-        (self.interest_paid + self.principal_paid - self.tail).is_positive()
+        (self.interest_paid + self.principal_paid + self.paid_before - self.tail).is_positive()
     }
 }
 
@@ -52,7 +52,7 @@ impl StepContext<'_> {
         if loan.current() > last || instalment >= last || !row.posted || !row.is_begun() || !missing.is_positive() {
             return Ok(());
         }
-        let limit = self.plan.policy.shortfall.limit(row.interest + row.principal)?;
+        let limit = self.plan.policy.shortfall.limit(row.interest + row.principal + row.paid_before)?;
         if limit.is_none_or(|limit| missing > limit) {
             return Ok(());
         }

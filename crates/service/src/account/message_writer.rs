@@ -14,7 +14,6 @@ use crate::view;
 use daybook_engine::fold::{FoldObserver, ObservedStep};
 use daybook_engine::installment::reading::{Reading, read};
 use daybook_engine::item::{ItemId, ItemStatus, LineItem};
-use daybook_engine::money::Cents;
 use daybook_engine::outcome::{ChangedRow, EventKind, FoldOutcome};
 use daybook_engine::replay::{Ledger, Recalculation};
 use daybook_engine::state::State;
@@ -182,12 +181,12 @@ impl<'a> MessageWriter<'a> {
                 let item = self.find(&id, out);
                 self.item(name, at, cause, &id, item);
             }
-            EventKind::DueDatePassed { instalment, paid } => {
-                let shortfall = shortfall_of(state, *instalment).filter(|_| *paid);
+            EventKind::DueDatePassed { instalment, paid, shortfall } => {
+                let shortfall = shortfall.is_positive().then_some(shortfall.0);
                 let further = Further {
                     instalment: Some(*instalment),
                     paid: Some(*paid),
-                    shortfall_cents: shortfall.map(|cents| cents.0),
+                    shortfall_cents: shortfall,
                     ..Further::default()
                 };
                 self.account(name, at, cause, state, further);
@@ -391,11 +390,6 @@ impl FoldObserver for MessageWriter<'_> {
     fn is_enough(&self) -> bool {
         self.meter.as_ref().is_some_and(|meter| meter.is_full(self.steps))
     }
-}
-
-/// The part of an instalment that is missing although it counts as paid.
-fn shortfall_of(state: &State, instalment: u32) -> Option<Cents> {
-    state.loan().row(instalment).map(|row| row.shortfall).filter(|shortfall| shortfall.is_positive())
 }
 
 /// Parses external fields, which the store keeps as JSON.

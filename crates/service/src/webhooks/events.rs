@@ -206,7 +206,7 @@ mod tests {
             EventKind::AccountUpdated,
             EventKind::ItemCreated(item()),
             EventKind::ItemUpdated(item()),
-            EventKind::DueDatePassed { instalment: 1, paid: true },
+            EventKind::DueDatePassed { instalment: 1, paid: true, shortfall: Default::default() },
             EventKind::PaymentMissed { instalment: 1 },
             EventKind::StatusChanged { from: status, to: status },
             EventKind::Closed,

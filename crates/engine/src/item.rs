@@ -1,5 +1,7 @@
 //! Line items: every amount ever added to or subtracted from an account.
 
+pub use crate::change_item::{ChangeItem, ItemReason};
+
 use crate::money::Cents;
 use crate::time::Time;
 use alloc::sync::Arc;
@@ -55,6 +57,13 @@ pub enum ItemId {
         /// Which use of it, counted from 1.
         number: u32,
     },
+    /// An item of a change.
+    OfChange {
+        /// The change's name.
+        change: Name,
+        /// Which of its items.
+        item: ChangeItem,
+    },
 }
 
 impl ItemId {
@@ -80,6 +89,10 @@ impl ItemId {
         }
         if let Some(name) = rest.strip_prefix("return_check_fee:") {
             return Some(ItemId::ReversalFee { reversal: Arc::from(name) });
+        }
+        if let Some((item, name)) = rest.split_once(':').and_then(|(item, name)| Some((ChangeItem::parse(item)?, name)))
+        {
+            return Some(ItemId::OfChange { change: Arc::from(name), item });
         }
         for component in [Component::Principal, Component::Interest, Component::Fee] {
             let prefix = rest.strip_prefix("reversed_").and_then(|rest| rest.strip_prefix(component.name()));
@@ -109,6 +122,7 @@ impl fmt::Display for ItemId {
             ItemId::ReversalFee { reversal } => write!(f, "dbk_return_check_fee:{reversal}"),
             ItemId::ChargeOff { number } => write!(f, "dbk_charge_off_{number}"),
             ItemId::Surplus { number } => write!(f, "dbk_surplus_{number}"),
+            ItemId::OfChange { change, item } => write!(f, "dbk_{item}:{change}"),
         }
     }
 }
@@ -266,6 +280,8 @@ pub struct LineItem {
     pub splits: Vec<Split>,
     /// For a payment that bounced, its reversal.
     pub reversed_by: Option<Name>,
+    /// For an offset that the engine made, why.
+    pub reason: Option<ItemReason>,
 }
 
 impl LineItem {
@@ -284,6 +300,7 @@ impl LineItem {
             fees: Cents::ZERO,
             splits: Vec::new(),
             reversed_by: None,
+            reason: None,
         }
     }
 

@@ -32,6 +32,7 @@ extern crate alloc;
 
 pub mod calendar;
 pub mod change;
+pub(crate) mod change_item;
 pub mod contract;
 pub mod effects;
 pub mod fold;

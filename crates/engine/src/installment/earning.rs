@@ -49,6 +49,11 @@ impl Earning {
         rates.weigh(from, to, |from, to| self.weight(from, to))
     }
 
+    /// [`Earning::weigh`], of the part that caps take off the instalments.
+    pub(crate) fn weigh_reduction(&self, rates: &Rates, from: Day, to: Day) -> i128 {
+        rates.weigh_reduction(from, to, |from, to| self.weight(from, to))
+    }
+
     /// The weight of the days from one date to another, the last excluded.
     fn weight(&self, from: Day, to: Day) -> i128 {
         match self.day_count {
@@ -64,6 +69,11 @@ impl Earning {
     /// Converts weighted principal to cents.
     pub fn cents(&self, accrued: i128, rounding: Rounding) -> Result<Cents, Overflow> {
         round_ratio(accrued.checked_mul(self.factor).ok_or(Overflow)?, self.divisor, rounding)
+    }
+
+    /// Weighted principal as a ratio of cents.
+    pub(crate) fn ratio(&self, accrued: i128) -> (i128, i128) {
+        (accrued * self.factor, self.divisor)
     }
 
     /// What a whole period earns for each cent, as a ratio.

@@ -9,7 +9,7 @@
 use super::dates::Dates;
 use super::earning::Earning;
 use super::plan::Plan;
-use super::row_amounts::{Ask, Lowered, RowAmounts};
+use super::row_amounts::{Ask, RowAmounts};
 use super::terms::InstallmentPolicy;
 use crate::calendar::{Day, Interval};
 use crate::money::Cents;
@@ -20,25 +20,25 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanInForce {
     /// The number of rows.
-    count: u32,
+    pub(super) count: u32,
     /// The first row that repays principal; those before it are interest only.
-    repays_from: u32,
+    pub(super) repays_from: u32,
     /// Where the due dates differ from those of the terms, by first row.
-    dates: Vec<DateSegment>,
+    pub(super) dates: Vec<DateSegment>,
     /// The periods that differ from the regular ones, by row.
-    periods: Vec<OwnPeriod>,
+    pub(super) periods: Vec<OwnPeriod>,
     /// What each row asks for.
-    amounts: RowAmounts,
+    pub(super) amounts: RowAmounts,
 }
 
 /// Consecutive rows whose due dates follow one rule, up to the next segment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct DateSegment {
+pub(super) struct DateSegment {
     /// The first row.
-    from: u32,
+    pub from: u32,
     /// What to add to a row's number to get its index in the rule.
-    shift: i32,
-    rule: DateRule,
+    pub shift: i32,
+    pub rule: DateRule,
 }
 
 /// How due dates follow each other.
@@ -54,11 +54,11 @@ pub(crate) enum DateRule {
 
 /// A period that differs from the regular ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct OwnPeriod {
-    row: u32,
+pub(super) struct OwnPeriod {
+    pub row: u32,
     /// Its first date; `None` for the due date of the row before.
-    start: Option<Day>,
-    length: OwnLength,
+    pub start: Option<Day>,
+    pub length: OwnLength,
 }
 
 /// The length of a period under `THIRTY_360`.
@@ -68,6 +68,8 @@ pub(crate) enum OwnLength {
     Counted,
     /// Agreed.
     Agreed(Interval),
+    /// The row has no period and no moments: it shows what was paid into rows that a re-age removed.
+    None,
 }
 
 impl PlanInForce {
@@ -154,6 +156,7 @@ impl PlanInForce {
         match self.own_period(row).map(|own| own.length) {
             Some(OwnLength::Agreed(length)) => length,
             Some(OwnLength::Counted) => counted(),
+            Some(OwnLength::None) => Interval::ZERO,
             None => match self.segment(row).map(|segment| &segment.rule) {
                 Some(DateRule::Listed { .. }) => counted(),
                 Some(DateRule::Every { interval, .. }) => *interval,
@@ -162,33 +165,36 @@ impl PlanInForce {
         }
     }
 
+    /// The interval between the due dates from a row on.
+    pub(crate) fn interval(&self, dates: &Dates, row: u32) -> Interval {
+        match self.segment(row).map(|segment| &segment.rule) {
+            Some(DateRule::Every { interval, .. } | DateRule::Listed { interval, .. }) => *interval,
+            None | Some(DateRule::Agreed) => dates.cycle(),
+        }
+    }
+
+    /// Whether a row has a due moment of its own.
+    pub(crate) fn has_moments(&self, row: u32) -> bool {
+        self.own_period(row).is_none_or(|own| own.length != OwnLength::None)
+    }
+
+    /// The row with a due date.
+    pub(crate) fn row_due_on(&self, dates: &Dates, day: Day) -> Option<u32> {
+        (1..=self.count).find(|row| self.has_moments(*row) && self.due_day(dates, *row) == day)
+    }
+
     /// What a day of principal earns in the period of a row.
     pub(crate) fn earning(&self, policy: &InstallmentPolicy, dates: &Dates, row: u32) -> Earning {
         let (from, to) = (self.period_start(dates, row), self.due_day(dates, row));
         Earning::in_period(policy.day_count, from, to, || self.period_length(dates, row))
     }
 
-    fn segment(&self, row: u32) -> Option<&DateSegment> {
+    pub(super) fn segment(&self, row: u32) -> Option<&DateSegment> {
         self.dates.iter().rev().find(|segment| segment.from <= row)
     }
 
-    fn own_period(&self, row: u32) -> Option<&OwnPeriod> {
+    pub(super) fn own_period(&self, row: u32) -> Option<&OwnPeriod> {
         self.periods.iter().find(|own| own.row == row)
-    }
-
-    /// Rewrites the amounts of the rows from `first` on.
-    pub(crate) fn rewrite(&mut self, first: u32, ask: Ask) -> Lowered {
-        self.amounts.rewrite(first, ask)
-    }
-
-    /// Rewrites the amount of one row, as part of the latest rewriting.
-    pub(crate) fn rewrite_one(&mut self, row: u32, ask: Ask) {
-        self.amounts.rewrite_one(row, ask);
-    }
-
-    /// [`RowAmounts::restore`].
-    pub(crate) fn restore(&mut self, lowered: &Lowered, first: u32) -> Option<u32> {
-        self.amounts.restore(lowered, first)
     }
 }
 
@@ -210,6 +216,6 @@ impl DateSegment {
 }
 
 /// The index of a row in a rule.
-fn index(row: u32, shift: i32) -> i32 {
+pub(super) fn index(row: u32, shift: i32) -> i32 {
     row as i32 + shift
 }

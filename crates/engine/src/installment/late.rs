@@ -1,6 +1,7 @@
 //! Due moments, late fees, delinquency and charge-off.
 
-use super::loan::{InstalmentRow, Loan, PrincipalTarget};
+use super::loan::{InstalmentRow, Loan};
+use super::target::PrincipalTarget;
 use super::terms::{Due, LateFee};
 use crate::item::{ItemId, ItemKind};
 use crate::money::Cents;
@@ -16,6 +17,7 @@ impl InstalmentRow {
     fn counts_as_late(&self) -> bool {
         !self.excused
             && !self.stopped
+            && !self.retired
             && matches!(self.grace_result, None | Some(GraceResult::Paid | GraceResult::Late))
     }
 }
@@ -35,6 +37,7 @@ impl StepContext<'_> {
         self.post_interest()?;
         if instalment <= self.last_row() {
             self.post_principal(instalment);
+            self.defer_posted(instalment);
             let paid = self.judge(instalment)?;
             self.announce(EventKind::DueDatePassed { instalment, paid });
             if !paid {
@@ -76,7 +79,9 @@ impl StepContext<'_> {
         row.principal_paid += row.tail;
         row.posted = true;
         row.on_time = row.unpaid().is_zero();
+        let free = core::mem::take(&mut row.interest_free);
         let principal = row.principal;
+        loan.interest_free -= free;
         loan.posted_principal += principal;
         loan.posted_unpaid += unpaid;
     }
@@ -188,6 +193,12 @@ impl StepContext<'_> {
     fn late_fee(&self, row: &InstalmentRow) -> Result<Cents, FoldError> {
         let policy = &self.plan.policy.late_fee;
         let rounding = self.plan.policy.rounding;
+        if let Some(fee) = self.state.loan().rates.late_fee_on(self.today) {
+            return Ok(match policy.cap {
+                Some(cap) => fee.min(cap.of(row.unpaid(), rounding)?),
+                None => fee,
+            });
+        }
         let fee = match policy.kind {
             LateFee::Flat => policy.flat,
             LateFee::PercentOfUnpaid => policy.percent.of(row.unpaid(), rounding)?,
@@ -204,8 +215,18 @@ impl StepContext<'_> {
 
     /// Moves to the next instalment whose grace will end.
     pub fn next_late_row(&mut self) {
+        self.seek_late_row(self.state.loan().late_row + 1);
+    }
+
+    /// Moves to the first instalment from `first` on that is not retired. A retired one has no fee moment.
+    pub fn seek_late_row(&mut self, first: u32) {
+        let (pyramiding, loan) = (self.plan.policy.late_fee.pyramiding, self.loan());
+        let mut next = first;
+        while loan.row(next).is_some_and(|row| row.retired) {
+            loan.settle_receipts(next, GraceResult::Paid, pyramiding);
+            next += 1;
+        }
         let last = self.last_row();
-        let next = self.state.loan().late_row + 1;
         let late_at = if next > last {
             Time::NEVER
         } else {

@@ -26,6 +26,7 @@
 
 pub(crate) mod allocation;
 pub mod audit;
+pub mod changes;
 pub mod dates;
 pub mod earning;
 pub(crate) mod fill;
@@ -34,16 +35,21 @@ pub mod interest;
 pub(crate) mod late;
 pub(crate) mod life;
 pub mod loan;
+pub(crate) mod past;
 pub(crate) mod payments;
 pub mod plan;
 pub mod rates;
 pub mod reading;
 pub(crate) mod recalculate;
 pub mod receipts;
+pub(crate) mod replan;
+pub(crate) mod rewriting;
+pub mod row;
 pub mod row_amounts;
 pub mod schedule;
 pub(crate) mod surplus;
 pub mod surplus_lots;
+pub(crate) mod target;
 pub mod terms;
 pub(crate) mod undo;
 

@@ -159,7 +159,12 @@ fn greatest_common_divisor(mut a: u128, mut b: u128) -> u128 {
 }
 
 /// A ratio of whole numbers of any size, rounded to the nearest multiple of `unit` cents.
-fn quotient(numerator: BigUint, denominator: BigUint, unit: Cents, rounding: Rounding) -> Result<Cents, Overflow> {
+pub(crate) fn quotient(
+    numerator: BigUint,
+    denominator: BigUint,
+    unit: Cents,
+    rounding: Rounding,
+) -> Result<Cents, Overflow> {
     let denominator = denominator * unit.0.unsigned_abs();
     let whole = &numerator / &denominator;
     let rest = numerator - &whole * &denominator;

@@ -42,6 +42,12 @@ pub struct ScheduleRow {
     pub outstanding: Cents,
     /// Whether it was paid by its due date; `None` before that date.
     pub paid_on_time: Option<bool>,
+    /// Whether it asks for nothing more, because a change moved what was unpaid of it.
+    pub retired: bool,
+    /// The part that was moved here from other rows.
+    pub deferred: Cents,
+    /// The part that was missing when it counted as paid.
+    pub shortfall: Cents,
 }
 
 impl ScheduleRow {
@@ -108,7 +114,10 @@ fn push(
         fees: row.fees,
         paid,
         outstanding: row.interest + principal - paid,
-        paid_on_time: row.posted.then_some(row.on_time),
+        paid_on_time: (row.posted && !row.retired).then_some(row.on_time),
+        retired: row.retired,
+        deferred: row.deferred(),
+        shortfall: Cents::ZERO,
     });
     end
 }
@@ -168,6 +177,7 @@ impl<'a> Projection<'a> {
         let mut run = self.run(ends_at);
         run.post_interest()?;
         run.post_principal(instalment);
+        run.defer_posted(instalment);
         let row = *self.state.loan_mut().row_mut(instalment);
         Ok(InstalmentRow { posted: false, ..row })
     }

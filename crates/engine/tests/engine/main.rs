@@ -1,8 +1,8 @@
 //! Tests of the engine through its public API.
 #![cfg(test)]
 
-mod calculators;
 mod cents;
+mod changes;
 mod closed;
 mod delinquent;
 mod example;

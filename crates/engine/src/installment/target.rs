@@ -1,0 +1,60 @@
+//! What a row asks for under the plan in force.
+
+use super::loan::{InstalmentRow, Loan};
+use super::row_amounts::Ask;
+use crate::money::Cents;
+
+/// The planned principal of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PrincipalTarget {
+    /// The row has this total; its principal is the total less its interest.
+    Total(Cents),
+    /// The row has this principal, regardless of its interest.
+    Principal(Cents),
+    /// The row takes the rest of the loan.
+    Rest,
+}
+
+impl Loan {
+    /// The planned amount of a row that is not posted. It includes what other rows deferred to it.
+    pub(crate) fn target(&self, instalment: u32) -> PrincipalTarget {
+        let row = self.row(instalment).copied().unwrap_or_default();
+        if row.retired {
+            return PrincipalTarget::Total(row.interest + row.principal_paid);
+        }
+        if instalment >= self.plan.count() {
+            return PrincipalTarget::Rest;
+        }
+        match self.plan.ask(instalment) {
+            Ask::Total(total) => PrincipalTarget::Total(self.reduced(instalment, &row, total) + row.deferred()),
+            Ask::Principal(principal) | Ask::Kept { principal, .. } => {
+                PrincipalTarget::Principal(principal + row.deferred_principal)
+            }
+        }
+    }
+
+    /// A total less the interest that caps take off the open row; never less than was paid into it.
+    fn reduced(&self, instalment: u32, row: &InstalmentRow, total: Cents) -> Cents {
+        if instalment != self.current() || (self.period.reduced == 0 && !self.rates.reduces()) {
+            return total;
+        }
+        let paid = row.interest_paid + row.principal_paid;
+        (total - self.reduction()).max(paid.min(total))
+    }
+
+    /// The interest that caps take off the open row: that of its period without them, less that with them. Dates to
+    /// come are counted with the present principal.
+    fn reduction(&self) -> Cents {
+        let period = &self.period;
+        let principal = i128::from(self.accruing_principal().0);
+        let weigh = |sum: i128, more: i128| period.earning.cents(sum + principal * more, self.interest_rounding);
+        let (from, to) = (period.through.min(period.end), period.end);
+        let reduced = period.reduced + principal * period.earning.weigh_reduction(&self.rates, from, to);
+        let with = weigh(period.accrued, period.earning.weigh(&self.rates, from, to));
+        let without = weigh(period.accrued + reduced, period.earning.weigh(&self.rates, from, to));
+        match (with, without) {
+            (Ok(with), Ok(without)) => without - with,
+            _ => Cents::ZERO,
+        }
+    }
+}

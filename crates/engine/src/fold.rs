@@ -12,7 +12,7 @@ use crate::state::State;
 use crate::step::{FoldOptions, StepContext};
 use crate::terms::Terms;
 use crate::time::Time;
-use crate::timeline::{Entry, Input, Rank, TimelinePosition};
+use crate::timeline::{Entry, Input, TimelinePosition};
 
 pub use crate::step::{FoldError, Revision};
 
@@ -21,8 +21,8 @@ pub use crate::step::{FoldError, Revision};
 enum Moment {
     /// A period ends: interest is posted, an instalment falls due.
     PeriodEnd,
-    /// An instalment's grace ends.
-    GraceEnd,
+    /// An instalment's grace ends, or a later late fee falls due. Holds which of its late fees, from 0.
+    GraceEnd(usize),
     /// A configured notice fires.
     Notice(usize),
 }
@@ -89,6 +89,7 @@ pub(crate) fn fold_as(
 ) -> Result<(State, FoldOutcome), FoldError> {
     debug_assert!(entries.is_sorted_by_key(|entry| entry.place), "entries are in order");
     state.forget_slots();
+    let how = FoldOptions { observed: watch.is_some(), ..how };
     let due = entries.partition_point(|entry| entry.place.at <= until);
     // Capacity: a month that is paid on time has one input and produces about this many items and events.
     let mut out = FoldOutcome::with_room(2 * due, 3 * due);
@@ -101,7 +102,7 @@ pub(crate) fn fold_as(
             (None, None) => break,
             (Some(_), None) => true,
             (None, Some(_)) => false,
-            (Some(entry), Some((at, _))) => entry.place < TimelinePosition { at, rank: Rank::Moment, seq: 0 },
+            (Some(entry), Some((at, _))) => entry.place < TimelinePosition::of_moments(at),
         };
         if let (Some(last), Some(watch)) = (last, &watch)
             && watch.is_enough()
@@ -119,7 +120,7 @@ pub(crate) fn fold_as(
             (entry.place.at, StepContext::new(terms, &mut state, &mut out, entry.place, how).input(entry)?)
         } else {
             let Some((at, moment)) = moment else { break };
-            let place = TimelinePosition { at, rank: Rank::Moment, seq: 0 };
+            let place = TimelinePosition::of_moments(at);
             (at, StepContext::new(terms, &mut state, &mut out, place, how).moment(moment)?)
         };
         last = Some(at);
@@ -142,8 +143,9 @@ fn next_moment(state: &State) -> Option<(Time, Moment)> {
         return None;
     }
     let mut next = (loan.period.ends_at, Moment::PeriodEnd);
-    if loan.late_at < next.0 {
-        next = (loan.late_at, Moment::GraceEnd);
+    let (fee_at, tier) = loan.next_fee_moment();
+    if fee_at < next.0 {
+        next = (fee_at, Moment::GraceEnd(tier));
     }
     for (index, notice) in state.notices.iter().enumerate() {
         if let Some(at) = notice.next_at().filter(|at| *at < next.0) {
@@ -166,7 +168,11 @@ impl StepContext<'_> {
                 self.period_end()?;
                 Cause::PeriodEnd { period }
             }
-            Moment::GraceEnd => {
+            Moment::GraceEnd(tier @ 1..) => {
+                let instalment = self.state.loan().late_fees.tiers[tier - 1].row;
+                Cause::GraceEnd { instalment, grace_result: self.tier_end(tier)? }
+            }
+            Moment::GraceEnd(_) => {
                 let instalment = self.state.loan().late_row;
                 Cause::GraceEnd { instalment, grace_result: self.grace_end()? }
             }
@@ -200,7 +206,10 @@ impl StepContext<'_> {
             Ok(()) => {}
             Err(refusal) => self.out.refused.push((entry.place.seq, refusal)),
         }
-        self.use_surplus_if_more_is_owed(owed)?;
+        if entry.input != Input::Open {
+            // The surplus that an account begins with waits for the next due moment.
+            self.use_surplus_if_more_is_owed(owed)?;
+        }
         self.begin_again_at_its_instant()?;
         self.state.last_folded = Some(entry.place);
         self.settle(was_past_due)?;
@@ -211,8 +220,8 @@ impl StepContext<'_> {
     fn check(&self, entry: &Entry) -> Result<(), Refusal> {
         let open = self.state.is_open();
         let opens = entry.input == Input::Open;
-        let early =
-            entry.effective_at < self.terms.opening.effective_at || entry.place.at < self.terms.opening.effective_at;
+        let begins_at = self.terms.begins_at();
+        let early = entry.effective_at < begins_at || entry.place.at < begins_at;
         match (open, opens) {
             (true, true) => return Err(Refusal::AlreadyOpen),
             (false, false) => return Err(Refusal::BeforeAccount),
@@ -237,6 +246,10 @@ impl StepContext<'_> {
             Input::Debit { amount, component } => self.debit(entry, *amount, *component)?,
             Input::Status(status) => self.set_status(*status)?,
             Input::Notify(setting) => self.configure(*setting),
+            Input::Refund { amount } => self.refund(entry, *amount)?,
+            Input::RefundReversal { refund } => return self.refund_reversal(entry, refund),
+            Input::Change(change) => return self.change(entry, change),
+            Input::CancelChange { change, never_made } => return self.cancel_change(entry, change, *never_made),
         }
         Ok(Ok(()))
     }
@@ -244,7 +257,13 @@ impl StepContext<'_> {
     fn configure(&mut self, setting: Setting) {
         let before = self.state.notices.iter().position(|pending| pending.setting.is_replaced_by(&setting));
         let before = before.map(|index| self.state.notices.remove(index));
-        self.state.notices.push(Pending::new(self.terms, setting, self.place, before.as_ref()));
+        self.state.notices.push(Pending::new(
+            self.terms,
+            &self.state.loan().plan,
+            setting,
+            self.place,
+            before.as_ref(),
+        ));
         self.announce(EventKind::AccountUpdated);
     }
 
@@ -259,7 +278,8 @@ impl StepContext<'_> {
         if wanted && !self.state.stops(self.terms).notices {
             self.announce(EventKind::Notice { kind, instalment });
         }
-        self.state.notices[index].advance(self.terms);
+        let (notices, rows) = self.state.notices_and_rows();
+        notices[index].advance(self.terms, rows);
         Ok(kind)
     }
 

@@ -1,5 +1,7 @@
 //! Line items: every amount ever added to or subtracted from an account.
 
+pub use crate::change_item::{ChangeItem, ItemReason};
+
 use crate::money::Cents;
 use crate::time::Time;
 use alloc::sync::Arc;
@@ -55,6 +57,48 @@ pub enum ItemId {
         /// Which use of it, counted from 1.
         number: u32,
     },
+    /// A small balance that was written off, or its reversal.
+    WriteOff {
+        /// Which of them, counted from 1.
+        number: u32,
+    },
+    /// A debt that an account begins with if it is opened in the middle of its life.
+    Opening(OpeningPart),
+    /// The part of a refund that the surplus did not cover.
+    RefundExcess {
+        /// The refund's name.
+        refund: Name,
+    },
+    /// A later late fee of an instalment, if the product has several.
+    LateFeeTier {
+        /// The instalment, counted from 1.
+        instalment: u32,
+        /// Which of its late fees, from 2.
+        tier: u32,
+    },
+    /// An item of a change.
+    OfChange {
+        /// The change's name.
+        change: Name,
+        /// Which of its items.
+        item: ChangeItem,
+    },
+}
+
+/// The debts that an account begins with if it is opened in the middle of its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum OpeningPart {
+    /// The principal.
+    Loan,
+    /// The interest of a past-due instalment.
+    Interest {
+        /// The instalment, counted from 1.
+        instalment: u32,
+    },
+    /// Posted interest that no instalment has taken.
+    Carried,
+    /// The interest of the open period.
+    Accrued,
 }
 
 impl ItemId {
@@ -69,8 +113,11 @@ impl ItemId {
             let (period, part) = numbers.split_once('.').unwrap_or((numbers, "0"));
             return Some(ItemId::Interest { period: period.parse().ok()?, part: part.parse().ok()? });
         }
-        if let Some(number) = rest.strip_prefix("late_fee_") {
-            return Some(ItemId::LateFee { instalment: number.parse().ok()? });
+        if let Some(numbers) = rest.strip_prefix("late_fee_") {
+            if let Some((number, tier)) = numbers.split_once('.') {
+                return Some(ItemId::LateFeeTier { instalment: number.parse().ok()?, tier: tier.parse().ok()? });
+            }
+            return Some(ItemId::LateFee { instalment: numbers.parse().ok()? });
         }
         if let Some(number) = rest.strip_prefix("charge_off_") {
             return Some(ItemId::ChargeOff { number: number.parse().ok()? });
@@ -78,8 +125,18 @@ impl ItemId {
         if let Some(number) = rest.strip_prefix("surplus_") {
             return Some(ItemId::Surplus { number: number.parse().ok()? });
         }
+        if let Some(number) = rest.strip_prefix("write_off_") {
+            return Some(ItemId::WriteOff { number: number.parse().ok()? });
+        }
+        if let Some(name) = rest.strip_prefix("refund_excess:") {
+            return Some(ItemId::RefundExcess { refund: Arc::from(name) });
+        }
         if let Some(name) = rest.strip_prefix("return_check_fee:") {
             return Some(ItemId::ReversalFee { reversal: Arc::from(name) });
+        }
+        if let Some((item, name)) = rest.split_once(':').and_then(|(item, name)| Some((ChangeItem::parse(item)?, name)))
+        {
+            return Some(ItemId::OfChange { change: Arc::from(name), item });
         }
         for component in [Component::Principal, Component::Interest, Component::Fee] {
             let prefix = rest.strip_prefix("reversed_").and_then(|rest| rest.strip_prefix(component.name()));
@@ -87,7 +144,13 @@ impl ItemId {
                 return Some(ItemId::ReversalPart { reversal: Arc::from(name), component });
             }
         }
+        if let Some(number) = rest.strip_prefix("opening_interest_") {
+            return Some(ItemId::Opening(OpeningPart::Interest { instalment: number.parse().ok()? }));
+        }
         match rest {
+            "opening_loan" => Some(ItemId::Opening(OpeningPart::Loan)),
+            "opening_carried_interest" => Some(ItemId::Opening(OpeningPart::Carried)),
+            "opening_accrued_interest" => Some(ItemId::Opening(OpeningPart::Accrued)),
             "loan" => Some(ItemId::Loan),
             "orig_fee" => Some(ItemId::OriginationFee),
             _ => None,
@@ -105,10 +168,18 @@ impl fmt::Display for ItemId {
             ItemId::Interest { period, part: 0 } => write!(f, "dbk_interest_{period}"),
             ItemId::Interest { period, part } => write!(f, "dbk_interest_{period}.{part}"),
             ItemId::LateFee { instalment } => write!(f, "dbk_late_fee_{instalment}"),
+            ItemId::LateFeeTier { instalment, tier } => write!(f, "dbk_late_fee_{instalment}.{tier}"),
             ItemId::ReversalPart { reversal, component } => write!(f, "dbk_reversed_{}:{reversal}", component.name()),
             ItemId::ReversalFee { reversal } => write!(f, "dbk_return_check_fee:{reversal}"),
             ItemId::ChargeOff { number } => write!(f, "dbk_charge_off_{number}"),
             ItemId::Surplus { number } => write!(f, "dbk_surplus_{number}"),
+            ItemId::Opening(OpeningPart::Loan) => f.write_str("dbk_opening_loan"),
+            ItemId::Opening(OpeningPart::Interest { instalment }) => write!(f, "dbk_opening_interest_{instalment}"),
+            ItemId::Opening(OpeningPart::Carried) => f.write_str("dbk_opening_carried_interest"),
+            ItemId::Opening(OpeningPart::Accrued) => f.write_str("dbk_opening_accrued_interest"),
+            ItemId::WriteOff { number } => write!(f, "dbk_write_off_{number}"),
+            ItemId::RefundExcess { refund } => write!(f, "dbk_refund_excess:{refund}"),
+            ItemId::OfChange { change, item } => write!(f, "dbk_{item}:{change}"),
         }
     }
 }
@@ -180,6 +251,10 @@ pub enum ItemKind {
     ChargeOff,
     /// Surplus that paid a debt.
     SurplusApplied,
+    /// Surplus that was paid out to the borrower.
+    Refund,
+    /// A refund that came back.
+    RefundReversal,
 }
 
 names! {
@@ -200,6 +275,8 @@ names! {
         FeeWaiver = "FEE_WAIVER",
         ChargeOff = "CHARGE_OFF",
         SurplusApplied = "SURPLUS_APPLIED",
+        Refund = "REFUND",
+        RefundReversal = "REFUND_REVERSAL",
     }
 }
 
@@ -266,6 +343,8 @@ pub struct LineItem {
     pub splits: Vec<Split>,
     /// For a payment that bounced, its reversal.
     pub reversed_by: Option<Name>,
+    /// For an offset that the engine made, the cause.
+    pub reason: Option<ItemReason>,
 }
 
 impl LineItem {
@@ -284,6 +363,7 @@ impl LineItem {
             fees: Cents::ZERO,
             splits: Vec::new(),
             reversed_by: None,
+            reason: None,
         }
     }
 

@@ -68,6 +68,8 @@ pub(crate) struct FoldOptions<'a> {
     pub revised: &'a [Revision],
     /// Whether to record each step, with the balances after it.
     pub explained: bool,
+    /// Whether the fold has an observer, who learns which rows a change altered.
+    pub observed: bool,
 }
 
 /// One step in progress. [`crate::fold`] begins it; [`crate::installment`] implements what it does to an instalment
@@ -114,6 +116,11 @@ impl<'a> StepContext<'a> {
 
     pub fn loan(&mut self) -> &mut Loan {
         self.state.loan_mut()
+    }
+
+    /// The number of the last row of the plan in force.
+    pub fn last_row(&self) -> u32 {
+        self.state.loan().plan.count()
     }
 
     pub fn announce(&mut self, what: EventKind) {

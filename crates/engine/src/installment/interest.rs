@@ -1,19 +1,18 @@
 //! Interest: accrued on the principal day by day, posted at the end of a period, exact until it is rounded once.
 
-use super::loan::{Loan, OpenItem, Period, PrincipalTarget};
-use super::rates::{Cap, CapSource};
-use super::terms::{Installment, Method};
+use super::loan::{Accrual, Loan, OpenItem, Period};
+use super::rates::{Source, Window};
+use super::target::PrincipalTarget;
 use crate::calendar::Day;
 use crate::item::{Component, ItemId, ItemKind};
-use crate::money::{Cents, Overflow, Percent, Rounding};
+use crate::money::{Cents, Overflow};
 use crate::step::{FoldError, StepContext};
 use crate::time::Time;
 
 impl Period {
-    /// Whether the period has begun at a point in time. A period begins right after the previous due moment, the first
-    /// one with the account.
+    /// Whether the period has begun at a point in time. A period begins right after the previous due moment.
     pub(crate) fn has_begun(&self, at: Time) -> bool {
-        self.instalment == 1 || at > self.began_at
+        at > self.began_at
     }
 }
 
@@ -26,13 +25,22 @@ impl StepContext<'_> {
     /// Counts principal up to today, before the principal or its rate changes. A payment counts from its own date. The
     /// days of a closed account were already [passed](StepContext::pass_closed_time).
     pub fn accrue(&mut self) {
-        let today = self.today;
+        let (today, agreed) = (self.today, self.plan);
         let loan = self.loan();
+        let earns = agreed.earns(loan.current(), loan.plan.count());
         let (principal, period) = (loan.accruing_principal(), &mut loan.period);
+        let (from, earning) = (period.through, period.earning);
         // Clocks set back across midnight can show an earlier date again: counted days stay counted.
         let day = today.clamp(period.through, period.end);
-        period.accrued += i128::from(principal.0) * period.earning.weigh(&loan.rates, period.through, day);
+        period.accrued += earning.accrue(principal, &loan.rates, from, day);
+        period.reduced += earning.accrue_reduction(principal, &loan.rates, from, day);
         period.through = day;
+        if let Some(past) = &mut loan.past
+            && from < day
+            && earns
+        {
+            past.accruals.push(Accrual { from, to: day, principal, earning });
+        }
         // The level payment needs the rates of the whole open period, including days already counted.
         loan.rates.forget_before(period.start);
     }
@@ -45,14 +53,16 @@ impl StepContext<'_> {
             return Ok(());
         }
         let loan = self.loan();
+        let principal = loan.earning_principal();
         let period = &mut loan.period;
-        if period.principal == loan.principal {
+        if period.principal == principal {
             return Ok(());
         }
-        period.principal = loan.principal;
-        if plan.policy.method == Method::Flat && plan.earns(period.instalment) {
-            let interest = plan.plan.flat_interest;
-            period.fixed = Some(if loan.principal.is_zero() { period.recognised } else { interest });
+        period.principal = principal;
+        if plan.policy.method.keeps_interest() && plan.earns(period.instalment, loan.plan.count()) {
+            let interest = loan.plan.kept_interest(period.instalment);
+            let ends = loan.principal.is_zero() && !plan.owes_all_interest();
+            period.fixed = Some(if ends { period.recognised } else { interest });
         }
         Ok(self.fix_interest()?)
     }
@@ -62,9 +72,9 @@ impl StepContext<'_> {
     pub fn fix_interest(&mut self) -> Result<(), Overflow> {
         let plan = self.plan;
         let loan = self.loan();
-        let is_fixed = loan.period.fixed.is_some() && plan.policy.method != Method::Flat;
-        if is_fixed && plan.earns(loan.current()) {
-            let counted = loan.counted_to(loan.period.end, plan.policy.rounding)?;
+        let is_fixed = loan.period.fixed.is_some() && !plan.policy.method.keeps_interest();
+        if is_fixed && plan.earns(loan.current(), loan.plan.count()) {
+            let counted = loan.counted_to(loan.period.end)?;
             // A repaid loan never owes more than before: the payoff that was paid remains the payoff.
             let was = loan.period.fixed.unwrap_or_default();
             let interest = if loan.principal.is_zero() { counted.min(was) } else { counted };
@@ -78,17 +88,16 @@ impl StepContext<'_> {
     /// was stopped, no more interest is owed: the payoff that was paid remains the payoff.
     pub fn cap_by_status(&mut self) -> Result<(), FoldError> {
         let stopped = self.state.stops(self.terms).interest;
-        let is_stopped = self.state.loan().rates.is_capped(CapSource::Status);
+        let is_stopped = self.state.loan().rates.is_capped(&Source::Status);
         if stopped == is_stopped || self.state.status.is_closed() {
             return Ok(());
         }
         self.accrue();
         let today = self.today;
-        let rates = &mut self.loan().rates;
         if stopped {
-            rates.cap(Cap { source: CapSource::Status, rate: Percent::ZERO, from: today, to: None });
+            self.loan().add_window(Window::of_status(today));
         } else {
-            rates.end(CapSource::Status, today);
+            self.loan().end_windows(&Source::Status, today);
         }
         if stopped || self.state.loan().principal.is_positive() {
             self.fix_interest()?;
@@ -102,8 +111,13 @@ impl StepContext<'_> {
             return Ok(Cents::ZERO);
         }
         let loan = self.state.loan();
-        let interest = loan.interest_to(self.today, self.plan.policy.rounding)?;
+        let interest = loan.interest_to(self.today)?;
         Ok((interest - loan.period.recognised).or_zero())
+    }
+
+    /// The amount that pays everything off. Call [`StepContext::accrue`] first.
+    pub fn payoff(&self) -> Result<Cents, FoldError> {
+        Ok(self.state.balances().owed() + self.unrecognised()? + self.interest_not_begun())
     }
 
     /// Turns interest of the open period into a line item before the period ends.
@@ -111,7 +125,7 @@ impl StepContext<'_> {
         let period = &mut self.loan().period;
         period.recognised += amount;
         period.parts += 1;
-        let id = ItemId::Interest { period: period.instalment, part: period.parts };
+        let id = ItemId::Interest { period: period.number, part: period.parts };
         self.admit(amount)?;
         Ok(self.add_debt(id, ItemKind::Interest, amount, Component::Interest, self.place.at))
     }
@@ -121,14 +135,15 @@ impl StepContext<'_> {
         self.accrue();
         let loan = self.state.loan();
         let period = loan.period;
-        let interest = loan.interest_to(period.end, self.plan.policy.rounding)?;
+        let interest = loan.interest_to(period.end)?;
         let rest = (interest - period.recognised).or_zero();
         if rest.is_positive() {
             self.admit(rest)?;
-            let id = ItemId::Interest { period: period.instalment, part: 0 };
+            let id = ItemId::Interest { period: period.number, part: 0 };
             let debt = self.add_debt(id, ItemKind::Interest, rest, Component::Interest, self.place.at);
             self.loan().interest_items.push_back(debt);
             self.assign_interest(self.open_row(), rest);
+            self.loan().period.recognised += rest;
         }
         Ok(())
     }
@@ -136,22 +151,27 @@ impl StepContext<'_> {
     /// The row that takes the open period's interest. After the last instalment it is the row of interest after
     /// maturity.
     pub fn open_row(&self) -> u32 {
-        self.state.loan().current().min(self.plan.count() + 1)
+        self.state.loan().current().min(self.last_row() + 1)
     }
 
     /// Assigns posted interest to a row. A row with a fixed total takes at most what its principal leaves of that
     /// total; the rest moves to the following rows, and the last row takes all of it.
     pub fn assign_interest(&mut self, instalment: u32, amount: Cents) {
-        let (plan, today) = (self.plan, self.today);
+        self.loan().interest += amount;
+        self.place_interest(instalment, amount);
+    }
+
+    /// [`StepContext::assign_interest`], of interest that is already counted in the balance.
+    pub fn place_interest(&mut self, instalment: u32, amount: Cents) {
+        let (last, today) = (self.last_row(), self.today);
         let loan = self.loan();
-        loan.interest += amount;
-        if instalment > plan.count() {
+        if instalment > last {
             return loan.add_to_tail(instalment, today, amount);
         }
         let mut left = amount;
         let mut number = instalment.max(loan.first_row);
         while left.is_positive() {
-            let room = loan.interest_room(plan, number).map_or(left, |room| room.min(left));
+            let room = loan.interest_room(number).map_or(left, |room| room.min(left));
             loan.row_mut(number).interest += room;
             left -= room;
             number += 1;
@@ -162,37 +182,53 @@ impl StepContext<'_> {
 impl Loan {
     /// The principal on which the open period earns: the unpaid principal, or the principal at its beginning if its
     /// interest is fixed then.
-    fn accruing_principal(&self) -> Cents {
-        if self.period.fixed.is_some() { self.period.principal } else { self.principal }
+    pub(super) fn accruing_principal(&self) -> Cents {
+        if self.period.fixed.is_some() { self.period.principal } else { self.earning_principal() }
+    }
+
+    /// The unpaid principal that earns interest: without principal deferred free of interest.
+    pub(super) fn earning_principal(&self) -> Cents {
+        self.principal - self.interest_free.min(self.unscheduled())
+    }
+
+    /// Adds a rate or a limit. Call [`StepContext::accrue`] first.
+    pub(crate) fn add_window(&mut self, window: Window) {
+        if let Some(past) = &mut self.past {
+            past.rates.add(window.clone());
+        }
+        self.rates.add(window);
+    }
+
+    /// Ends the rates and limits of a source. Call [`StepContext::accrue`] first.
+    pub(crate) fn end_windows(&mut self, source: &Source, day: Day) {
+        if let Some(past) = &mut self.past {
+            past.rates.end(source, day);
+        }
+        self.rates.end(source, day);
     }
 
     /// The interest of the open period up to a date, rounded, if the principal does not change. If interest is fixed at
     /// the beginning, that of the whole period.
-    pub fn interest_to(&self, day: Day, rounding: Rounding) -> Result<Cents, Overflow> {
-        self.period.fixed.map_or_else(|| self.counted_to(day, rounding), Ok)
+    pub fn interest_to(&self, day: Day) -> Result<Cents, Overflow> {
+        self.period.fixed.map_or_else(|| self.counted_to(day), Ok)
     }
 
     /// [`Loan::interest_to`], always computed by days.
-    fn counted_to(&self, day: Day, rounding: Rounding) -> Result<Cents, Overflow> {
+    fn counted_to(&self, day: Day) -> Result<Cents, Overflow> {
         let period = &self.period;
         let day = day.clamp(period.through, period.end);
-        let more = i128::from(self.accruing_principal().0) * period.earning.weigh(&self.rates, period.through, day);
-        period.earning.cents(period.accrued + more, rounding)
+        let more = period.earning.accrue(self.accruing_principal(), &self.rates, period.through, day);
+        self.rounded_interest(period.accrued + more)
     }
 
     /// How much more interest a row can take; `None` if it has no limit.
-    pub(crate) fn interest_room(&self, plan: &Installment, instalment: u32) -> Option<Cents> {
-        match self.target(plan, instalment) {
+    pub(crate) fn interest_room(&self, instalment: u32) -> Option<Cents> {
+        match self.target(instalment) {
             PrincipalTarget::Total(total) => {
                 let row = self.row(instalment).copied().unwrap_or_default();
                 Some((total - row.principal_paid - row.interest).or_zero())
             }
             PrincipalTarget::Principal(_) | PrincipalTarget::Rest => None,
         }
-    }
-
-    /// The planned amount of a row that is not posted.
-    pub(crate) fn target(&self, plan: &Installment, instalment: u32) -> PrincipalTarget {
-        plan.target(instalment, self.asks.of(instalment))
     }
 }

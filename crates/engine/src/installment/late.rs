@@ -1,14 +1,13 @@
 //! Due moments, late fees, delinquency and charge-off.
 
-use super::loan::{InstalmentRow, Loan, PrincipalTarget};
-use super::terms::{Due, LateFee, Method};
-use crate::item::{ItemId, ItemKind};
+use super::loan::{InstalmentRow, Loan};
+use super::target::PrincipalTarget;
+use super::terms::Due;
 use crate::money::Cents;
 use crate::outcome::{EventKind, GraceResult};
 use crate::status::Status;
 use crate::step::{FoldError, StepContext};
-use crate::time::Time;
-use crate::timeline::{Backdating, FeeClass};
+use crate::timeline::Backdating;
 use alloc::vec::Vec;
 
 impl InstalmentRow {
@@ -16,6 +15,7 @@ impl InstalmentRow {
     fn counts_as_late(&self) -> bool {
         !self.excused
             && !self.stopped
+            && !self.retired
             && matches!(self.grace_result, None | Some(GraceResult::Paid | GraceResult::Late))
     }
 }
@@ -33,10 +33,11 @@ impl StepContext<'_> {
     pub fn period_end(&mut self) -> Result<(), FoldError> {
         let instalment = self.state.loan().current();
         self.post_interest()?;
-        if instalment <= self.plan.count() {
+        if instalment <= self.last_row() {
             self.post_principal(instalment);
-            let paid = self.judge(instalment)?;
-            self.announce(EventKind::DueDatePassed { instalment, paid });
+            self.defer_posted(instalment);
+            let (paid, shortfall) = self.judge(instalment)?;
+            self.announce(EventKind::DueDatePassed { instalment, paid, shortfall });
             if !paid {
                 self.announce(EventKind::PaymentMissed { instalment });
             }
@@ -44,14 +45,18 @@ impl StepContext<'_> {
         self.open_period(instalment + 1)
     }
 
-    /// Whether the row that just fell due is paid, after using any surplus.
-    fn judge(&mut self, instalment: u32) -> Result<bool, FoldError> {
+    /// Whether the row that just fell due is paid, after using any surplus, and the shortfall that was tolerated.
+    fn judge(&mut self, instalment: u32) -> Result<(bool, Cents), FoldError> {
         if self.state.surplus.is_positive() {
             self.use_surplus()?;
         }
+        if instalment == self.last_row() {
+            self.write_off_small_balance()?;
+        }
+        self.tolerate_shortfall(instalment)?;
         let row = self.loan().row_mut(instalment);
         row.on_time = row.unpaid().is_zero();
-        Ok(row.on_time)
+        Ok((row.on_time, row.shortfall))
     }
 
     /// Fixes the principal of the row whose period ends.
@@ -60,9 +65,8 @@ impl StepContext<'_> {
     /// the rest. It never takes more than is left of the loan. Principal that was paid into the end of the loan counts
     /// as paid once the rows reach it.
     pub fn post_principal(&mut self, instalment: u32) {
-        let plan = self.plan;
         let loan = self.loan();
-        let target = loan.target(plan, instalment);
+        let target = loan.target(instalment);
         let left_of_loan = loan.lent - loan.posted_principal;
         let unscheduled = loan.unscheduled();
         let row = loan.row_mut(instalment);
@@ -77,7 +81,9 @@ impl StepContext<'_> {
         row.principal_paid += row.tail;
         row.posted = true;
         row.on_time = row.unpaid().is_zero();
+        let free = core::mem::take(&mut row.interest_free);
         let principal = row.principal;
+        loan.interest_free -= free;
         loan.posted_principal += principal;
         loan.posted_unpaid += unpaid;
     }
@@ -110,11 +116,11 @@ impl StepContext<'_> {
             // A paid instalment ends the run of late ones.
             GraceResult::Paid => self.loan().late_count = 0,
             GraceResult::Late => {
-                self.charge_late_fee(instalment)?;
+                self.charge_late_fee(instalment, 0)?;
                 self.loan().late_count += 1;
                 self.follow_late_count()?;
             }
-            GraceResult::Uncounted => self.charge_late_fee(instalment)?,
+            GraceResult::Uncounted => self.charge_late_fee(instalment, 0)?,
             GraceResult::Spared | GraceResult::Excused | GraceResult::Stopped => {}
         }
         Ok(grace_result)
@@ -133,16 +139,6 @@ impl StepContext<'_> {
         loan.settle_receipts(instalment, grace_result, pyramiding);
         self.next_late_row();
         grace_result
-    }
-
-    fn charge_late_fee(&mut self, instalment: u32) -> Result<(), FoldError> {
-        let row = self.state.loan().row(instalment).copied().unwrap_or_default();
-        let fee = self.late_fee(&row)?;
-        if fee.is_positive() {
-            let id = ItemId::LateFee { instalment };
-            self.charge_fee(id, ItemKind::LateFee, fee, FeeClass::Penalty, self.place.at)?;
-        }
-        Ok(())
     }
 
     /// Makes the account delinquent, or charges it off, once enough instalments in a row are late.
@@ -173,41 +169,37 @@ impl StepContext<'_> {
         if loan.unpaid_after_grace().iter().all(|instalment| unpaid_before.contains(instalment)) {
             return Ok(());
         }
-        let mut count = 0;
-        let rows = (loan.first_row..loan.late_row).rev().filter_map(|instalment| loan.row(instalment));
-        for row in rows.filter(|row| row.counts_as_late()) {
+        let (mut count, mut unbroken, boarded) = (0, loan.first_row == 1, loan.boarded);
+        let rows = (loan.first_row..loan.late_row).rev();
+        let rows = rows.filter_map(|instalment| loan.row(instalment).map(|row| (instalment, row)));
+        for (instalment, row) in rows.filter(|(_, row)| row.counts_as_late()) {
             if row.unpaid().is_positive() {
-                count += 1;
+                // The opening's count includes the rows judged before it.
+                count += u32::from(instalment > boarded.judged);
             } else if count > 0 {
+                unbroken = false;
                 break;
             }
         }
-        loan.late_count = count;
+        loan.late_count = if unbroken { count + boarded.late_count } else { count };
         self.follow_late_count()
-    }
-
-    fn late_fee(&self, row: &InstalmentRow) -> Result<Cents, FoldError> {
-        let policy = &self.plan.policy.late_fee;
-        let rounding = self.plan.policy.rounding;
-        let fee = match policy.kind {
-            LateFee::Flat => policy.flat,
-            LateFee::PercentOfUnpaid => policy.percent.of(row.unpaid(), rounding)?,
-            LateFee::PercentOfUnpaidPrincipal => policy.percent.of(row.unpaid_principal(), rounding)?,
-            LateFee::PercentOfPayment => policy.percent.of(row.asked(), rounding)?,
-        };
-        let fee = policy.least.map_or(fee, |least| fee.max(least));
-        let fee = policy.most.map_or(fee, |most| fee.min(most));
-        Ok(match policy.cap {
-            Some(cap) => fee.min(cap.of(row.unpaid(), rounding)?),
-            None => fee,
-        })
     }
 
     /// Moves to the next instalment whose grace will end.
     pub fn next_late_row(&mut self) {
-        let last = self.plan.count();
-        let next = self.state.loan().late_row + 1;
-        let late_at = if next > last { Time::NEVER } else { self.terms.close_of(self.plan.dates.late_day(next)) };
+        self.seek_late_row(self.state.loan().late_row + 1);
+    }
+
+    /// Moves to the first instalment from `first` on that is not retired. A retired one has no fee moment.
+    pub fn seek_late_row(&mut self, first: u32) {
+        let (pyramiding, loan) = (self.plan.policy.late_fee.pyramiding, self.loan());
+        let mut next = first;
+        while loan.row(next).is_some_and(|row| row.retired) {
+            loan.settle_receipts(next, GraceResult::Paid, pyramiding);
+            next += 1;
+        }
+        let late_at = self.fee_moment(next, 0);
+        self.aim_tiers();
         let loan = self.loan();
         (loan.late_row, loan.late_at) = (next, late_at);
     }
@@ -222,14 +214,17 @@ impl StepContext<'_> {
         if row.posted {
             return Ok(row.unpaid().is_positive());
         }
-        let (is_flat, accrued) = (self.plan.policy.method == Method::Flat, self.unrecognised()?);
-        let own_interest = if is_flat && self.due(instalment) == Due::Ahead && loan.principal.is_positive() {
-            (self.plan.plan.flat_interest - row.prepaid_interest).or_zero()
+        let (is_flat, accrued) = (self.plan.policy.method.keeps_interest(), self.unrecognised()?);
+        let own_interest = if is_flat
+            && self.due(instalment) == Due::Ahead
+            && (loan.principal.is_positive() || self.plan.owes_all_interest())
+        {
+            (self.state.loan().plan.kept_interest(instalment) - row.prepaid_interest).or_zero()
         } else {
             self.accrued_for(accrued, instalment)
         };
         let interest = row.unpaid_interest() + own_interest;
-        if !is_flat && matches!(loan.target(self.plan, instalment), PrincipalTarget::Principal(_)) {
+        if !is_flat && matches!(loan.target(instalment), PrincipalTarget::Principal(_)) {
             // A row without a fixed total cannot be paid before its period is posted, as long as principal earns
             // interest.
             return Ok((loan.principal + interest).is_positive());

@@ -1,6 +1,5 @@
 //! The figures of an account at a point in time: payoff, per-diem, days past due.
 
-use super::earning::Earning;
 use super::loan::{InstalmentRow, Loan, OpenFee};
 use super::terms::Installment;
 use crate::calendar::Day;
@@ -11,7 +10,7 @@ use crate::status::Status;
 use crate::step::{FoldError, StepContext};
 use crate::terms::Terms;
 use crate::time::Time;
-use crate::timeline::{Rank, TimelinePosition};
+use crate::timeline::TimelinePosition;
 
 /// The figures of an account at a point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +21,8 @@ pub struct Reading {
     pub balances: Balances,
     /// Interest that has accrued and is not posted yet.
     pub accrued: Cents,
-    /// The amount that pays everything off: all balances and the accrued interest.
+    /// The amount that pays everything off: all balances and the accrued interest, and all interest that is kept if
+    /// the product says so.
     pub payoff: Cents,
     /// How much the payoff grows from today to tomorrow.
     pub per_diem: Cents,
@@ -50,7 +50,7 @@ pub fn read(terms: &Terms, state: &State, at: Time) -> Result<Reading, FoldError
 /// A closed account at a point in time, with the due dates passed that lie after its closing.
 pub(crate) fn pass_closed_time(terms: &Terms, state: &State, at: Time) -> Result<State, FoldError> {
     let mut state = state.clone();
-    let place = TimelinePosition { at, rank: Rank::Late, seq: 0 };
+    let place = TimelinePosition::late(at, 0);
     StepContext::scratch(terms, &mut state, &mut FoldOutcome::default(), place).pass_closed_time()?;
     Ok(state)
 }
@@ -60,15 +60,15 @@ fn read_now(terms: &Terms, state: &State, at: Time) -> Result<Reading, FoldError
     let today = terms.zone.day_at(at);
     let closed = state.status.is_closed();
     let balances = state.balances();
-    let accrued = if closed { Cents::ZERO } else { loan.accrued_at(plan, at, today)? };
+    let accrued = if closed { Cents::ZERO } else { loan.accrued_at(at, today)? };
     let oldest = loan.oldest_unpaid_day(plan);
-    let past_due_fees = loan.past_due_fees(plan);
-    let is_due = !closed && (1..=plan.count()).contains(&loan.current());
+    let past_due_fees = loan.past_due_fees();
+    let is_due = !closed && (1..=loan.plan.count()).contains(&loan.current());
     Ok(Reading {
         status: state.status,
         balances,
         accrued,
-        payoff: balances.owed() + accrued,
+        payoff: balances.owed() + accrued + if closed { Cents::ZERO } else { loan.owed_ahead(plan, at) },
         per_diem: if closed { Cents::ZERO } else { loan.per_diem(plan, today)? },
         days_past_due: oldest.map_or(0, |day| today.days_since(day).max(0)),
         past_due: loan.past_due_rows() + past_due_fees,
@@ -79,12 +79,18 @@ fn read_now(terms: &Terms, state: &State, at: Time) -> Result<Reading, FoldError
 }
 
 impl Loan {
+    /// The kept interest of periods that have not begun by then, as far as a payoff asks for it.
+    fn owed_ahead(&self, plan: &Installment, at: Time) -> Cents {
+        let first = self.current() + u32::from(self.period.has_begun(at));
+        if plan.owes_all_interest() { self.kept_interest_from(first) } else { Cents::ZERO }
+    }
+
     /// Interest of the open period that is owed by then and not posted yet.
-    fn accrued_at(&self, plan: &Installment, at: Time, today: Day) -> Result<Cents, Overflow> {
+    fn accrued_at(&self, at: Time, today: Day) -> Result<Cents, Overflow> {
         if !self.period.has_begun(at) {
             return Ok(Cents::ZERO);
         }
-        let interest = self.interest_to(today, plan.policy.rounding)?;
+        let interest = self.interest_to(today)?;
         Ok((interest - self.period.recognised).or_zero())
     }
 
@@ -98,13 +104,12 @@ impl Loan {
         if today >= period.end {
             // The end date itself is the first day of the next period.
             let next = period.instalment + 1;
-            if !plan.earns(next) {
+            if !plan.earns(next, self.plan.count()) {
                 return Ok(Cents::ZERO);
             }
-            earning = Earning::in_period(&plan.policy, &plan.dates, next, period.end, plan.dates.due_day(next));
+            earning = self.plan.earning(&plan.policy, &plan.dates, next);
         }
-        let weight = earning.weigh(&self.rates, today, today.plus_days(1));
-        earning.cents(i128::from(self.principal.0) * weight, plan.policy.rounding)
+        earning.cents(earning.accrue(self.principal, &self.rates, today, today.plus_days(1)))
     }
 
     /// Unpaid interest and principal of the instalments whose due moment has passed.
@@ -113,8 +118,8 @@ impl Loan {
     }
 
     /// Unpaid fees of the periods that have ended, and fees that belong to no instalment.
-    fn past_due_fees(&self, plan: &Installment) -> Cents {
-        let is_past_due = |fee: &&OpenFee| fee.instalment < self.current() || fee.instalment > plan.count();
+    fn past_due_fees(&self) -> Cents {
+        let is_past_due = |fee: &&OpenFee| fee.instalment < self.current() || fee.instalment > self.plan.count();
         self.fees.iter().filter(is_past_due).map(|fee| fee.debt.balance).sum()
     }
 }

@@ -46,6 +46,11 @@ struct ReceiptPart {
 }
 
 impl Receipt {
+    /// Money received before an account was boarded, since its last due date.
+    pub(super) fn before_opening(amount: Cents, open: u32) -> Receipt {
+        Receipt { step: 0, amount, begun: open, last: open, parts: Vec::new(), used: Vec::new() }
+    }
+
     fn counts_for(&self, instalment: u32) -> bool {
         instalment <= self.begun || self.parts.iter().any(|part| part.instalment == instalment)
     }
@@ -117,7 +122,7 @@ impl Loan {
         };
         let parts: Vec<ReceiptPart> = shares.iter().filter_map(part).collect();
         let last = parts.iter().map(|part| part.instalment).fold(begun, u32::max);
-        if last >= self.late_row {
+        if last >= self.oldest_fee_row(self.late_row) {
             self.receipts.push(Receipt { step, amount, begun, last, parts, used: Vec::new() });
         }
     }
@@ -151,6 +156,15 @@ impl Loan {
         }
     }
 
+    /// Renumbers the rows that payments paid.
+    pub(crate) fn renumber_receipts(&mut self, paid: impl Fn(u32) -> u32, asks: impl Fn(u32) -> u32) {
+        for receipt in &mut self.receipts {
+            let parts = receipt.parts.iter_mut().chain(&mut receipt.used);
+            parts.for_each(|part| part.instalment = paid(part.instalment));
+            (receipt.begun, receipt.last) = (asks(receipt.begun), asks(receipt.last));
+        }
+    }
+
     /// Removes a payment that was undone.
     pub(crate) fn drop_receipt(&mut self, step: u64) {
         self.receipts.retain(|receipt| receipt.step != step);
@@ -167,12 +181,18 @@ impl Loan {
         receipts.map(|receipt| receipt.amount - earlier(receipt)).sum()
     }
 
+    /// Drops payments that count only for instalments before this one.
+    pub(super) fn drop_receipts_before(&mut self, instalment: u32) {
+        self.receipts.retain(|receipt| receipt.last >= instalment);
+    }
+
     /// The grace of an instalment ends: decides whether money that went to it counts for later ones, and drops payments
     /// that count for no later one.
     pub(crate) fn settle_receipts(&mut self, instalment: u32, grace_result: GraceResult, pyramiding: Pyramiding) {
         let taken_off =
             InstalmentRow { grace_result: Some(grace_result), ..InstalmentRow::default() }.is_taken_off(pyramiding);
-        self.receipts.retain(|receipt| receipt.last > instalment);
+        let oldest = self.oldest_fee_row(instalment + 1);
+        self.drop_receipts_before(oldest);
         // A part is deducted until its instalment is found late, spared, excused or stopped.
         if !taken_off {
             let parts = self.receipts.iter_mut().flat_map(|receipt| receipt.parts.iter_mut().chain(&mut receipt.used));

@@ -1,6 +1,7 @@
 //! The surplus of a loan by the payments that it is from, and its uses.
 
 use super::loan::{Allocation, Loan};
+use super::refunds::Refunded;
 use crate::money::Cents;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,8 @@ pub(crate) type Fed = (u64, Cents);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SurplusPast {
     uses: Vec<SurplusUse>,
+    /// The refunds.
+    pub refunds: Vec<Refunded>,
 }
 
 /// A use of surplus.
@@ -36,6 +39,12 @@ impl SurplusPast {
     /// Records a use.
     pub fn remember(&mut self, amount: Cents, allocated: Allocation, fed_by: Vec<Fed>) {
         self.uses.push(SurplusUse { amount, allocated, fed_by, undone: false });
+    }
+
+    /// Renumbers the rows that surplus paid.
+    pub fn renumber(&mut self, number: &impl Fn(u32) -> u32) {
+        let shares = self.uses.iter_mut().flat_map(|used| used.allocated.shares.iter_mut());
+        shares.for_each(|share| share.renumber(number));
     }
 
     /// Marks the newest use that took money of a step's payment as undone, and returns it.

@@ -6,9 +6,10 @@
 
 use crate::problem::Problem;
 use crate::view;
+use daybook_engine::change::InputClass;
 use daybook_engine::item::{ItemId, LineItem, Name};
 use daybook_engine::time::Time;
-use daybook_engine::timeline::{Entry, Input, Rank, TimelinePosition};
+use daybook_engine::timeline::{Backdating, Entry, Input, Rank, TimelinePosition};
 use daybook_store::records::InputRow;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -89,6 +90,10 @@ impl Record {
             Record::Input(Input::Debit { .. }) => "debit_offset",
             Record::Input(Input::Status(_)) => "status",
             Record::Input(Input::Notify(_)) => "notification_config",
+            Record::Input(Input::Change(change)) => change.kind(),
+            Record::Input(Input::CancelChange { .. }) => "change_cancel",
+            Record::Input(Input::Refund { .. }) => "refund",
+            Record::Input(Input::RefundReversal { .. }) => "refund_reversal",
             Record::Release { .. } => "release",
             Record::Roll { .. } => "roll",
             Record::Profile => "account_update",
@@ -155,8 +160,25 @@ impl JournalEntry {
             1 => Rank::Moment,
             _ => Rank::Late,
         };
-        let place = TimelinePosition { at: row.applies_at, rank, seq: row.seq as u64 };
+        let class = match (&record, rank) {
+            (Record::Input(input), Rank::Input) => input.class(),
+            _ => InputClass::Other,
+        };
+        let place = TimelinePosition { at: row.applies_at, rank, class, seq: row.seq as u64 };
         JournalEntry { place, scheduled: row.scheduled, row, record, held }
+    }
+
+    /// Whether it is a change of the loan, or cancels one.
+    pub fn is_change(&self) -> bool {
+        matches!(self.record, Record::Input(Input::Change(_) | Input::CancelChange { .. }))
+    }
+
+    /// The kind of the change of the loan that it is.
+    pub fn change_kind(&self) -> Option<&'static str> {
+        match &self.record {
+            Record::Input(Input::Change(change)) => Some(change.kind()),
+            _ => None,
+        }
     }
 
     /// Its sequence number.
@@ -182,11 +204,15 @@ impl JournalEntry {
     }
 }
 
-/// The payload prefixes of records that may change how a payment counts from its own effective time: its reversal, and
-/// decisions about its status.
-pub fn revising() -> Result<Vec<Vec<u8>>, Problem> {
-    let payment = || Name::from("");
-    let inputs = [Input::Reversal { payment: payment() }, Input::PaymentStatus { payment: payment(), valid: true }];
+/// The payload prefixes of records that may change how an earlier input counts from its own effective time: the cancel
+/// of a change and, under `REPLAY`, the reversal of a payment and decisions about its status.
+pub fn revising(backdating: Backdating) -> Result<Vec<Vec<u8>>, Problem> {
+    let name = || Name::from("");
+    let mut inputs = vec![Input::CancelChange { change: name(), never_made: false }];
+    if backdating == Backdating::Replay {
+        inputs.push(Input::Reversal { payment: name() });
+        inputs.push(Input::PaymentStatus { payment: name(), valid: true });
+    }
     let begins = |input: Input| {
         let bytes = postcard::to_allocvec(&Record::Input(input))
             .map_err(|error| Problem::internal(format!("a record cannot be serialized: {error}")))?;
@@ -224,6 +250,8 @@ pub fn named<'a>(names: Option<&Names>, journal: &'a [JournalEntry], name: &str)
 pub fn refers_to(input: &Input) -> Option<&Name> {
     match input {
         Input::PaymentStatus { payment, .. } | Input::Reversal { payment } => Some(payment),
+        Input::CancelChange { change, .. } => Some(change),
+        Input::RefundReversal { refund } => Some(refund),
         Input::Waiver { fee: ItemId::Input(name) } => Some(name),
         _ => None,
     }

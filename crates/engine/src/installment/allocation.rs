@@ -73,7 +73,7 @@ impl StepContext<'_> {
                 }
                 self.pay_accrued_interest(money)
             }
-            Component::Fee => Ok(()),
+            Component::Fee => self.fill_fees_ahead(money),
         }
     }
 
@@ -195,7 +195,16 @@ impl StepContext<'_> {
         for instalment in self.state.loan().first_row..=self.last_row() + 1 {
             self.fill_posted_interest(money, instalment);
         }
-        self.pay_accrued_interest(money)
+        self.pay_accrued_interest(money)?;
+        self.fill_fees_ahead(money)
+    }
+
+    /// Pays the fees of instalments whose period has not begun.
+    fn fill_fees_ahead(&mut self, money: &mut MoneyToAllocate) -> Result<(), FoldError> {
+        for owed in [Owed::Fee, Owed::Penalty] {
+            self.fill_bucket(money, Bucket::new(Due::Ahead, owed))?;
+        }
+        Ok(())
     }
 
     /// Pays accrued interest that exceeds what the open row takes. It is owed nevertheless, and belongs to the next row

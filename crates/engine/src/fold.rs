@@ -239,7 +239,7 @@ impl StepContext<'_> {
             Input::Status(status) => self.set_status(*status)?,
             Input::Notify(setting) => self.configure(*setting),
             Input::Change(change) => return self.change(entry, change),
-            Input::CancelChange { change, never_made } => return self.cancel_change(entry, change, *never_made),
+            Input::CancelChange { change, never_made } => return self.cancel_change(change, *never_made),
             Input::Refund { .. } | Input::RefundReversal { .. } => {
                 return Ok(Err(Refusal::NothingToChange));
             }

@@ -232,6 +232,7 @@ impl StepContext<'_> {
         } else {
             self.terms.close_of(self.state.loan().plan.late_day(&self.plan.dates, next))
         };
+        let late_at = if self.input.is_none() { late_at.max(self.place.at) } else { late_at };
         let loan = self.loan();
         (loan.late_row, loan.late_at) = (next, late_at);
     }

@@ -200,6 +200,7 @@ impl StepContext<'_> {
         }
         let late_at = self.fee_moment(next, 0);
         self.aim_tiers();
+        let late_at = if self.input.is_none() { late_at.max(self.place.at) } else { late_at };
         let loan = self.loan();
         (loan.late_row, loan.late_at) = (next, late_at);
     }

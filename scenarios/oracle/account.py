@@ -137,7 +137,8 @@ class Account(*PARTS):
             self.reduce_row(row, forgiven)
             self.post_in_row(row, cents)
             how += f"; row {row.number} due " + ("and paid" if row.on_time else "and not paid")
-        carries = terms.daily and terms.rounding_at in ("CARRY", "PAYMENT")
+        carries = terms.daily and (terms.rounding_at == "CARRY" or (
+            terms.rounding_at == "PAYMENT" and not self.is_projection))  # a projection pays on the due date
         self.begin_next(row, exact - self.to_cents(exact) if carries else 0)
         self.tell(how)
 
@@ -152,8 +153,8 @@ class Account(*PARTS):
 
     def reduce_row(self, row, forgiven):
         """What REDUCE caps forgave comes off the row for good, but not what was paid into it."""
-        if forgiven:
-            row.amount = max(row.amount - forgiven, self.paid_into(row))
+        row.amount = max(row.amount - forgiven, self.paid_into(row)) if forgiven else row.amount
+        row.is_reduced = True
 
     def post_in_row(self, row, cents):
         self.taken = []

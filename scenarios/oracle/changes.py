@@ -2,7 +2,7 @@
 
 from dates import Given, day_of, plus
 from items import CARRIED, Part
-from plan import Row, link
+from plan import UNKNOWN, Row, link
 from terms import money
 
 
@@ -117,7 +117,7 @@ class Changes:
         if not rows:
             return
         last = self.last
-        last.ask, last.amount = ("PRINCIPAL", 1) if self.terms.method == "EQUAL_PRINCIPAL" else ("TOTAL", 0)
+        last.ask, last.amount = ("PRINCIPAL", 1) if self.terms.method == "EQUAL_PRINCIPAL" else ("TOTAL", UNKNOWN)
         more = [Row(last.series, last.n + n, last.series.length) for n in range(1, count + 1)]
         self.redate(lambda: self.rows.extend(more))
         self.recalculate(rows + more)

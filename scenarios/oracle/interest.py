@@ -109,7 +109,8 @@ class Interest:
 
     def forgiven(self, row):
         """What REDUCE caps take off the row whose period is running."""
-        if row is not self.current or not row.is_level or row.fell_due or not any(map(is_reducing, self.rates.all)):
+        runs = row is self.current and row.is_level and not row.fell_due and not row.is_reduced
+        if not runs or not any(map(is_reducing, self.rates.all)):
             return 0
         return max(0, self.to_cents(self.exact(row.due, is_reducing)) - self.to_cents(self.exact(row.due)))
 

@@ -2,7 +2,7 @@
 
 from dates import Given, day_of, moment, plus
 from items import CARRIED, Item, Part
-from plan import Row, link
+from plan import UNKNOWN, Row, link
 from terms import money
 
 
@@ -110,6 +110,6 @@ class Opening:
             return
         amount = opening.get("payment_amount_cents")
         for row in rows[:-1]:
-            row.ask, row.amount = "TOTAL", amount or 0
+            row.ask, row.amount = "TOTAL", amount or UNKNOWN
         if amount is None:
             self.recalculate(rows)

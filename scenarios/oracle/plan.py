@@ -7,6 +7,9 @@ from fractions import Fraction
 from terms import rounded
 
 
+UNKNOWN = 10**15  # the total of a level row that is still to be computed
+
+
 @dataclass(eq=False)
 class Row:
     """A row: its due date is number `n` of a series. A row of the tail (after the last one) asks nothing."""
@@ -17,6 +20,7 @@ class Row:
     ask: str = "REST"  # TOTAL, PRINCIPAL, KEPT or REST
     amount: int = 0
     kept: int = None  # interest that is fixed
+    is_reduced: bool = False  # what REDUCE caps forgive has been taken off its total
     start: date = None
     due: date = None
     own_start: date = None  # where its period begins, if not at the due date before

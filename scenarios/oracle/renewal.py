@@ -2,7 +2,7 @@
 
 from dates import Regular, day_of, interval, plus
 from items import CARRIED, TAIL, Item
-from plan import Row
+from plan import UNKNOWN, Row
 from rates import Rate
 from terms import money, percent
 
@@ -72,7 +72,8 @@ class Renewal:
         rows = [Row(series, n, series.length) for n in range(body["installments"])]
         rows[0].length = None
         for number, row in enumerate(rows[:-1]):
-            row.ask = "PRINCIPAL" if number < body.get("interest_only_cycles", 0) else "TOTAL"
+            interest_only = number < body.get("interest_only_cycles", 0)
+            row.ask, row.amount = ("PRINCIPAL", 0) if interest_only else ("TOTAL", UNKNOWN)
         return rows
 
     def replace_rows(self, rows):

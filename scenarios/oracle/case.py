@@ -132,7 +132,7 @@ class Case:
                 self.heard.append("account_closed")
         for item in before.items.values():
             if item.id not in after.items:
-                item.status, item.unpaid = "INVALID", []
+                item.status, item.parts = "INVALID", []
                 self.recalled.append(item)
 
     # Comparing

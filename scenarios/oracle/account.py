@@ -22,23 +22,21 @@ from statuses import Statuses
 from surplus import Surplus
 from terms import money
 
-PARTS = (
-    Interest, Principal, Pouring, Surplus, Late, Statuses, Inputs, RateChanges, Recalculation, Changes, Renewal, Opening,
-    Notices,
-)  # fmt: skip
-
-
-class Account(*PARTS):
+class Account(
+    Interest, Principal, Pouring, Surplus, Late, Statuses, Inputs, RateChanges, Recalculation, Changes, Renewal,
+    Opening, Notices,
+):  # fmt: skip
     def __init__(self, terms):
-        self.terms, self.rates = terms, Rates(terms.rate)
-        self.principal, self.balloon, self.amortization_cycles = terms.principal, terms.balloon, terms.amortization_cycles
-        self.status, self.subtype, self.left_subtype, self.late_in_a_row = "ACTIVE", None, None, 0
-        self.opening_late, self.is_opened_late = 0, False
-        self.items, self.receipts, self.notices, self.fired = {}, [], {}, set()
-        self.announced, self.story, self.steps, self.history, self.taken = [], [], [], [], []
-        self.promo_fees, self.re_aged_on, self.paid_before = [], [], {}
-        self.opening_fees, self.surplus_waits, self.is_projection = 0, False, False
-        self.without, self.valid_later, self.status_cap = set(), set(), None
+        self.terms, self.rates, self.principal = terms, Rates(terms.rate), terms.principal
+        self.balloon, self.amortization_cycles = terms.balloon, terms.amortization_cycles
+        self.status, self.subtype, self.left_subtype, self.status_cap = "ACTIVE", None, None, None
+        self.items, self.receipts, self.promo_fees, self.late_in_a_row = {}, [], [], 0
+        self.announced, self.story, self.steps = [], [], []
+        self.history, self.taken = [], []  # what earned interest; carried interest that a row took for a payment
+        self.notices, self.fired = {}, set()
+        self.without, self.valid_later = set(), set()
+        self.opening_late = self.opening_fees = self.received_before_opening = 0
+        self.paid_before, self.surplus_waits, self.is_projection = {}, False, False
         self.now, self.begun_at, self.period = terms.begins_at, None, 0
         self.announce("account_create")
         self.open_from_balances(terms.opening) if terms.opening else self.open_new()
@@ -110,12 +108,6 @@ class Account(*PARTS):
     def past_due_rows(self):
         rows = [row for row in self.rows if row.fell_due and not self.is_paid(row)]
         return rows + [None] * bool(self.interest_left(None) and self.open_row is None)
-
-    def is_past_due(self):
-        return any(row is not None or self.parts_posted_in_tail() for row in self.past_due_rows())
-
-    def parts_posted_in_tail(self):
-        return self.interest_left(None) > 0
 
     # Moments
 

@@ -41,7 +41,7 @@ class Opening:
         return rows
 
     def judge_before_opening(self, row):
-        passed = [tier for tier in self.terms.tiers if self.fee_moment(row, tier) < self.now]
+        passed = [tier for tier in self.terms.tiers if self.fee_moment(row, tier) <= self.now]
         row.tiers_judged = len(passed)
         row.judged = row.late = row.is_judged_before_opening = bool(passed)
 

@@ -34,7 +34,8 @@ class Principal:
         if row.retired:
             return 0
         if row.fell_due:
-            return max(0, self.principal - self.posted_left()) if row is self.last else row.principal - row.principal_paid
+            rest = max(0, self.principal - self.posted_left()) if row is self.last else None
+            return row.principal - row.principal_paid if rest is None else rest
         left = max(0, self.principal - self.posted_left() - self.held_for(row))
         top = min(left, self.on_top_left(row))
         if row.ask == "REST":

@@ -217,8 +217,8 @@ class Account(
         return min(moments, key=lambda moment: moment[:2])
 
     def fold(self, inputs, until):
-        self.prepare(inputs)
         inputs = sorted((one for one in inputs if one.at <= until), key=place)
+        self.prepare(inputs)
         while True:
             moment, one = self.next_moment(), inputs[0] if inputs else None
             if moment and moment[0] <= until and (one is None or (moment[0], 1) < (one.at, one.rank)):

@@ -17,7 +17,7 @@ class Pouring:
         room = 0 if open_row is not None and open_row.retired else self.room(open_row)
         self.for_row = min(self.open_interest(self.now), room)
         left = cents - self.pay_allocation(cents, item, allocation)
-        for row, bucket in self.order_of_all():
+        for row, bucket in self.order_of_all(binds_tail=item.type != "DEBIT_OFFSET"):
             left -= self.pay_bucket(row, bucket, left, item)
         left -= self.pay_ahead(left, item)
         self.release_carried()
@@ -66,9 +66,9 @@ class Pouring:
         left -= self.pay_parts(self.all_parts("FEE"), left, item)
         return cents - left
 
-    def order_of_all(self):
+    def order_of_all(self, binds_tail):
         """Rows and buckets, one after the other. The row `None` holds the interest after maturity and the fees that
-        belong to no instalment; its interest never comes before the principal of the last row."""
+        belong to no instalment; money that is not an offset never pays its interest before the last row's principal."""
         rows, order = [*self.rows, None], self.terms.order
         if self.terms.span == "OLDEST_INSTALLMENT_FIRST":
             return [(row, bucket) for row in rows for bucket in order]
@@ -79,9 +79,9 @@ class Pouring:
             return first + [(row, bucket) for bucket in fees for row in rows]
         plan, waiting = [], [bucket for bucket in order if bucket.endswith("INTEREST")]
         for index, bucket in enumerate(order):
-            is_waiting = bucket in waiting and "PAST_DUE_PRINCIPAL" in order[index:]
+            is_waiting = binds_tail and bucket in waiting and "PAST_DUE_PRINCIPAL" in order[index:]
             plan += [(row, bucket) for row in rows if not (row is None and is_waiting)]
-            if bucket == "PAST_DUE_PRINCIPAL":
+            if binds_tail and bucket == "PAST_DUE_PRINCIPAL":
                 plan += [(None, interest) for interest in order[:index] if interest in waiting]
         return plan
 

@@ -41,7 +41,8 @@ class RateChanges:
         if "interest_rate_percent" in body:
             how = body.get("level_payment", "KEEP")
             self.change_rate(one, percent(body["interest_rate_percent"]), end, how)
-        self.announce_change()
+        else:
+            self.announce_change()
 
     def change_rate(self, one, rate, end, how, is_cap=False, tag=None):
         """A rate counts from today; if it is posted late, what the delay cost may be posted back."""
@@ -57,7 +58,8 @@ class RateChanges:
             self.rates.all.append(change)
         self.tell(f"{'cap' if is_cap else 'rate'} of {float(rate * 100):g} % from {self.today} to {end}, {how}")
         self.post_back(one, self.to_cents(back))
-        if how == "RECALCULATE" and (end is None or end > self.today) and self.status != "CLOSED":
+        keeps = self.status == "CLOSED" or self.terms.method == "EQUAL_PRINCIPAL"
+        if how == "RECALCULATE" and (end is None or end > self.today) and not keeps:
             self.recalculate(self.rows_ahead())
         self.announce_change()
 

@@ -77,14 +77,16 @@ def schedule(account, at, inputs=()):
     coming = project(account, inputs)
     prepaid = from_the_end(account)
     now = {row.number: row for row in account.rows}
-    rows, paid_so_far = [], 0
+    amounts = []
     for row in coming.rows:
         real = now.get(row.number)
         interest, principal = asked(account, real) if real and is_elapsed(account, real) else asked(coming, row)
-        principal += prepaid if row is coming.last else 0
-        start = account.terms.principal - paid_so_far
-        paid_so_far += principal
+        amounts.append((interest, principal + (prepaid if row is coming.last else 0)))
+    rows, start = [], sum(principal for _, principal in amounts)
+    for row, (interest, principal) in zip(coming.rows, amounts):
+        real = now.get(row.number)
         rows.append(told(account, real or row, row, interest, principal, start))
+        start -= principal
         if row is coming.last and prepaid and real:
             rows[-1]["paid_cents"] += prepaid
             rows[-1]["outstanding_cents"] -= prepaid

@@ -74,22 +74,20 @@ def per_diem(account, at):
 
 def schedule(account, at, inputs=()):
     """Elapsed rows as they were; the others as they will be if what is past due is paid today, the rest on its day."""
-    coming = project(account, inputs)
+    coming, twins = project(account, inputs)
     prepaid = from_the_end(account)
-    now = {row.number: row for row in account.rows}
     amounts = []
     for row in coming.rows:
-        real = now.get(row.number)
+        real = twins.get(row)
         interest, principal = asked(account, real) if real and is_elapsed(account, real) else asked(coming, row)
         amounts.append((interest, principal + (prepaid if row is coming.last else 0)))
     rows, start = [], sum(principal for _, principal in amounts)
     for row, (interest, principal) in zip(coming.rows, amounts):
-        real = now.get(row.number)
-        rows.append(told(account, real or row, row, interest, principal, start))
+        rows.append(told(account, twins.get(row), row, interest, principal, start))
         start -= principal
-        if row is coming.last and prepaid and real:
-            rows[-1]["paid_cents"] += prepaid
-            rows[-1]["outstanding_cents"] -= prepaid
+    if rows and prepaid:
+        rows[-1]["paid_cents"] += prepaid
+        rows[-1]["outstanding_cents"] -= prepaid
     return rows
 
 
@@ -105,10 +103,12 @@ def asked(account, row):
 
 
 def told(account, real, row, interest, principal, start):
-    unpaid = sum(part.left for part in account.parts("INTEREST", real)) if real in account.rows else 0
-    paid = real.charged + real.charged_on_top - unpaid + real.principal_paid + real.extra
-    paid = paid if real in account.rows else 0
-    fees = sum(item.amount for item in account.fee_items for part in item.parts[:1] if part.row is real)
+    """A row of the schedule; `real` is the row as it is now, if there is one."""
+    paid = fees = 0
+    if real is not None:
+        unpaid = sum(part.left for part in account.parts("INTEREST", real))
+        paid = real.charged + real.charged_on_top - unpaid + real.principal_paid + real.extra
+        fees = sum(item.amount for item in account.fee_items for part in item.parts[:1] if part.row is real)
     return {
         "min_pay_due_at": account.terms.at(row.due),
         "am_min_pay_cents": interest + principal,
@@ -119,7 +119,7 @@ def told(account, real, row, interest, principal, start):
         "am_fees_cents": fees,
         "paid_cents": paid,
         "outstanding_cents": interest + principal - paid,
-        "paid_on_time": real.on_time if real.fell_due else None,
+        "paid_on_time": real.on_time if real is not None and real.fell_due else None,
         "retired": row.retired,
         "deferred_cents": row.deferred,
         "shortfall_cents": row.shortfall,
@@ -133,7 +133,9 @@ def from_the_end(account):
 
 def project(account, inputs):
     """The account as it will be when every row has been paid on its day. Changes to come take effect at their time."""
-    coming = copy.deepcopy(account)
+    twins = {}
+    coming = copy.deepcopy(account, twins)
+    twins = {twins[id(row)]: row for row in account.rows}
     coming.is_projection, coming.story = True, []
     coming.pay_past_due()
     inputs = sorted((one for one in inputs if one.at > account.now and one.group in (1, 2)), key=place)
@@ -146,7 +148,7 @@ def project(account, inputs):
         coming.now = ends_at
         coming.settle_start(coming.now)
         coming.end_period()
-    return coming
+    return coming, twins
 
 
 def line_items(account):

@@ -8,10 +8,17 @@ from fractions import Fraction
 from pathlib import Path
 
 from account import Account
+from dates import moment
 from reading import line_items, schedule, shown
-from terms import Terms, moment
+from terms import Terms
 
-TARGETS = {"payment_reversal": "payment", "payment_status": "payment", "fee_waiver": "fee"}
+TARGETS = {
+    "payment_reversal": "payment", "payment_status": "payment", "fee_waiver": "fee", "refund_reversal": "line_item_id",
+}  # fmt: skip
+RATES = ("interest_rate", "temp_promo", "interest_pause")
+CHANGES = (
+    "due_date", "skip", "extension", "payment_deferral", "re_amortization", "re_age", "restructure", "capitalization",
+)  # fmt: skip
 
 
 @dataclass
@@ -24,6 +31,7 @@ class Input:
     kind: str
     target: str
     body: dict
+    group: int = 3  # at one instant: 1 rates, 2 changes of the plan, 3 all else
 
 
 class Case:
@@ -34,7 +42,7 @@ class Case:
         self.case = tomllib.loads(self.text, parse_float=Fraction)
         self.terms = Terms(self.case["product"], self.case["account"])
         self.events = [self.event(seq, one) for seq, one in enumerate(self.case.get("event", []), start=1)]
-        self.ends_at = max([one.comes_in_at for one in self.events], default=self.terms.opened_at)
+        self.ends_at = max([one.comes_in_at for one in self.events], default=self.terms.begins_at)
         self.timeline, self.heard, self.recalled = [], [], []
         self.is_held = self.case["mode"] == "migration"
         self.load() if self.is_held else self.live()
@@ -46,27 +54,38 @@ class Case:
         effective_at = moment(one["effective_at"])
         comes_in_at = moment(one.get("recorded_at", one["effective_at"]))
         target = body.pop(TARGETS[kind]) if kind in TARGETS else None
-        return Input(effective_at, 0, seq, effective_at, comes_in_at, kind, target, body)
+        group = 1 if kind in RATES else 2 if kind in CHANGES else 3
+        return Input(effective_at, 0, seq, effective_at, comes_in_at, kind, target, body, group)
 
     def at(self, until):
         return Account(self.terms).fold(self.timeline, until)
 
+    def take_out(self, change_id):
+        """A change that was cancelled before it began, or that is folded again without, was never made."""
+        self.timeline = [one for one in self.timeline if one.body.get("change_id") != change_id]
+
     def load(self):
         """Held: everything takes its place at its effective time, in whatever order it was loaded."""
-        self.timeline = [one for one in self.events if one.kind != "roll"]
+        self.timeline = [one for one in self.events if one.kind not in ("roll", "change_cancel")]
+        for one in self.events:
+            if one.kind == "change_cancel":
+                self.take_out(one.body["change_id"])
         self.heard = [event for _, event in self.at(self.ends_at).announced]
 
     def live(self):
         """Each event is placed when it comes in. What was announced until then stays announced."""
-        clock, first = self.terms.opened_at, True
+        clock, first = self.terms.begins_at, True
         for one in sorted(self.events, key=lambda one: one.comes_in_at):
             before = self.listen(clock, one.comes_in_at, first)
             clock, first = one.comes_in_at, False
             if one.kind == "roll":
                 continue
+            if one.kind == "change_cancel" and not self.ends(one, clock):
+                self.cancel(one, before, clock)
+                continue
             placed = copy.copy(one)
             place = one.effective_at
-            passed = [step for at, rank, step in before.steps if (at, rank) > (place, 0) and step]
+            passed = [step for *at, step in before.steps if tuple(at) > (place, 0, one.group) and step]
             revises = one.kind == "payment_reversal" or (one.kind == "payment_status" and (
                 one.body["line_item_status"] != "VALID" or self.is_authorized(one.target)))
             if passed and self.terms.policy == "AS_POSTED":
@@ -80,6 +99,17 @@ class Case:
             else:
                 self.heard += [event for _, event in after.announced[len(before.announced):]]
         self.listen(clock, self.ends_at, first)
+
+    def ends(self, one, clock):
+        """As posted, a rate that has begun ends; any other change is taken out."""
+        change = next(item for item in self.timeline if item.body.get("change_id") == one.body["change_id"])
+        return self.terms.policy == "AS_POSTED" and change.kind in RATES and change.at <= clock
+
+    def cancel(self, one, before, clock):
+        self.take_out(one.body["change_id"])
+        self.heard.append("account_update")
+        if self.terms.policy == "REPLAY":
+            self.replayed(one, before, self.at(clock))
 
     def is_authorized(self, name):
         payment = next(item for item in self.timeline if item.body.get("line_item_id") == name)
@@ -102,7 +132,7 @@ class Case:
                 self.heard.append("account_closed")
         for item in before.items.values():
             if item.id not in after.items:
-                item.status, item.unpaid = "INVALID", []
+                item.status, item.parts = "INVALID", []
                 self.recalled.append(item)
 
     # Comparing
@@ -131,7 +161,7 @@ class Case:
             count = self.heard.count(wanted["event"])
             if count != wanted.get("count", max(1, count)):
                 yield f"webhooks {wanted['event']}: expected {wanted.get('count', 'some')}, the oracle has {count}"
-        rows = schedule(self.account, self.ends_at)
+        rows = schedule(self.account, self.ends_at, self.timeline)
         for wanted in expect.get("schedule", []):
             yield from self.compare(fields(wanted, without="row"), rows[wanted["row"] - 1], f"of row {wanted['row']}")
 

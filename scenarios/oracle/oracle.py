@@ -8,15 +8,30 @@
 It is written from the servicing rules (docs/concepts), in another language and by other means than the engine, so that
 a number in a case is right only if both find it. It needs Python 3.11 and time zones (the machine's, or tzdata).
 
-    terms.py    dates, shares of a year, instalments as planned
-    account.py  the fold: periods, lateness, status, and the order of it all
-    pouring.py  where money goes
-    inputs.py   what each input does
-    notices.py  when notices fire
-    items.py    line items
-    reading.py  what a reader sees: balances, schedule, line items
-    case.py     one file: events placed in the timeline, expectations compared
-    pages.py    the cases as a page of the documentation
+    terms.py           what the product and the account say; shares of a year
+    dates.py           intervals, series of due dates, business days
+    plan.py            the rows of a contract, and what each asks
+    rates.py           rates with dates, caps and pauses
+    account.py         the fold: the order of everything, and what happens at a period's end
+    interest.py        interest of the running period
+    principal.py       what rows ask of principal
+    pouring.py         where money goes
+    surplus.py         surplus, refunds, and small balances that are written off
+    late.py            late fees, the count of late rows, shortfalls
+    statuses.py        what a status stops, and when it moves
+    inputs.py          payments, fees, offsets and statuses
+    rate_changes.py    rates, caps, pauses and promotions as they come
+    recalculation.py   the level payment computed again
+    changes.py         due dates, skips, extensions, deferrals, re-amortisation
+    renewal.py         re-age, restructure, capitalisation
+    opening.py         boarding from balances
+    notices.py         when notices fire
+    items.py           line items
+    reading.py         what a reader sees: balances, schedule, line items
+    case.py            one file: events placed in the timeline, expectations compared
+    pages.py           the cases as a page of the documentation
+
+    properties.py      a program of its own: checks what must always hold, on random histories (histories.py)
 """
 
 import sys

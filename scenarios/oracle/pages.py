@@ -35,7 +35,7 @@ def story(text):
 
 
 def page(folder):
-    files = sorted(Path(folder).glob("*.toml"))
+    files = sorted(Path(folder).glob("*.toml"), key=lambda file: int(file.stem.split("-")[0]))
     listed, told = [], []
     for file in files:
         text = file.read_text(encoding="utf-8")

@@ -63,8 +63,13 @@ def at(case, day, *inputs):
     for row in found["schedule"]:
         found[f"row {row['row']}"] = row["interest_cents"], row["principal_cents"]
         found[f"total {row['row']}"] = row["total_cents"]
-        found[f"open {row['row']}"] = row["outstanding_cents"]
+        names = {"open": "outstanding", "short": "shortfall", "deferred": "deferred", "interest": "interest"}
+        for name, field in names.items():
+            found[f"{name} {row['row']}"] = row[f"{field}_cents"]
+        found[f"due {row['row']}"], found[f"retired {row['row']}"] = row["due_date"], row["retired"]
     found["late_fees"] = [item["effective_at"][:10] for item in found["items"] if item["type"] == "LATE_FEE"]
+    offsets = [item for item in found["items"] if "reason" in item]
+    found["offsets"] = [(one["type"], one["effective_at"], one["amount_cents"], one["reason"]) for one in offsets]
     found["used"] = [item["amount_cents"] for item in found["items"] if item["type"] == "SURPLUS_APPLIED"]
     return found
 
@@ -75,7 +80,7 @@ OFF, SEEN = [], []
 def expect(name, found, **wanted):
     SEEN.append(name)
     for field, value in wanted.items():
-        field = field.replace("_of_", " ") if field.split("_")[0] in ("row", "total", "open") else field
+        field = field.replace("_of_", " ") if field.split("_of_")[-1].isdigit() else field
         if found[field] != value:
             OFF.append(f"{name}: {field} is {found[field]}, not {value}")
 

@@ -17,8 +17,9 @@ def exactly(value):
 
 
 class Situations:
-    def __init__(self, rng, level, terms, case):
-        self.rng, self.level, self.terms, self.case = rng, level, terms, case
+    def __init__(self, rng, level, case, outline):
+        self.rng, self.level, self.case, self.outline = rng, level, case, outline
+        self.terms = outline.terms
         self.count = len(case["inputs"])
 
     def add_some(self):
@@ -41,18 +42,18 @@ class Situations:
     def add(self, kind, moment, **fields):
         self.count += 1
         name = f"{kind}-{self.count}"
-        moment = max(moment, self.terms.effective_at)
+        moment = max(moment, self.outline.start)
         self.case["inputs"].append({"id": name, "kind": kind, "effective_at": show_moment(moment), **fields})
         if self.rng.random() < 0.4:
             self.read_at(moment)
         return name
 
     def read_at(self, *moments):
-        self.case["read_at"] += [show_moment(max(moment, self.terms.effective_at)) for moment in moments]
+        self.case["read_at"] += [show_moment(max(moment, self.outline.start)) for moment in moments]
 
     def later(self, moment):
         """The same time, days later, or at or next to one of the next due moments."""
-        rng, due = self.rng, self.terms.calendar.due_moment
+        rng, due = self.rng, self.outline.due_moment
         k = next(k for k in range(1, 2000) if due(k) >= moment)
         days = timedelta(days=rng.choice([0, 1, 3, 10, 33, 70]), hours=rng.choice([0, 0, 5]))
         return rng.choice([moment, moment + days, moment + days, due(k), due(k), due(k) + MICRO, due(k + 1)])
@@ -61,9 +62,9 @@ class Situations:
 
     def cure(self):
         """Rows are missed, their amounts are paid, and that payment may bounce."""
-        rng, calendar = self.rng, self.terms.calendar
-        k = rng.randint(1, min(self.terms.count, 6))
-        moment = rng.choice([calendar.fee_moment, calendar.due_moment])(k) + timedelta(days=rng.choice([0, 1, 4]))
+        rng, outline = self.rng, self.outline
+        k = rng.randint(1, min(self.outline.count, 6))
+        moment = rng.choice([outline.fee_moment, outline.due_moment])(k) + timedelta(days=rng.choice([0, 1, 4]))
         reading = self.read(moment)
         asked = reading["past_due_cents"] - rng.choice([0, 1, 1]) * reading["past_due_fees_cents"]
         if asked <= 0:
@@ -84,8 +85,8 @@ class Situations:
     def prepay(self):
         """One or two payments of much more than an instalment, undone in either order."""
         rng, terms = self.rng, self.terms
-        due = terms.calendar.due_moment(rng.randint(1, terms.count))
-        moment = max(terms.effective_at, due - timedelta(days=rng.choice([0, 1, 20, 40])))
+        due = self.outline.due_moment(rng.randint(1, self.outline.count))
+        moment = max(self.outline.start, due - timedelta(days=rng.choice([0, 1, 20, 40])))
         made = []
         for _ in range(rng.choice([1, 1, 2])):
             amount = rng.choice([terms.principal // 2, terms.principal // 3, self.read(moment)["payoff_cents"] - 1])
@@ -104,7 +105,7 @@ class Situations:
     def pay_older_rows_by_surplus(self):
         """An offset pays the rest of the loan, and later payments are surplus. The surplus pays rows whose payment
         bounces. More is lent, so that later rows require money again, and may be spared by payments since."""
-        rng, principal, due = self.rng, self.terms.principal, self.terms.calendar.due_moment
+        rng, principal, due = self.rng, self.terms.principal, self.outline.due_moment
         made = [one for one in self.case["inputs"] if one["kind"] == "payment" and "line_item_status" not in one]
         if not made:
             return

@@ -31,7 +31,7 @@ def fix_row(state, k):
         planned = row.fixed_principal + row.held
     principal = max(min(planned, left), row.principal_paid)
     not_asked_for = state.principal - sum(row.unpaid_principal for row in rows[: k - 1]) - state.held_after(k)
-    row.from_end = max(0, principal - row.principal_paid - not_asked_for)
+    row.from_end = max(0, principal - row.principal_paid - max(0, not_asked_for))
     row.principal = principal
 
 

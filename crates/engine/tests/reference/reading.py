@@ -56,8 +56,16 @@ def schedule(state):
             "deferred_cents": then.deferred, "shortfall_cents": now.shortfall,
         })  # fmt: skip
         left -= principal
-    assert sum(row.from_end for row in end.rows[1:]) == state.end_paid
+    check(state, end, rows)
     return rows
+
+
+def check(state, end, rows):
+    """What the rows ask is what was lent, and nothing is negative."""
+    assert sum(row.from_end for row in end.rows[1:]) == state.end_paid
+    assert sum(row["principal_cents"] for row in rows) == state.lent
+    assert all(min(row["interest_cents"], row["principal_cents"], row["outstanding_cents"]) >= 0 for row in rows)
+    assert all(row["outstanding_cents"] == 0 for row in rows if row["retired"])
 
 
 def per_diem(state):

@@ -48,6 +48,11 @@ class Row:
         return self.interest_paid + self.principal_paid
 
     @property
+    def takes_rest(self):
+        """The last row, and for a moment new rows."""
+        return self.total is None and self.fixed_principal is None
+
+    @property
     def unpaid_principal(self):
         """For a row that has fallen due."""
         return self.principal - self.from_end - self.principal_paid

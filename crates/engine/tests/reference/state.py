@@ -266,7 +266,7 @@ class State(Interest):
                 asked = row.unpaid_principal
             elif row.retired:
                 asked = 0
-            elif k == self.count:
+            elif row.takes_rest:
                 asked = left
             elif row.total is not None:
                 coming = self.payable_unposted(k) if k == self.owner else 0

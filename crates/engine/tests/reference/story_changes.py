@@ -16,7 +16,7 @@ KINDS = [
 
 def add_changes(story, case):
     drawn = Changes(story, case)
-    for _ in range(story.rng.choice([1, 1, 2, 2, 3, 5])):
+    for _ in range(story.rng.choice([1, 2, 2, 3, 3, 5])):
         drawn.add_one()
     case["read_at"] = sorted(set(case["read_at"]), key=parse_moment)
 

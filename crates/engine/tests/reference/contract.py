@@ -143,7 +143,7 @@ class Contract:
         as_of = parse_moment(account["effective_at"]) + timedelta(days=rng.randint(70, 400), seconds=rng.randint(0, 9999))
         today = zone.date_of(as_of)
         given = account["opening"] = {"as_of": show_moment(as_of), "principal_cents": max(1, principal)}
-        next_due = today + timedelta(days=rng.randint(1, 28))
+        next_due = today + timedelta(days=rng.randint(6 if "business_days" in cycles else 1, 28))
         semi = cycles.get("cycle_interval") == "semi-month"
         next_due = self.on_semi_day(next_due, cycles) if semi else next_due
         given["next_due_date"] = next_due.isoformat()

@@ -43,7 +43,7 @@ def make_rows(state, opening):
         row.years = state.series.years
         if terms.schedule:
             plan.count_length(row)
-    if start != one_cycle_before(terms, coming[0].due):
+    if start != one_cycle_before(terms, state.series.nth(1)):
         plan.count_length(coming[0])
     judge_past_due(state, past, opening)
 

@@ -110,7 +110,8 @@ class Changes:
         self.from_row(fields)
         row = date.fromisoformat(fields.get("from_due_date", self.ahead[0]))
         new = row + timedelta(days=rng.choice([-10, -3, 0, 1, 5, 10, 16, 31]))
-        if new <= self.today:
+        room = 5 if self.terms.business_days.adjust != "NONE" else 0
+        if new <= self.today + timedelta(days=room):
             return None
         fields["next_due_date"] = new.isoformat()
         if not self.terms.kept:
@@ -157,6 +158,8 @@ class Changes:
     def re_age(self, _):
         rng = self.rng
         first = self.today + timedelta(days=rng.choice([1, 5, 14, 30, 40]))
+        if self.terms.business_days.adjust != "NONE":
+            first += timedelta(days=5)
         fields = {"first_due_date": first.isoformat(), "installments": rng.choice([1, 2, 3, 6, 12])}
         self.maybe(fields, "frequency", 0.3, ["1 month", "14 days"])
         if self.terms.cycle == "semi-month":

@@ -1,9 +1,6 @@
-"""worked_changes.py: checks contract terms and changes of the model against numbers worked out by hand. Prints the
-differences, and a count as the last line. The loan is that of worked.py."""
+"""Numbers worked out by hand: contract terms and changes. The loan is that of checking.py."""
 
-import sys
-
-from worked import OFF, SEEN, at, expect, loan, moment, pay, reverse
+from checking import at, expect, loan, moment, pay, reverse
 
 NEXT = {"pouring": {"surplus": "NEXT_INSTALLMENT"}}
 
@@ -219,16 +216,4 @@ def openings():
     expect("and what follows", boarded, **{name: history[name] for name in same})
 
 
-def main():
-    for check in (
-        contract_terms, tolerance, rates, deferrals, dates, workouts, rounding, precomputed, openings,
-    ):  # fmt: skip
-        check()
-    for line in OFF:
-        print(line)
-    print(f"worked {len(SEEN)} cases: {len(OFF)} numbers are off")
-    sys.exit(bool(OFF))
-
-
-if __name__ == "__main__":
-    main()
+CHECKS = [contract_terms, tolerance, rates, deferrals, dates, workouts, rounding, precomputed, openings]

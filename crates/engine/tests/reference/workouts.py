@@ -198,6 +198,9 @@ class Workouts:
         for receipt in state.receipts:
             receipt["after"] = min(receipt["after"], passed)
         behind = state.rows[1 : last + 1]
+        for row in behind:
+            if row.principal is None and row.takes_rest:  # It was the last row, and is paid.
+                row.fixed_principal = row.principal_paid
         if old.paid_into or old.extra:
             behind.insert(passed, old)
             state.passed += 1

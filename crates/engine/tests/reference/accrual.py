@@ -46,7 +46,7 @@ class Interest:
     def earning_principal(self):
         """Principal that a deferral keeps free of interest does not earn."""
         ahead = self.rows[self.passed + 1 : self.count + 1]
-        free = sum(min(row.held_free, self.unpaid_held(row)) for row in ahead)
+        free = sum(min(row.held_free, self.unpaid_held(row)) for row in ahead if row.held_free)
         return self.principal - min(self.principal, free)
 
     def accrued_to(self, day):

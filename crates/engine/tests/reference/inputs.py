@@ -72,6 +72,8 @@ class Story:
 
     def amount(self):
         rng, draw, typical = self.rng, self.rng.random(), self.typical
+        if self.terms.tolerance_cents and rng.random() < 0.5:
+            return typical - rng.randint(1, self.terms.tolerance_cents)
         if draw < 0.45:
             return typical
         if draw < 0.6:
@@ -106,7 +108,8 @@ class Story:
                 today = rng.choice(["never", "late", "early"])
             if today == "on time":
                 before = rng.choice([NO_TIME, SECOND, timedelta(hours=rng.randint(1, 40))])
-                self.payment(self.within(due - before), self.typical)
+                short = self.terms.tolerance_cents and rng.random() < 0.3
+                self.payment(self.within(due - before), self.amount() if short else self.typical)
             elif today == "early":
                 before = timedelta(days=rng.randint(1, 25), seconds=rng.randint(0, 86399))
                 self.payment(self.within(due - before), self.typical)

@@ -21,6 +21,7 @@ class Situations:
         self.rng, self.level, self.case, self.outline = rng, level, case, outline
         self.terms = outline.terms
         self.count = len(case["inputs"])
+        self.refunds = 2 if level >= 5 else 0
 
     def add_some(self):
         chance = lambda share: self.rng.random() < share
@@ -140,7 +141,10 @@ class Situations:
         """A payment of the payoff, or nearly, or much more; later inputs may use the surplus or reverse it."""
         rng = self.rng
         moment = parse_moment(rng.choice(self.case["read_at"]))
-        amount = self.read(moment)["payoff_cents"] + rng.choice([0, 0, 0, 0, 1, -1, 100, self.terms.principal // 2])
+        more = rng.choice([0, 0, 0, 0, 1, -1, 100, self.terms.principal // 2])
+        if self.terms.write_off and rng.random() < 0.6:
+            more = -rng.randint(1, self.terms.write_off)
+        amount = self.read(moment)["payoff_cents"] + more
         if amount <= 0:
             return
         earlier = [one["id"] for one in self.case["inputs"] if one["kind"] == "payment"]
@@ -148,8 +152,12 @@ class Situations:
         self.read_at(moment)
         for _ in range(rng.choice([0, 0, 1, 2, 3]) if self.level >= 2 else 0):
             moment = self.later(moment)
-            what = rng.choice(["reversal", "reversal", "fee", "credit", "bounce", "payment"])
-            if what == "fee":
+            what = rng.choice(["reversal", "reversal", "fee", "credit", "bounce", "payment", *(["refund"] * self.refunds)])
+            if what == "refund":
+                refund = self.add("refund", moment, original_amount_cents=rng.choice([1, 100, self.terms.principal // 3 + 1]))
+                if rng.random() < 0.4:
+                    self.add("refund_reversal", self.later(moment), refund=refund)
+            elif what == "fee":
                 self.add("manual_fee", moment, amount_cents=rng.choice([1, 700, 5000]), fee_class="FEE")
             elif what == "credit":
                 amount = rng.choice([100, self.terms.principal // 3 + 1])

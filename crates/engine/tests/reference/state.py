@@ -254,7 +254,7 @@ class State(Interest):
 
     def held_after(self, k, of=None):
         of = of or self.unpaid_held
-        return sum(of(row) for row in self.rows[max(k, self.passed) + 1 : self.count + 1])
+        return sum(of(row) for row in self.rows[max(k, self.passed) + 1 : -1] if row.held)
 
     def unpaid_principals(self):
         """By row: the instalment less its interest, as long as principal is left; the last row takes the rest. For the

@@ -81,8 +81,27 @@ class Interest:
         """Call it before the principal or the status changes. A counted day stays counted, even if the clock is set
         back across midnight."""
         day = min(day or self.today, self.end_of(self.period))
+        self.remember(day)
         self.accrual = self.accrued_to(day)
         self.through = max(self.through, day)
+
+    def remember(self, day):
+        """What earned from when to when, for rates that are known late."""
+        if day > self.through and self.earns():
+            principal = self.earning_principal if self.terms.daily else sum(base for _, base in self.bases)
+            each = self.day_length(self.period) if self.terms.agreed_periods else None
+            self.history = [*self.history, (self.through, day, principal, each)]
+
+    def saved_by(self, start, others):
+        """What other rates would have saved from a date up to today."""
+        saved = Fraction(0)
+        for first, last, principal, each in self.history:
+            day = max(first, start)
+            while day < min(last, self.today):
+                share = self.terms.real_days(day, day + timedelta(days=1)) if each is None else each
+                saved += principal * (self.rates.on(day) - others.on(day)) * share
+                day += timedelta(days=1)
+        return self.terms.interest_cents(saved)
 
     def round_off(self):
         """PAYMENT: fractions fall away when money comes in."""

@@ -30,14 +30,14 @@ class Changes(Workouts):
             return
         window = self.window(wanted, "effective_at_inclusive_start", "effective_at_exclusive_end", rate)
         window.tag, window.reduces = tag, level == "REDUCE"
-        self.add_rate(window, level, cap=bool(tag))
+        self.add_rate(window, level, cap=bool(tag), back=tag or wanted.get("retroactive"))
 
     def temp_promo(self, wanted):
         if self.state.closed:
             return
         window = self.window(wanted, "temp_promo_inclusive_start", "temp_promo_exclusive_end", None)
         if wanted.get("late_fee_cents") is not None:
-            self.state.promos = [*self.state.promos, Window(window.start, window.end, wanted["late_fee_cents"])]
+            self.state.promos = [*self.state.promos, Window(window.start, window.end, wanted["late_fee_cents"], window.by)]
         if wanted.get("interest_rate_percent") is not None:
             window.rate = exact(wanted["interest_rate_percent"]) / 100
             self.add_rate(window, wanted.get("level_payment") or "KEEP", cap=False)
@@ -50,7 +50,7 @@ class Changes(Workouts):
         if end < start:
             raise Refused
         window = Window(max(start, self.state.today), end, exact(0), by=wanted["id"], named_start=start)
-        self.add_rate(window, wanted.get("level_payment") or "KEEP", cap=True)
+        self.add_rate(window, wanted.get("level_payment") or "KEEP", cap=True, back=wanted.get("retroactive"))
 
     def window(self, wanted, start, end, rate):
         date_of = self.terms.zone.date_of
@@ -60,18 +60,30 @@ class Changes(Workouts):
             raise Refused
         return Window(max(named, self.state.today), until, rate, by=wanted["id"], named_start=named)
 
-    def add_rate(self, window, level, cap):
+    def add_rate(self, window, level, cap, back=False):
+        """`back`: what its late arrival cost is given back."""
         state = self.state
         if self.terms.kept:
             raise Refused
-        if window.end and window.end <= window.start:
-            return
         state.accrue()
-        state.rates = state.rates.copy()
-        (state.rates.caps if cap else state.rates.plain).append(window)
-        state.refix_interest()
-        if level == "RECALCULATE" and self.terms.level:
+        saved = self.saved_by_then(window, cap) if back and window.named_start < window.start else 0
+        if window.end is None or window.end > window.start:
+            state.rates = with_window(state.rates, window, cap)
+            state.refix_interest()
+        if saved:
+            self.pour(saved, "INTEREST", ("offset", window.by))
+            state.add_item("DEBIT_OFFSET", -saved, reason="RETROACTIVE_RATE")
+        if level == "RECALCULATE" and self.terms.level and state.rates.has(window):
             recalculate(state, state.ahead(), window.by, gather=True)
+
+    def saved_by_then(self, window, cap):
+        """Interest is never raised backwards."""
+        state = self.state
+        named = Window(window.named_start, window.end, window.rate)
+        saved = state.saved_by(window.named_start, with_window(state.rates, named, cap))
+        if saved < 0:
+            raise Refused
+        return saved
 
     # --- Dates ---
 
@@ -227,9 +239,29 @@ class Changes(Workouts):
         surplus.take_back_refund(self.state, wanted["refund"])
 
     def change_cancel(self, wanted):
-        """The change has been left out already."""
-        if not any(one["id"] == wanted["change"] and one["cancelled"] for one in self.inputs):
+        """A held change has been left out already. What is posted late ends a rate, a cap or a pause."""
+        if wanted.get("posted_late"):
+            self.end_rate(wanted["change"])
+        elif not any(one["id"] == wanted["change"] and one["cancelled"] for one in self.inputs):
             raise Refused
+
+
+    def end_rate(self, name):
+        state = self.state
+        if not any(window.by == name for window in state.rates.plain + state.rates.caps):
+            raise Refused
+        state.accrue()
+        state.rates = state.rates.copy()
+        for windows in (state.rates.plain, state.rates.caps):
+            windows[:] = [window.ended(state.today) if window.by == name else window for window in windows]
+        state.promos = [promo.ended(state.today) if promo.by == name else promo for promo in state.promos]
+        state.refix_interest()
+
+
+def with_window(rates, window, cap):
+    rates = rates.copy()
+    (rates.caps if cap else rates.plain).append(window)
+    return rates
 
 
 def falls_on(day, days):

@@ -51,6 +51,7 @@ def by_time(wanted):
 
 def mark_cancelled(inputs):
     """A held change that is cancelled is as if it had never been made."""
-    cancelled = {wanted["change"] for wanted in inputs if wanted["kind"] == "change_cancel"}
+    held = [wanted for wanted in inputs if wanted["kind"] == "change_cancel" and not wanted.get("posted_late")]
+    cancelled = {wanted["change"] for wanted in held}
     mark = lambda wanted: wanted["id"] in cancelled and wanted["kind"] in RATES + PLAN
     return [{**wanted, "cancelled": mark(wanted)} for wanted in inputs]

@@ -1,5 +1,6 @@
 """Yearly rates by date: plain rates, caps, and statuses that stop interest."""
 
+import copy
 from fractions import Fraction
 
 
@@ -8,6 +9,12 @@ class Window:
         """`end` is excluded; without it the window is open. `named_start` ranks a rate that was posted late."""
         self.start, self.end, self.rate, self.by, self.tag, self.reduces = start, end, rate, by, tag, reduces
         self.named_start = named_start or start
+
+    def ended(self, day):
+        """The same, but not from this date on."""
+        other = copy.copy(self)
+        other.end = max(self.start, day if self.end is None else min(self.end, day))
+        return other
 
     def covers(self, day):
         return self.start <= day and (self.end is None or day < self.end)
@@ -34,6 +41,9 @@ class Rates:
         caps = [cap.rate for cap in self.caps if cap.covers(day) and not (unreduced and cap.reduces)]
         stops = [Fraction(0) for stop in self.stops if stop.covers(day)]
         return min([plain, *caps, *stops])
+
+    def has(self, window):
+        return window in self.plain or window in self.caps
 
     def reduces(self, start, end):
         """Whether a cap that lowers instalments covers one of these dates."""

@@ -43,6 +43,7 @@ def write(state, rows, asked, by):
     for k in rows:
         row = state.rows[k]
         row.written = [*row.written, (by, row.total, row.fixed_principal)]
+        row.interest_only = False
         if k == state.count:
             row.total = row.fixed_principal = None
         elif state.terms.level:

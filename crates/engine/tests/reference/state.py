@@ -34,6 +34,7 @@ class State(Interest):
         self.passed = 0  # due moments that have passed, those after maturity too
         self.accrual = Accrual()  # DAILY: interest of the open period up to `through`
         self.through = terms.calendar.start
+        self.history = []  # [(from, to, principal, share of a day)]: what earned interest
         self.begun = False  # A period begins after everything at the instant at which the previous one ends.
         self.bases = []  # PERIODIC: principal of the open period, and from when; the first is that of its beginning
         self.given = 0  # PERIODIC: interest of the open period from before the opening

@@ -105,6 +105,20 @@ def rates():
     expect("a pause over the maturity", found, row_of_1=(839, 100000), payoff_cents=101339)
 
 
+def known_late():
+    """A change that is posted late counts from then; what its delay cost is given back."""
+    late = {"posted_late": True, "effective_at_inclusive_start": moment("2025-02-15")}
+    scra = rate("2025-03-01", None, tags={"scra": True}, **late)
+    # From 15 February to 1 March 14 of 28 days: 803.97 x (12 % - 6 %) / 12 x 14 / 28 = 2.01.
+    found = at(loan(), "2025-03-02", P1, scra)
+    given = [("DEBIT_OFFSET", "2025-03-01T12:00:00Z", -201, "RETROACTIVE_RATE")]
+    expect("a cap known late", found, row_of_2=(603, 39999), open_of_2=40602 - 201, offsets=given)
+    ended = change("change_cancel", "2025-03-08", change=scra["id"], posted_late=True)
+    found = at(loan(), "2025-03-09", P1, rate("2025-03-01", 9, level_payment="KEEP"), {**ended, "change": "interest_rate 2025-03-01"})
+    # 14 days at 12 %, 7 at 9 %, 7 at 12 %.
+    expect("a rate that is ended", found, row_of_2=(754, 40049), interest_rate_percent="12")
+
+
 def deferrals():
     found = at(loan(), "2025-02-11", defer("2025-02-10", "2025-02-15"))
     expect("deferred", found, row_of_1=(0, 0), row_of_2=(1200, 39603), row_of_3=(2004, 80397), deferred_of_3=40803)
@@ -216,4 +230,4 @@ def openings():
     expect("and what follows", boarded, **{name: history[name] for name in same})
 
 
-CHECKS = [contract_terms, tolerance, rates, deferrals, dates, workouts, rounding, precomputed, openings]
+CHECKS = [contract_terms, tolerance, rates, known_late, deferrals, dates, workouts, rounding, precomputed, openings]

@@ -251,7 +251,6 @@ def owe_refund(state, cents):
     """A refund that no surplus covers is principal of the last row."""
     state.add_item("CREDIT_OFFSET", cents, reason="REFUND_EXCESS")
     lend(state, cents)
-    state.net += cents
 
 
 def lend(state, cents):

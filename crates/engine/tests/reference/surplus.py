@@ -75,7 +75,7 @@ def refund(state, name, amount):
     state.add_item("REFUND", amount)
     fed = take_lots(state, covered)
     state.surplus -= covered
-    state.net += covered
+    state.net += amount
     if amount > covered:
         owe_refund(state, amount - covered)
     state.refunds[name] = {"amount": amount, "fed": fed, "reversed": False}

@@ -29,7 +29,8 @@ def whole(rng):
         "default_attributes": {"default_late_fee_cents": rng.choice([0, 1500])},
         "amortization_policies": {"method": rng.choice(["LEVEL", "LEVEL", "EQUAL_PRINCIPAL"])},
     }
-    lending = {"post_promo_len": rng.randint(3, 12), "post_promo_default_interest_rate_percent": rng.choice([5, 12, 36])}
+    rate = rng.choice([5, 12, 36])
+    lending = {"post_promo_len": rng.randint(3, 12), "post_promo_default_interest_rate_percent": rate}
     product = {"product_lifecycle_policies": life, "post_promotional_policies": lending}
     account = {"effective_at": "2025-01-15T12:00:00Z", "summary": {"initial_principal_cents": 120000}}
     return {"product": product, "account": account}
@@ -58,10 +59,13 @@ def opening(state, at):
     ]  # fmt: skip
     by_id = {row.id: row.due.isoformat() for row in state.rows[1:-1]}
     fees = [
-        {"line_item_id": f"fee-{fee.name[4:]}", "amount_cents": fee.unpaid, "fee_class": "PENALTY", "due_date": by_id[fee.row]}
+        {
+            "line_item_id": f"fee-{fee.name[4:]}", "amount_cents": fee.unpaid, "fee_class": "PENALTY",
+            "due_date": by_id[fee.row],
+        }
         for fee in state.fees
         if fee.unpaid
-    ]
+    ]  # fmt: skip
     return {
         "as_of": show_moment(at), "principal_cents": state.principal, "next_due_date": coming.due.isoformat(),
         "remaining_installments": state.count - state.passed, "past_due": past, "fees": fees,
@@ -87,7 +91,8 @@ def differences(rng):
         at = outline.end_moment(k) + timedelta(days=rng.choice([-9, -1, 0, 3, 20]), minutes=rng.choice([-5, 0]))
         if rng.random() < 0.7:
             cents = rng.choice([typical, typical, typical // 2, typical * 2])
-            inputs.append({"id": f"p{k}", "kind": "payment", "effective_at": show_moment(at), "original_amount_cents": cents})
+            payment = {"id": f"p{k}", "kind": "payment", "effective_at": show_moment(at)}
+            inputs.append({**payment, "original_amount_cents": cents})
     at = outline.end_moment(rng.randint(1, outline.count - 1)) + timedelta(hours=1)
     before = [one for one in inputs if parse_moment(one["effective_at"]) <= at]
     after = [one for one in inputs if one not in before]

@@ -37,7 +37,8 @@ class Changes(Workouts):
             return
         window = self.window(wanted, "temp_promo_inclusive_start", "temp_promo_exclusive_end", None)
         if wanted.get("late_fee_cents") is not None:
-            self.state.promos = [*self.state.promos, Window(window.start, window.end, wanted["late_fee_cents"], window.by)]
+            promo = Window(window.start, window.end, wanted["late_fee_cents"], window.by)
+            self.state.promos = [*self.state.promos, promo]
         if wanted.get("interest_rate_percent") is not None:
             window.rate = exact(wanted["interest_rate_percent"]) / 100
             self.add_rate(window, wanted.get("level_payment") or "KEEP", cap=False)

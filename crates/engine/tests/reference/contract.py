@@ -135,21 +135,21 @@ class Contract:
         rng = self.rng
         cycles = product["product_lifecycle_policies"]["billing_cycle_policies"]
         zone = Zone(cycles["product_time_zone"])
-        for name in ("initial_principal_cents", "origination_fee_cents"):
-            principal = account["summary"].pop(name, 0) or 0 if name.startswith("initial") else principal
-            account["summary"].pop(name, None)
+        principal = account["summary"].pop("initial_principal_cents")
+        account["summary"].pop("origination_fee_cents", None)
         account["cycle_type"].pop("first_cycle_interval", None)
         cycles.pop("first_cycle_interval", None)
-        as_of = parse_moment(account["effective_at"]) + timedelta(days=rng.randint(70, 400), seconds=rng.randint(0, 9999))
+        age = timedelta(days=rng.randint(70, 400), seconds=rng.randint(0, 9999))
+        as_of = parse_moment(account["effective_at"]) + age
         today = zone.date_of(as_of)
         given = account["opening"] = {"as_of": show_moment(as_of), "principal_cents": max(1, principal)}
         next_due = today + timedelta(days=rng.randint(6 if "business_days" in cycles else 1, 28))
         semi = cycles.get("cycle_interval") == "semi-month"
         next_due = self.on_semi_day(next_due, cycles) if semi else next_due
         given["next_due_date"] = next_due.isoformat()
-        given["remaining_installments"] = rng.choice([1, 2, 3, 6, 12])
+        count = given["remaining_installments"] = rng.choice([1, 2, 3, 6, 12])
         if level and rng.random() < 0.5:
-            given["payment_amount_cents"] = max(1, principal * rng.choice([50, 105, 150]) // (100 * given["remaining_installments"]))
+            given["payment_amount_cents"] = max(1, principal * rng.choice([50, 105, 150]) // (100 * count))
         last = None
         if rng.random() < 0.5:
             last = self.past_due(given, today, next_due, semi, cycles)

@@ -8,8 +8,8 @@ class Outline:
         self.terms, self.fold = terms, Fold(terms, [])
         self.state, self.start = self.fold.state, self.fold.start
         self.first, self.count = self.state.passed + 1, self.state.count
-        asking = [row for row in self.state.rows[self.first : self.count] if not row.interest_only]
-        amounts = [row.total or row.fixed_principal + (row.kept or 0) for row in asking if row.total or row.fixed_principal]
+        asking = [row for row in self.state.rows[self.first : self.count] if row.total or row.fixed_principal]
+        amounts = [row.total or row.fixed_principal + (row.kept or 0) for row in asking]
         self.typical = max(1, amounts[0] if amounts else terms.principal)
 
     def due_moment(self, k):

@@ -100,7 +100,8 @@ class Checks:
             inputs = self.with_input("due_date", at, next_due_date=date, from_due_date=date)
             before, self.plain["rejected"] = self.plain["rejected"], []
             found = result({**self.case, "inputs": inputs})
-            if [one for one in found["rejected"] if one != "added"] != before or {**found, "rejected": []} != self.plain:
+            rejected = [one for one in found["rejected"] if one != "added"]
+            if rejected != before or {**found, "rejected": []} != self.plain:
                 self.off.append("a due date moved to itself")
             self.plain["rejected"] = before
 

@@ -128,7 +128,8 @@ class Situations:
             moment = soon(moment)
             self.add("payment_reversal", moment, payment=bounced)
         moment = soon(moment)
-        self.add("credit_offset", moment, amount_cents=rng.choice([principal, principal // 2 + 1]), allocation="PRINCIPAL")
+        amount = rng.choice([principal, principal // 2 + 1])
+        self.add("credit_offset", moment, amount_cents=amount, allocation="PRINCIPAL")
         self.add("status", soon(moment), account_status="ACTIVE", account_substatus=None)
         self.read_at(*(moment + timedelta(days=days) for days in (0, 20, 45, 80)))
 
@@ -152,9 +153,11 @@ class Situations:
         self.read_at(moment)
         for _ in range(rng.choice([0, 0, 1, 2, 3]) if self.level >= 2 else 0):
             moment = self.later(moment)
-            what = rng.choice(["reversal", "reversal", "fee", "credit", "bounce", "payment", *(["refund"] * self.refunds)])
+            kinds = ["reversal", "reversal", "fee", "credit", "bounce", "payment"]
+            what = rng.choice(kinds + ["refund"] * self.refunds)
             if what == "refund":
-                refund = self.add("refund", moment, original_amount_cents=rng.choice([1, 100, self.terms.principal // 3 + 1]))
+                amount = rng.choice([1, 100, self.terms.principal // 3 + 1])
+                refund = self.add("refund", moment, original_amount_cents=amount)
                 if rng.random() < 0.4:
                     self.add("refund_reversal", self.later(moment), refund=refund)
             elif what == "fee":

@@ -193,4 +193,5 @@ class Changes:
 
     def refund(self, reading):
         surplus = reading["surplus_cents"]
-        return {"original_amount_cents": self.rng.choice([surplus, surplus, surplus // 2 + 1, 700])} if surplus else None
+        amount = self.rng.choice([surplus, surplus, surplus // 2 + 1, 700])
+        return {"original_amount_cents": amount} if surplus else None

@@ -178,13 +178,12 @@ class Terms:
         self.semi_days = pick([1, 15], (cycles, "semi_monthly_days"))
         self.business_days = BusinessDays(cycles.get("business_days"))
         semi = self.cycle == SEMI_MONTH
+        first = pick("0 days", (own_cycles, "first_cycle_interval"), (cycles, "first_cycle_interval"))
         self.calendar = Calendar(
             zone=self.zone,
             start=self.zone.date_of(self.effective_at),
             cycle=self.cycle,
-            first_cycle=parse_interval(
-                "0 days" if semi else pick("0 days", (own_cycles, "first_cycle_interval"), (cycles, "first_cycle_interval"))
-            ),
+            first_cycle=parse_interval("0 days" if semi else first),
             due_after=parse_interval("0 days" if semi else pick("0 days", (cycles, "cycle_due_interval"))),
             month_end=self.month_end,
             close=parse_time(pick("23:59:59", (cycles, "close_of_business_time"))),

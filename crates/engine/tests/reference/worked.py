@@ -1,4 +1,5 @@
-"""worked.py: checks the model against numbers worked out by hand. Prints the differences, and a count as the last line."""
+"""worked.py: checks the model against numbers worked out by hand. Prints the differences, and a count as the last
+line."""
 
 import sys
 

@@ -100,7 +100,8 @@ def rates():
     expect("row 2 paid in full early", found, row_of_2=(144, 40659), row_of_3=(574, 39738))
     found = at(loan(interest="PERIODIC"), "2025-03-02", pay("p1", "2025-02-20", 82000), rate("2025-03-01", 0))
     expect("0 % after the period's interest was paid", found, row_of_3=(0, 40400), interest_cents=0)
-    case = {**loan(1, fee=0), "account": {"effective_at": moment(START), "summary": {"initial_principal_cents": 100000}}}
+    one_row = {"effective_at": moment(START), "summary": {"initial_principal_cents": 100000}}
+    case = {**loan(1, fee=0), "account": one_row}
     found = at(case, "2025-03-15", pause("2025-02-10", "2025-03-01"))
     expect("a pause over the maturity", found, row_of_1=(839, 100000), payoff_cents=101339)
 
@@ -113,8 +114,9 @@ def known_late():
     found = at(loan(), "2025-03-02", P1, scra)
     given = [("DEBIT_OFFSET", "2025-03-01T12:00:00Z", -201, "RETROACTIVE_RATE")]
     expect("a cap known late", found, row_of_2=(603, 39999), open_of_2=40602 - 201, offsets=given)
-    ended = change("change_cancel", "2025-03-08", change=scra["id"], posted_late=True)
-    found = at(loan(), "2025-03-09", P1, rate("2025-03-01", 9, level_payment="KEEP"), {**ended, "change": "interest_rate 2025-03-01"})
+    nine = rate("2025-03-01", 9, level_payment="KEEP")
+    ended = change("change_cancel", "2025-03-08", change=nine["id"], posted_late=True)
+    found = at(loan(), "2025-03-09", P1, nine, ended)
     # 14 days at 12 %, 7 at 9 %, 7 at 12 %.
     expect("a rate that is ended", found, row_of_2=(754, 40049), interest_rate_percent="12")
 
@@ -143,7 +145,8 @@ def dates():
     expect("skip without extension", found, due_of_2="2025-04-15", row_of_2=(1608, 80397))
     moved = change("due_date", "2025-02-20", next_due_date="2025-03-25")
     found = at(loan(), "2025-02-21", P1, moved)
-    expect("due date", found, due_of_2="2025-03-25", row_of_2=(1072, 39731), row_of_3=(407, 40666), due_of_3="2025-04-25")
+    due = {"due_of_2": "2025-03-25", "due_of_3": "2025-04-25"}
+    expect("due date", found, row_of_2=(1072, 39731), row_of_3=(407, 40666), **due)
     actual = loan(interest_policies={"interest_calc_method": "DAILY", "day_count": "ACTUAL_365"})
     found = at(actual, "2025-02-21", pay("p1", "2025-02-15", 40792), moved)
     expect("due date, real days", found, total_of_1=40792, row_of_2=(1005, 39787))

@@ -228,8 +228,8 @@ class Workouts:
 
     def lost_rows(self):
         """Ids of rows that were removed without anything paid into them."""
-        there = {row.id for row in self.state.rows[1:]}
-        return {target for target in self.state.moved.values() if target not in there and target not in self.state.moved}
+        there, moved = {row.id for row in self.state.rows[1:]}, self.state.moved
+        return {target for target in moved.values() if target not in there and target not in moved}
 
     def give_fees(self, how, new, by):
         state = self.state

@@ -60,6 +60,7 @@ def at(case, day, *inputs):
     found = {**result["reads"][0], "items": result["items"], "rejected": result["rejected"]}
     for row in found["schedule"]:
         found[f"row {row['row']}"] = row["interest_cents"], row["principal_cents"]
+        found[f"principal {row['row']}"] = row["principal_cents"]
         found[f"total {row['row']}"] = row["total_cents"]
         names = {"open": "outstanding", "short": "shortfall", "deferred": "deferred", "interest": "interest"}
         for name, field in names.items():

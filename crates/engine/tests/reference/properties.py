@@ -54,6 +54,7 @@ class Checks:
         kept = self.case["product"]["product_lifecycle_policies"]["amortization_policies"].get("method")
         if kept not in ("FLAT", "PRECOMPUTED"):
             self.nothing_changes()
+            self.less_interest()
 
     def any_order(self):
         """Equal times keep their order."""
@@ -105,6 +106,16 @@ class Checks:
                 self.off.append("a due date moved to itself")
             self.plain["rejected"] = before
 
+    def less_interest(self):
+        """A pause never raises the interest earned to any date."""
+        at = self.moment()
+        day = show_moment(at + timedelta(days=self.rng.choice([3, 20, 60])))[:10]
+        paused = result({**self.case, "inputs": self.with_input("interest_pause", at, end=day)})
+        for number in range(len(self.case["read_at"])):
+            if earned(paused, number) > earned(self.plain, number):
+                self.off.append(f"a pause raises interest by {earned(paused, number) - earned(self.plain, number)}")
+                return
+
     def cents(self):
         """Items add up to the balances at the last reading."""
         reading = self.plain["reads"][-1]
@@ -113,6 +124,15 @@ class Checks:
         total -= (self.case["account"].get("opening") or {}).get("surplus_cents") or 0
         if total != balances:
             self.off.append(f"cents: items {total}, balances {balances}")
+
+
+def earned(found, number):
+    """Interest up to a reading: items, and what has accrued."""
+    reading = found["reads"][number]
+    at = parse_moment(reading["at"])
+    items = [one for one in found["items"] if one["type"] == "INTEREST" and parse_moment(one["effective_at"]) <= at]
+    owed = sum(reading[f"{one}_cents"] for one in ("principal", "interest", "fees"))
+    return sum(one["amount_cents"] for one in items) + reading["payoff_cents"] - owed
 
 
 def counts(item):

@@ -106,6 +106,24 @@ def rates():
     expect("a pause over the maturity", found, row_of_1=(839, 100000), payoff_cents=101339)
 
 
+def reduced():
+    """Who pays on time repays the same principal with a cap as without it."""
+    for kind in ("DAILY", "PERIODIC"):
+        for day_count in ("THIRTY_360", "ACTUAL_365"):
+            case = loan(12, interest_policies={"interest_calc_method": kind, "day_count": day_count})
+            cap = rate("2025-04-03", None, "2025-08-20", tags={"scra": True})
+            plain, capped = (on_time(case, inputs) for inputs in ([], [cap]))
+            same = {f"principal_of_{k}": plain[f"row {k}"][1] for k in range(1, 13)}
+            expect(f"REDUCE {kind} {day_count}", capped, substatus="PAID_OFF", **same)
+
+
+def on_time(case, inputs):
+    dues = [f"2025-{month:02}-15" for month in range(2, 13)] + ["2026-01-15"]
+    for k, due in enumerate(dues, 1):
+        inputs = [*inputs, pay(f"p{k}", due, at(case, due, *inputs)[f"open {k}"])]
+    return at(case, "2026-02-01", *inputs)
+
+
 def known_late():
     """A change that is posted late counts from then; what its delay cost is given back."""
     late = {"posted_late": True, "effective_at_inclusive_start": moment("2025-02-15")}
@@ -233,4 +251,4 @@ def openings():
     expect("and what follows", boarded, **{name: history[name] for name in same})
 
 
-CHECKS = [contract_terms, tolerance, rates, known_late, deferrals, dates, workouts, rounding, precomputed, openings]
+CHECKS = [contract_terms, tolerance, rates, reduced, known_late, deferrals, dates, workouts, rounding, precomputed, openings]

@@ -2,7 +2,8 @@
 
 Level 0: payments of loans that differ in interest and dates. 1: also methods, due intervals, fees, statuses and their
 effects. 2: also orders of payment, reversals, offsets, waivers, replays. 3: also notices, the largest amounts, and
-refused terms.
+refused terms. 4: also contract terms, tolerances, tiers of late fees, openings, precomputed interest. 5: also changes
+of rates and of the plan.
 """
 
 import json
@@ -10,10 +11,13 @@ import random
 import sys
 from datetime import date, time
 
+from contract import Contract
 from dates import Zone
+from effects import EFFECTS, STOPPED
 from inputs import make_inputs
+from outline import Outline
 from situations import Situations, exactly
-from terms import EFFECTS, STOPPED, Terms
+from terms import Terms
 
 ZONES = [
     "America/New_York", "Europe/London", "America/St_Johns", "America/Sao_Paulo", "Pacific/Apia", "Asia/Kathmandu",
@@ -22,7 +26,7 @@ ZONES = [
 RATES = [0, 1, 5, 6.2, 9.99, 12, 12, 18.25, 24, 36, 59.9, 60, 3.123456]
 
 
-class Cases:
+class Cases(Contract):
     def __init__(self, seed, level):
         self.rng, self.level = random.Random(seed * 10 + level), level
 
@@ -37,15 +41,17 @@ class Cases:
         while True:
             zone, effective_at = self.start()
             product, account = self.product(zone), self.account(effective_at)
+            if self.level >= 4:
+                self.add_contract(product, account)
             try:
-                terms = Terms(exactly(product), exactly(account))
+                outline = Outline(Terms(exactly(product), exactly(account)))
             except ValueError:
-                if self.level >= 3 and self.chance(0.02):
+                if self.level == 3 and self.chance(0.02):
                     return {"product": product, "account": account, "inputs": [], "read_at": [effective_at]}
                 continue
-            inputs, read_at = make_inputs(self.rng, self.level, terms)
-            case = {"product": product, "account": account, "inputs": inputs, "read_at": read_at}
-            Situations(self.rng, self.level, terms, case).add_some()
+            case = {"product": product, "account": account, "inputs": [], "read_at": []}
+            make_inputs(self.rng, self.level, case, outline)
+            Situations(self.rng, self.level, case, outline).add_some()
             return case
 
     def start(self):
@@ -170,7 +176,7 @@ class Cases:
         level, rng = self.level, self.rng
         amounts = [1000000, 120000, 250000, 99999, rng.choice([1, 7, 100, 1001]), 777777, 350000, 2000000]
         amounts.append(rng.randint(1000, 5000000))
-        if level >= 3 and self.chance(0.1):
+        if level == 3 and self.chance(0.1):
             amounts.append(10**13)
         summary = {"initial_principal_cents": rng.choice(amounts)}
         account = {"effective_at": effective_at, "summary": summary}

@@ -31,7 +31,7 @@ def comparable(result):
         if item["type"] == "INTEREST":
             interest[at] += item["amount_cents"]
         elif not item["type"].startswith("PAYMENT_REVERSAL_"):
-            items.append(f"{at} {item['type']} {item['amount_cents']}")
+            items.append(f"{at} {item['type']} {item['amount_cents']} {item.get('reason') or ''}")
     items += [f"{at} INTEREST {cents}" for at, cents in interest.items()]
     notices = [f"{same_moment(notice['at'])} {notice['event']} {notice['row']}" for notice in result["notices"]]
     return {"reads": result["reads"], "items": items, "notices": notices, "rejected": result["rejected"]}

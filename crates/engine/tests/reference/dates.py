@@ -41,6 +41,10 @@ def add_interval(day, interval, month_end):
     return moved + timedelta(days=days)
 
 
+def day_of(text):
+    return date.fromisoformat(text)
+
+
 def parse_time(text):
     found = TIME.fullmatch(text)
     if not found:
@@ -115,18 +119,7 @@ class Calendar:
     def close_of(self, day):
         return self.zone.at(day, self.close)
 
-    def due_moment(self, k):
-        return self.close_of(self.due_date(k))
-
-    def fee_date(self, k):
-        return self.plus(self.due_date(k), self.grace)
-
-    def fee_moment(self, k):
-        return self.close_of(self.fee_date(k))
-
-    def agreed_length(self, k):
-        """The agreed length of period k in months and days."""
-        if k > 1:
-            return self.cycle
+    def first_length(self):
+        """The agreed length of the first period in months and days."""
         months, days = self.first_cycle or self.cycle
         return months + self.due_after[0], days + self.due_after[1]

@@ -1,11 +1,15 @@
 """The fold: inputs at their own time, in loading order, followed by the moments of that time."""
 
-from datetime import timedelta
-
+import opening
+import posting
+import shortfall
 import surplus
-from dates import parse_interval, parse_time, times
-from pouring import Pouring, take_back
+from changes import Changes
+from late import CHARGED_OFF, DELINQUENT, Lateness
+from notices import Setting
+from pouring import Pouring, lend, take_back
 from reading import schedule
+from refusal import Refused
 from state import CLOSED_BY_ITSELF, State
 from terms import LARGEST
 
@@ -18,46 +22,21 @@ SUBSTATUSES = {
         "SETTLEMENT", "ADMINISTRATIVE",
     },
 }  # fmt: skip
-CHARGED_OFF = ("CLOSED", "CHARGE_OFF")
-DELINQUENT = ("SUSPENDED", "DELINQUENT")
 
 
-class Refused(Exception):
-    pass
-
-
-class Setting:
-    """A configured notice: the times at which it fires after it takes effect, in order."""
-
-    def __init__(self, terms, wanted, at):
-        self.kind, self.next = wanted["notification_type"], 0
-        calendar, zone = terms.calendar, terms.zone
-        clock = parse_time(wanted["time"]) if wanted.get("time") else None
-        if self.kind == "account_summary":
-            every, start = parse_interval(wanted["interval"]), zone.local(at)
-            clock = clock or start.time()
-            self.key = (self.kind,)
-            self.nth = lambda n: (zone.at(calendar.plus(start.date(), times(every, n + 1)), clock), None)
-            return
-        days = parse_interval(wanted["time_offset"])[1]
-        self.key = (self.kind, days)
-        anchor = calendar.fee_date if self.kind == "late_fee_date" else calendar.due_date
-        ends = self.kind == "loan_end_date"
-        moments = []
-        for k in [terms.count] if ends else range(1, terms.count + 1):
-            day = zone.existing(anchor(k) + timedelta(days=days))
-            moment = zone.at(day, clock) if clock else calendar.close_of(day)
-            if moment >= at:
-                moments.append((moment, None if ends else k))
-        self.nth = lambda n: moments[n] if n < len(moments) else None
-
-
-class Fold:
+class Fold(Changes, Lateness):
     def __init__(self, terms, inputs, undone=frozenset(), decided=frozenset()):
         """`undone` are payments that count as if they had never been made. `decided` are authorised payments that
         became valid later, and count from their own time."""
         self.terms, self.inputs, self.undone, self.decided = terms, inputs, undone, decided
         self.state = State(terms)
+        if terms.opening:
+            opening.begin(self.state)
+            if not self.state.closed:
+                self.state.stop_interest(self.stopped("interest"))
+        else:
+            self.state.begin()
+        self.start = self.state.now
         self.applied = []
         for wanted in inputs:
             if wanted["kind"] == "payment":
@@ -68,12 +47,12 @@ class Fold:
     # --- Moments ---
 
     def next_moment(self):
-        state, calendar = self.state, self.terms.calendar
-        coming = [(calendar.due_moment(state.period), 0, 0, self.due)]
-        if state.fee_moments < self.terms.count:
-            coming.append((calendar.fee_moment(state.fee_moments + 1), 1, 0, self.grace_end))
+        state = self.state
+        coming = [(state.end_moment(state.period), 0, 0, self.due)]
+        for at, k in self.fee_moments():
+            coming.append((at, 1, k, lambda k=k: self.grace_end(k)))
         for number, setting in enumerate(state.settings.values()):
-            if found := setting.nth(setting.next):
+            if found := setting.coming(state.now):
                 coming.append((found[0], 2, number, lambda setting=setting, found=found: self.notice(setting, *found)))
         return min(coming, key=lambda moment: moment[:3])
 
@@ -86,104 +65,37 @@ class Fold:
 
     def due(self):
         """A period ends. Due dates also pass for a closed account, without interest or announcement."""
-        state, terms = self.state, self.terms
+        state = self.state
         k = state.period
-        state.accrue(terms.calendar.due_date(k))
-        state.post_open()
-        if k <= terms.count:
-            state.fix_row(k)
+        state.accrue(state.end_of(k))
+        if k > state.count:
+            state.post_open()
+        else:
+            posting.post_row(state, k)
             state.rows[k].fell_due_closed = state.closed
         state.end_period()
+        state.waiting_surplus = False
+        if k <= state.count:
+            shortfall.tolerate(state, k)
         self.use_surplus()
-        if k <= terms.count and not state.closed:
+        if k <= state.count and not state.closed:
             state.notices.append(("due_date_passed", state.now, k))
             if not state.is_paid(k):
                 state.notices.append(("payment_missed", state.now, k))
+        if k == state.count:
+            self.write_off()
 
-    def grace_end(self):
+    def notice(self, setting, at, row):
         state = self.state
-        state.fee_moments += 1
-        row, paid = state.rows[state.fee_moments], state.is_paid(state.fee_moments)
-        stopped = not state.closed and (self.stopped("late_fees") or self.stopped("delinquency"))
-        row.counts = not row.fell_due_closed and not stopped
-        if paid:
-            row.judged = "PAID"
-            state.late_count = 0 if not state.closed else state.late_count
-        elif state.closed or row.fell_due_closed or self.stopped("late_fees"):
-            row.judged = "STOPPED"
-        elif self.received_for(state.fee_moments) >= row.unpaid_interest + row.unpaid_principal + row.paid_into:
-            row.judged = "SPARED"
-        else:
-            row.judged = "LATE"
-            self.charge_late_fee(row)
-            if row.counts:
-                state.late_count += 1
-                self.move_for_lateness()
-
-    def charge_late_fee(self, row):
-        fee = self.late_fee(row)
-        if fee > 0:
-            self.state.add_fee(f"dbk_late_fee_{self.state.fee_moments}", "LATE_FEE", True, fee)
-
-    def received_for(self, k):
-        """Payments since the previous row's due moment, and earlier payments made partly in advance for the row, less
-        their parts that went to earlier rows that were paid or are not judged yet; parts in late rows are deducted only
-        under FEES_ONLY."""
-        state, received = self.state, 0
-        judged = (None, "PAID") if self.terms.pyramiding == "RECEIPTS" else (None, "PAID", "LATE")
-        for receipt in state.receipts:
-            in_advance = any(part[:2] in (("INTEREST", k), ("PRINCIPAL", k)) for part in receipt["parts"])
-            if k > 1 and receipt["after"] < k - 1 and not in_advance:
-                continue
-            received += receipt["cents"]
-            for kind, key, cents in receipt["parts"] + receipt["used"]:
-                if kind in ("INTEREST", "PRINCIPAL") and key < k and state.rows[key].judged in judged:
-                    received -= cents
-        return received
-
-    def late_fee(self, row):
-        terms = self.terms
-        unpaid = row.unpaid_interest + row.unpaid_principal
-        percent = lambda amount: terms.cents(terms.late_percent / 100 * amount)
-        fee = {
-            "FLAT": terms.late_cents,
-            "PERCENT_OF_UNPAID": percent(unpaid),
-            "PERCENT_OF_UNPAID_PRINCIPAL": percent(row.unpaid_principal),
-            "PERCENT_OF_PAYMENT": percent(unpaid + row.paid_into),
-        }[terms.late_type]
-        fee = min(max(fee, terms.late_min), terms.late_max)
-        return fee if terms.late_cap is None else min(fee, terms.cents(terms.late_cap / 100 * unpaid))
-
-    def move_for_lateness(self):
-        if self.moves_by_itself() and not self.stopped("delinquency"):
-            if self.state.late_count >= self.terms.charge_off_after:
-                self.set_status(CHARGED_OFF)
-            elif self.state.late_count >= self.terms.delinquent_after:
-                self.set_status(DELINQUENT)
-
-    def count_again(self):
-        """The latest unbroken run of unpaid rows whose grace has ended. Spared and stopped rows are skipped: they count
-        neither as late nor as paid."""
-        state, run = self.state, 0
-        for k in range(state.fee_moments, 0, -1):
-            row = state.rows[k]
-            if row.judged not in ("PAID", "LATE") or not row.counts:
-                continue
-            if not state.is_paid(k):
-                run += 1
-            elif run:
-                break
-        return run
-
-    def notice(self, setting, at, k):
-        state = self.state
-        setting.next += 1
+        setting.fired(at, row)
+        k = row and state.rows.index(row)
         if state.closed or self.stopped("notices") or (setting.kind == "late_fee_date" and not self.asks(k)):
             return
-        if setting.kind != "account_summary" and (setting.key, k) in state.announced:
+        key = setting.key, row and row.id
+        if setting.kind != "account_summary" and key in state.announced:
             return
-        state.announced.add((setting.key, k))
-        state.notices.append((setting.kind, at, k))
+        state.announced.add(key)
+        state.notices.append((setting.kind, at, None if setting.kind == "loan_end_date" else k))
 
     def asks(self, k):
         """Whether a row requires money. Earlier rows whose interest is not known yet may leave a future row more
@@ -234,6 +146,8 @@ class Fold:
         state.accrue()
         if status[0] == "CLOSED" and not state.closed:
             state.post_open()
+            if self.terms.keeps_refund:
+                state.post_rest()
         if status == CHARGED_OFF and state.balance() > 0:
             state.add_item("CHARGE_OFF", state.balance())
         if state.status[0] == "ACTIVE":
@@ -245,16 +159,18 @@ class Fold:
     def use_surplus(self):
         """Uses surplus as soon as something is owed again."""
         amount = min(self.state.surplus, self.state.payoff())
-        if amount > 0:
+        if amount > 0 and not self.state.waiting_surplus:
             surplus.use(self.state, amount, self.pour)
 
     # --- Inputs ---
 
     def apply(self, wanted):
+        if wanted.get("cancelled"):
+            return
         self.pass_moments(wanted["at"], inclusive=wanted.get("posted_late", False))
         amount = wanted.get("original_amount_cents", wanted.get("amount_cents", 1))
         try:
-            if wanted["at"] < self.terms.effective_at or not 1 <= amount <= LARGEST:
+            if wanted["at"] < self.start or not 1 <= amount <= LARGEST:
                 raise Refused
             self.step(wanted["at"], lambda: getattr(self, wanted["kind"])(wanted))
         except Refused:
@@ -264,10 +180,38 @@ class Fold:
     def pour(self, amount, allocation, source):
         state = self.state
         state.accrue()
+        state.round_off()
+        lowered = self.lowered()
         parts = Pouring(state, amount, source).run(allocation)
         assert sum(cents for _, _, cents in parts) == amount
         state.net -= amount
+        self.settle(lowered)
+        shortfall.tolerate_all(state)
         return parts
+
+    def lowered(self):
+        """The total of the open row, if a cap lowers it."""
+        state = self.state
+        row = state.rows[state.owner]
+        return state.asks(state.period) if row.total is not None and not row.retired and state.forgiven() else None
+
+    def settle(self, lowered):
+        """A row whose lowered total was paid stays paid, though less principal earns from now on."""
+        state = self.state
+        row = state.rows[state.owner]
+        if lowered is not None and row.paid_into - row.top_interest - row.held >= lowered:
+            row.settled = lowered
+
+    def write_off(self, payment=None):
+        """A small rest is written off."""
+        state = self.state
+        amount = state.payoff()
+        if not 1 <= amount <= self.terms.write_off or not self.moves_by_itself():
+            return
+        source = ("write-off", len(state.write_offs) + 1)
+        parts = self.pour(amount, None, source)
+        state.add_item("DEBIT_OFFSET", -amount, reason="WRITE_OFF")
+        state.write_offs.append({"source": source, "amount": amount, "parts": parts, "payment": payment})
 
     def payment(self, wanted):
         payment = self.state.payments[wanted["id"]]
@@ -286,6 +230,7 @@ class Fold:
             after = state.passed
             parts = state.payments[name]["parts"] = self.pour(amount, wanted.get("allocation"), name)
             state.receipts.append({"payment": name, "cents": amount, "after": after, "parts": parts, "used": []})
+            self.write_off(name)
 
     def payment_status(self, wanted):
         name, decision = wanted["payment"], wanted["line_item_status"]
@@ -338,12 +283,23 @@ class Fold:
             return self.state.balance(), []
         state = self.state
         state.accrue()
-        before = state.balance(), [k for k in range(1, state.fee_moments + 1) if state.is_paid(k)]
+        judged = [row for row in state.rows[1:-1] if row.judged and not row.retired]
+        before = state.balance(), [row for row in judged if row.unpaid == 0]
         surplus.take_back_uses(state, name, undone_by)
+        self.take_back_write_off(name, undone_by)
         take_back(state, state.payments[name]["parts"], name, undone_by)
         state.net += state.payments[name]["input"]["original_amount_cents"]
         state.receipts = [receipt for receipt in state.receipts if receipt["payment"] != name]
         return before
+
+    def take_back_write_off(self, name, undone_by):
+        state = self.state
+        for one in state.write_offs:
+            if one["payment"] == name:
+                take_back(state, one["parts"], one["source"], undone_by)
+                state.net += one["amount"]
+                state.add_item("DEBIT_OFFSET", one["amount"], reason="WRITE_OFF")
+                one["payment"] = None
 
     def fold_again(self, undone, decided):
         again = Fold(self.terms, self.inputs, undone, decided)
@@ -363,7 +319,7 @@ class Fold:
         state = self.state
         if state.status in CLOSED_BY_ITSELF and state.balance() > balance:
             self.set_status(state.left)
-        if any(not state.is_paid(k) for k in paid) and not self.stopped("delinquency"):
+        if any(row.unpaid for row in paid) and not self.stopped("delinquency"):
             state.late_count = self.count_again()
             self.move_for_lateness()
 
@@ -375,11 +331,14 @@ class Fold:
         state = self.state
         for fee in state.fees:
             if fee.name == wanted["fee"] and fee.unpaid > 0:
-                state.net -= fee.unpaid
-                state.add_item("FEE_WAIVER", -fee.unpaid)
-                fee.unpaid = 0
+                self.waive(fee)
                 return
         raise Refused
+
+    def waive(self, fee):
+        self.state.net -= fee.unpaid
+        self.state.add_item("FEE_WAIVER", -fee.unpaid)
+        fee.waive()
 
     def debit_offset(self, wanted):
         self.pour(wanted["amount_cents"], wanted["allocation"], ("offset", wanted["id"]))
@@ -395,10 +354,7 @@ class Fold:
         if wanted["allocation"] == "INTEREST":
             state.assign(state.owner, amount)
         else:
-            state.accrue()
-            state.principal += amount
-            state.lent += amount
-            state.rest_to_last_row()
+            lend(state, amount)
 
     def status(self, wanted):
         status = (wanted["account_status"], wanted.get("account_substatus"))
@@ -407,7 +363,7 @@ class Fold:
         self.set_status(status)
 
     def notification_config(self, wanted):
-        setting = Setting(self.terms, wanted, self.state.now)
+        setting = Setting(self, wanted, self.state.now)
         self.state.settings.pop(setting.key, None)
         if wanted.get("enabled", True):
             self.state.settings[setting.key] = setting

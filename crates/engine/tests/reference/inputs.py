@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from dates import show_moment
+from story_changes import add_changes
 
 NO_TIME, MICRO, SECOND = timedelta(0), timedelta(microseconds=1), timedelta(seconds=1)
 OPEN = [
@@ -16,8 +17,8 @@ CLOSED = [
 ]  # fmt: skip
 
 
-def make_inputs(rng, level, terms):
-    story = Story(rng, level, terms)
+def make_inputs(rng, level, case, outline):
+    story = Story(rng, level, outline)
     story.pay_instalments()
     for _ in range(rng.choice([0, 0, 1, 2, 3])):
         story.payment(story.any_time(), story.amount())
@@ -30,19 +31,19 @@ def make_inputs(rng, level, terms):
     if level >= 3:
         for _ in range(rng.choice([0, 1, 2, 3])):
             story.notice()
-    rng.shuffle(story.inputs)
-    return story.inputs, [show_moment(moment) for moment in story.readings()]
+    case["inputs"], case["read_at"] = story.inputs, [show_moment(moment) for moment in story.readings()]
+    if level >= 5:
+        add_changes(story, case)
+    rng.shuffle(case["inputs"])
 
 
 class Story:
-    def __init__(self, rng, level, terms):
-        self.rng, self.level, self.terms = rng, level, terms
-        self.calendar = terms.calendar
-        self.reach = min(terms.count, rng.choice([2, 4, 8, 14, 40])) + rng.choice([0, 0, 1, 2, 3, 6])
-        self.start = terms.effective_at
-        self.end = self.calendar.due_moment(self.reach) + timedelta(days=rng.choice([0, 1, 9, 40]))
-        paying = range(terms.interest_only + 1, terms.count + 1)
-        self.typical = max(1, terms.spread(terms.principal, paying) + terms.flat_interest)
+    def __init__(self, rng, level, outline):
+        self.rng, self.level, self.terms, self.outline = rng, level, outline.terms, outline
+        self.count, self.start, self.typical = outline.count, outline.start, outline.typical
+        self.reach = min(self.count, rng.choice([2, 4, 8, 14, 40])) + rng.choice([0, 0, 1, 2, 3, 6])
+        self.reach = max(self.reach, outline.first)
+        self.end = outline.due_moment(self.reach) + timedelta(days=rng.choice([0, 1, 9, 40]))
         self.inputs, self.payments, self.fees = [], [], {}
 
     def add(self, kind, at, **fields):
@@ -56,13 +57,13 @@ class Story:
     def any_time(self):
         rng, draw = self.rng, self.rng.random()
         k = rng.randint(1, self.reach)
-        due = self.calendar.due_moment(k)
+        due = self.outline.due_moment(k)
         if draw < 0.15:
             return self.within(due)
         if draw < 0.25:
             return self.within(due + rng.choice([SECOND, -SECOND, MICRO, -MICRO]))
         if draw < 0.3:
-            return self.within(self.calendar.fee_moment(k) + rng.choice([SECOND, -SECOND, NO_TIME]))
+            return self.within(self.outline.fee_moment(k) + rng.choice([SECOND, -SECOND, NO_TIME]))
         if draw < 0.33:
             return self.start
         if draw < 0.6:
@@ -71,6 +72,8 @@ class Story:
 
     def amount(self):
         rng, draw, typical = self.rng, self.rng.random(), self.typical
+        if self.terms.tolerance_cents and rng.random() < 0.5:
+            return typical - rng.randint(1, self.terms.tolerance_cents)
         if draw < 0.45:
             return typical
         if draw < 0.6:
@@ -97,15 +100,16 @@ class Story:
     def pay_instalments(self):
         rng = self.rng
         habit = rng.choice(["on time", "on time", "early", "late", "mixed", "mixed", "never", "now and then"])
-        for k in range(1, min(self.reach, self.terms.count) + 1):
-            due, today = self.calendar.due_moment(k), habit
+        for k in range(self.outline.first, min(self.reach, self.count) + 1):
+            due, today = self.outline.due_moment(k), habit
             if habit == "mixed":
                 today = rng.choice(["on time", "early", "late", "never", "in part"])
             elif habit != "never" and rng.random() < 0.08:
                 today = rng.choice(["never", "late", "early"])
             if today == "on time":
                 before = rng.choice([NO_TIME, SECOND, timedelta(hours=rng.randint(1, 40))])
-                self.payment(self.within(due - before), self.typical)
+                short = self.terms.tolerance_cents and rng.random() < 0.3
+                self.payment(self.within(due - before), self.amount() if short else self.typical)
             elif today == "early":
                 before = timedelta(days=rng.randint(1, 25), seconds=rng.randint(0, 86399))
                 self.payment(self.within(due - before), self.typical)
@@ -119,8 +123,8 @@ class Story:
 
     def near_due(self, at):
         """The next due moment, or a microsecond or some days from it."""
-        k = next(k for k in range(1, 2000) if self.calendar.due_moment(k) >= at)
-        return self.calendar.due_moment(k) + self.rng.choice([NO_TIME, NO_TIME, MICRO, -MICRO, timedelta(days=3)])
+        k = next(k for k in range(1, 2000) if self.outline.due_moment(k) >= at)
+        return self.outline.due_moment(k) + self.rng.choice([NO_TIME, NO_TIME, MICRO, -MICRO, timedelta(days=3)])
 
     def change_payments(self):
         """Decisions about payments, and reversals; some before the payment's own time."""
@@ -166,8 +170,8 @@ class Story:
     def fees_and_offsets(self):
         rng, terms = self.rng, self.terms
         fees = {"dbk_orig_fee": self.start}
-        for k in range(1, min(terms.count, self.reach) + 1):
-            fees[f"dbk_late_fee_{k}"] = self.calendar.fee_moment(k)
+        for k in range(1, min(self.count, self.reach) + 1):
+            fees[f"dbk_late_fee_{k}"] = self.outline.fee_moment(k)
         for _ in range(rng.choice([0, 0, 1, 2])):
             at, amount = self.any_time(), rng.choice([1, 500, 2500])
             fee = self.add("manual_fee", at, amount_cents=amount, fee_class=rng.choice(["FEE", "PENALTY"]))
@@ -200,7 +204,7 @@ class Story:
 
     def readings(self):
         rng = self.rng
-        due = self.calendar.due_moment(min(self.reach, rng.randint(1, self.terms.count)))
+        due = self.outline.due_moment(min(self.reach, rng.randint(1, self.count)))
         moments = {due, self.end, self.any_time()}
         moments.update(self.near_due(at) for _, at in rng.sample(self.payments, min(2, len(self.payments))))
         if rng.random() < 0.3:

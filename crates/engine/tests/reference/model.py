@@ -10,15 +10,20 @@ from fold import Fold
 from reading import read
 from terms import Terms
 
+RATES = ("interest_rate", "temp_promo", "interest_pause")
+PLAN = (
+    "due_date", "skip", "extension", "payment_deferral", "re_amortization", "re_age", "restructure", "capitalization",
+)  # fmt: skip
+
 
 def run(case):
-    try:
-        terms = Terms(case["product"], case["account"])
-    except ValueError as error:
-        return {"error": str(error)}
     # Equal times keep the loading order.
     inputs = sorted(({**wanted, "at": parse_moment(wanted["effective_at"])} for wanted in case["inputs"]), key=by_time)
-    fold, waiting, reads = Fold(terms, inputs), list(inputs), []
+    try:
+        fold = Fold(Terms(case["product"], case["account"]), mark_cancelled(inputs))
+    except ValueError as error:
+        return {"error": str(error)}
+    waiting, reads = list(fold.inputs), []
     for text in case["read_at"]:
         at = parse_moment(text)
         while waiting and waiting[0]["at"] <= at:
@@ -29,6 +34,7 @@ def run(case):
     state = fold.state
     items = [
         {"type": item["kind"], "effective_at": show_moment(item["at"]), "amount_cents": item["amount"]}
+        | ({"reason": item["reason"]} if item["reason"] else {})
         for item in state.items
         if item["kind"] != "PAYMENT" or state.payments[item["of"]]["state"] != "INVALID"
     ]
@@ -37,5 +43,15 @@ def run(case):
 
 
 def by_time(wanted):
-    """An input posted late sorts after the moments of its instant."""
-    return wanted["at"], wanted.get("posted_late", False)
+    """At one instant rates come first, then changes of the plan. An input posted late sorts after the moments of its
+    instant."""
+    late = wanted.get("posted_late", False)
+    return wanted["at"], late, 0 if late else 1 if wanted["kind"] in RATES else 2 if wanted["kind"] in PLAN else 3
+
+
+def mark_cancelled(inputs):
+    """A held change that is cancelled is as if it had never been made."""
+    held = [wanted for wanted in inputs if wanted["kind"] == "change_cancel" and not wanted.get("posted_late")]
+    cancelled = {wanted["change"] for wanted in held}
+    mark = lambda wanted: wanted["id"] in cancelled and wanted["kind"] in RATES + PLAN
+    return [{**wanted, "cancelled": mark(wanted)} for wanted in inputs]

@@ -1,4 +1,7 @@
-"""Pouring money, and undoing it. A part of a payment is (kind, key, cents)."""
+"""Pouring money, and undoing it. A part of a payment is (kind, key, cents); the key of a row is its id."""
+
+import posting
+import recalculation
 
 
 class Pouring:
@@ -7,7 +10,7 @@ class Pouring:
         self.state, self.money, self.source = state, amount, source
         self.parts = []
         self.pays_off = amount >= state.payoff()  # Then interest of periods that have not begun is not owed.
-        self.recognised = {}  # by period: interest that becomes an item by this payment
+        self.recognised = {}  # by row id: interest that becomes an item by this payment
 
     def run(self, allocation):
         state = self.state
@@ -24,10 +27,13 @@ class Pouring:
             state.lots.append([self.source, self.money])
             state.sources.append(self.source)
             self.parts.append(("SURPLUS", None, self.money))
-        for period, cents in sorted(self.recognised.items()):
-            state.add_item("INTEREST", cents, of=(self.source, period))
-            state.net += cents
+        self.add_items()
         return self.parts
+
+    def add_items(self):
+        for name, cents in self.recognised.items():
+            self.state.add_item("INTEREST", cents, of=(self.source, name))
+            self.state.net += cents
 
     # --- Steps ---
 
@@ -47,7 +53,7 @@ class Pouring:
                 self.pay_without_room()
 
     def pour_in_order(self):
-        order, span, last = self.state.terms.order, self.state.terms.span, self.state.terms.count
+        order, span, last = self.state.terms.order, self.state.terms.span, self.state.count
         if span == "INSTALLMENTS_FIRST":
             fees = [bucket for bucket in order if bucket.endswith(("FEE", "PENALTY"))]
             for k in range(1, last + 1):
@@ -74,7 +80,7 @@ class Pouring:
         state = self.state
         self.pay_posted(state.tail)
         if state.period >= state.tail:
-            self.pay_unposted(state.period, state.tail, state.open_interest())
+            self.pay_unposted(state.tail, state.open_interest())
 
     def pour_ahead(self):
         """Pays in advance, instalment by instalment."""
@@ -90,26 +96,30 @@ class Pouring:
         state.principal -= cents
         self.money -= cents
         if state.terms.surplus == "REDUCE_PRINCIPAL":
-            row = min(state.owner, state.terms.count)
+            row = min(state.owner, state.count)
             state.rows[row].extra += cents
-            self.parts.append(("EXTRA", row, cents))
+            self.parts.append(("EXTRA", state.rows[row].id, cents))
             if state.principal:  # A paid-off loan keeps its plan, in case a payment is undone.
-                state.recalculate(range(state.period + 1, state.terms.count + 1), self.source)
+                recalculation.recalculate(state, range(state.period + 1, state.count + 1), self.source)
         else:
             state.end_paid += cents
             self.parts.append(("END", None, cents))
 
     def pour_into_rest(self):
-        """Pays all other debt: interest carried to later rows, and accrued interest that exceeds its row."""
+        """Pays all other debt: interest carried to later rows, accrued interest that exceeds its row, and interest of
+        periods that have not begun, if a payoff owes it."""
         for k in self.rows()[:-1]:
             self.pay_posted(k)
         self.pay_without_room()
+        if self.state.terms.keeps_refund:
+            for k in self.rows()[self.state.period : -1]:
+                self.pay_unposted(k, self.state.payable_unposted(k))
 
     # --- Buckets ---
 
     def rows(self):
         """All rows, then `None` for fees that belong to no row."""
-        return [*range(1, self.state.terms.count + 1), None]
+        return [*range(1, self.state.count + 1), None]
 
     def standing(self, k):
         if k is None or k <= self.state.passed:
@@ -134,7 +144,8 @@ class Pouring:
     def pay_fees(self, penalty, k):
         for fee in self.state.fees:
             cents = min(self.money, fee.unpaid)
-            if fee.penalty == penalty and fee.row == k and cents > 0:
+            number = None if fee.row is None else self.state.number(fee.row)
+            if fee.penalty == penalty and number == k and cents > 0:
                 fee.unpaid -= cents
                 self.money -= cents
                 self.parts.append(("FEE", fee.name, cents))
@@ -142,8 +153,8 @@ class Pouring:
     def pay_interest(self, k):
         state = self.state
         self.pay_posted(k)
-        if k <= state.period or not self.pays_off:
-            self.pay_unposted(state.period if k == state.owner else k, k, state.payable_unposted(k))
+        if k <= state.period or not self.pays_off or state.terms.keeps_refund:
+            self.pay_unposted(k, state.payable_unposted(k))
 
     def pay_posted(self, k):
         row = self.state.rows[k]
@@ -151,24 +162,25 @@ class Pouring:
         if cents > 0:
             row.interest_paid += cents
             self.money -= cents
-            self.parts.append(("INTEREST", k, cents))
+            self.parts.append(("INTEREST", row.id, cents))
 
-    def pay_unposted(self, period, k, owed):
+    def pay_unposted(self, k, owed):
         """Interest paid before its period ends becomes an item of the paid amount."""
         state = self.state
         cents = min(self.money, owed)
         if cents <= 0:
             return
         self.money -= cents
-        for where in (state.recognised, self.recognised):
-            where[period] = where.get(period, 0) + cents
-        for row, part in state.assign(k, cents):
-            state.rows[row].interest_paid += part
-            self.parts.append(("INTEREST", row, part))
+        row = state.rows[k]
+        row.recognised += cents
+        self.recognised[row.id] = self.recognised.get(row.id, 0) + cents
+        for name, part in state.assign(k, cents):
+            state.row(name).interest_paid += part
+            self.parts.append(("INTEREST", name, part))
 
     def pay_without_room(self):
         """Pays accrued interest that exceeds its own row."""
-        self.pay_unposted(self.state.period, self.state.owner, self.state.open_interest())
+        self.pay_unposted(self.state.owner, self.state.open_interest())
 
     def pay_principal(self, k):
         state = self.state
@@ -177,35 +189,76 @@ class Pouring:
             state.rows[k].principal_paid += cents
             state.principal -= cents
             self.money -= cents
-            self.parts.append(("PRINCIPAL", k, cents))
+            self.parts.append(("PRINCIPAL", state.rows[k].id, cents))
 
 
 def take_back(state, parts, source, undone_by):
     """Undoes a payment by exact negatives of its parts, and restores the plan that it changed."""
     for kind, key, cents in parts:
         if kind == "SURPLUS":
-            state.surplus -= cents
-            state.lots.remove([source, cents])
+            take_back_surplus(state, source, cents)
         elif kind == "FEE":
             next(fee for fee in state.fees if fee.name == key).unpaid += cents
         elif kind == "INTEREST":
-            state.rows[key].interest_paid -= cents
-            if state.terms.method == "FLAT" and key > state.period:
-                # Flat interest of a period that has not begun: it was not owed.
-                state.rows[key].interest -= cents
-                state.recognised[key] -= cents
-                state.net -= cents
-                state.items = [item for item in state.items if item["of"] != (source, key)]
+            take_back_interest(state, state.row(key), cents, source)
         else:
-            state.principal += cents
-            if kind == "PRINCIPAL":
-                state.rows[key].principal_paid -= cents
-            elif kind == "EXTRA":
-                state.rows[key].extra -= cents
-            else:
-                take_back_from_end(state, cents)
-    state.rest_to_last_row()
-    state.unwrite(source, undone_by)
+            state.principal += cents  # PRINCIPAL, EXTRA, END, or PREPAID: what was at the end when the plan changed
+            take_back_principal(state, kind, key, cents)
+    posting.rest_to_last_row(state)
+    recalculation.unwrite(state, source, undone_by)
+
+
+def take_back_interest(state, row, cents, source):
+    row.interest_paid -= cents
+    row.settled = None
+    if row.kept is not None and state.rows.index(row) > state.period and not state.terms.keeps_refund:
+        # Kept interest of a period that has not begun: it was not owed.
+        row.interest -= cents
+        row.recognised -= cents
+        state.net -= cents
+        state.items = [item for item in state.items if item["of"] != (source, row.id)]
+    elif row.retired:
+        row.interest -= cents
+        posting.release(state, cents)
+
+
+def take_back_principal(state, kind, key, cents):
+    if kind == "END":
+        take_back_from_end(state, cents)
+        return
+    row = state.row(key)
+    if kind == "EXTRA":
+        row.extra -= cents
+        return
+    row.principal_paid -= cents
+    row.settled = None
+    if row.retired and row.principal is not None:
+        row.principal -= cents
+
+
+def take_back_surplus(state, source, cents):
+    """Surplus that was paid out as a refund is owed."""
+    lot = next((lot for lot in state.lots if lot[0] == source), [source, 0])
+    here = min(cents, lot[1])
+    state.surplus -= here
+    lot[1] -= here
+    state.lots = [lot for lot in state.lots if lot[1]]
+    if here < cents:
+        owe_refund(state, cents - here)
+
+
+def owe_refund(state, cents):
+    """A refund that no surplus covers is principal of the last row."""
+    state.add_item("CREDIT_OFFSET", cents, reason="REFUND_EXCESS")
+    lend(state, cents)
+
+
+def lend(state, cents):
+    """Principal that falls on the last row."""
+    state.accrue()
+    state.principal += cents
+    state.lent += cents
+    posting.rest_to_last_row(state)
 
 
 def take_back_from_end(state, cents):

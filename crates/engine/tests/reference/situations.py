@@ -17,9 +17,11 @@ def exactly(value):
 
 
 class Situations:
-    def __init__(self, rng, level, terms, case):
-        self.rng, self.level, self.terms, self.case = rng, level, terms, case
+    def __init__(self, rng, level, case, outline):
+        self.rng, self.level, self.case, self.outline = rng, level, case, outline
+        self.terms = outline.terms
         self.count = len(case["inputs"])
+        self.refunds = 2 if level >= 5 else 0
 
     def add_some(self):
         chance = lambda share: self.rng.random() < share
@@ -41,18 +43,18 @@ class Situations:
     def add(self, kind, moment, **fields):
         self.count += 1
         name = f"{kind}-{self.count}"
-        moment = max(moment, self.terms.effective_at)
+        moment = max(moment, self.outline.start)
         self.case["inputs"].append({"id": name, "kind": kind, "effective_at": show_moment(moment), **fields})
         if self.rng.random() < 0.4:
             self.read_at(moment)
         return name
 
     def read_at(self, *moments):
-        self.case["read_at"] += [show_moment(max(moment, self.terms.effective_at)) for moment in moments]
+        self.case["read_at"] += [show_moment(max(moment, self.outline.start)) for moment in moments]
 
     def later(self, moment):
         """The same time, days later, or at or next to one of the next due moments."""
-        rng, due = self.rng, self.terms.calendar.due_moment
+        rng, due = self.rng, self.outline.due_moment
         k = next(k for k in range(1, 2000) if due(k) >= moment)
         days = timedelta(days=rng.choice([0, 1, 3, 10, 33, 70]), hours=rng.choice([0, 0, 5]))
         return rng.choice([moment, moment + days, moment + days, due(k), due(k), due(k) + MICRO, due(k + 1)])
@@ -61,9 +63,9 @@ class Situations:
 
     def cure(self):
         """Rows are missed, their amounts are paid, and that payment may bounce."""
-        rng, calendar = self.rng, self.terms.calendar
-        k = rng.randint(1, min(self.terms.count, 6))
-        moment = rng.choice([calendar.fee_moment, calendar.due_moment])(k) + timedelta(days=rng.choice([0, 1, 4]))
+        rng, outline = self.rng, self.outline
+        k = rng.randint(1, min(self.outline.count, 6))
+        moment = rng.choice([outline.fee_moment, outline.due_moment])(k) + timedelta(days=rng.choice([0, 1, 4]))
         reading = self.read(moment)
         asked = reading["past_due_cents"] - rng.choice([0, 1, 1]) * reading["past_due_fees_cents"]
         if asked <= 0:
@@ -84,8 +86,8 @@ class Situations:
     def prepay(self):
         """One or two payments of much more than an instalment, undone in either order."""
         rng, terms = self.rng, self.terms
-        due = terms.calendar.due_moment(rng.randint(1, terms.count))
-        moment = max(terms.effective_at, due - timedelta(days=rng.choice([0, 1, 20, 40])))
+        due = self.outline.due_moment(rng.randint(1, self.outline.count))
+        moment = max(self.outline.start, due - timedelta(days=rng.choice([0, 1, 20, 40])))
         made = []
         for _ in range(rng.choice([1, 1, 2])):
             amount = rng.choice([terms.principal // 2, terms.principal // 3, self.read(moment)["payoff_cents"] - 1])
@@ -104,7 +106,7 @@ class Situations:
     def pay_older_rows_by_surplus(self):
         """An offset pays the rest of the loan, and later payments are surplus. The surplus pays rows whose payment
         bounces. More is lent, so that later rows require money again, and may be spared by payments since."""
-        rng, principal, due = self.rng, self.terms.principal, self.terms.calendar.due_moment
+        rng, principal, due = self.rng, self.terms.principal, self.outline.due_moment
         made = [one for one in self.case["inputs"] if one["kind"] == "payment" and "line_item_status" not in one]
         if not made:
             return
@@ -126,7 +128,8 @@ class Situations:
             moment = soon(moment)
             self.add("payment_reversal", moment, payment=bounced)
         moment = soon(moment)
-        self.add("credit_offset", moment, amount_cents=rng.choice([principal, principal // 2 + 1]), allocation="PRINCIPAL")
+        amount = rng.choice([principal, principal // 2 + 1])
+        self.add("credit_offset", moment, amount_cents=amount, allocation="PRINCIPAL")
         self.add("status", soon(moment), account_status="ACTIVE", account_substatus=None)
         self.read_at(*(moment + timedelta(days=days) for days in (0, 20, 45, 80)))
 
@@ -139,7 +142,10 @@ class Situations:
         """A payment of the payoff, or nearly, or much more; later inputs may use the surplus or reverse it."""
         rng = self.rng
         moment = parse_moment(rng.choice(self.case["read_at"]))
-        amount = self.read(moment)["payoff_cents"] + rng.choice([0, 0, 0, 0, 1, -1, 100, self.terms.principal // 2])
+        more = rng.choice([0, 0, 0, 0, 1, -1, 100, self.terms.principal // 2])
+        if self.terms.write_off and rng.random() < 0.6:
+            more = -rng.randint(1, self.terms.write_off)
+        amount = self.read(moment)["payoff_cents"] + more
         if amount <= 0:
             return
         earlier = [one["id"] for one in self.case["inputs"] if one["kind"] == "payment"]
@@ -147,8 +153,14 @@ class Situations:
         self.read_at(moment)
         for _ in range(rng.choice([0, 0, 1, 2, 3]) if self.level >= 2 else 0):
             moment = self.later(moment)
-            what = rng.choice(["reversal", "reversal", "fee", "credit", "bounce", "payment"])
-            if what == "fee":
+            kinds = ["reversal", "reversal", "fee", "credit", "bounce", "payment"]
+            what = rng.choice(kinds + ["refund"] * self.refunds)
+            if what == "refund":
+                amount = rng.choice([1, 100, self.terms.principal // 3 + 1])
+                refund = self.add("refund", moment, original_amount_cents=amount)
+                if rng.random() < 0.4:
+                    self.add("refund_reversal", self.later(moment), refund=refund)
+            elif what == "fee":
                 self.add("manual_fee", moment, amount_cents=rng.choice([1, 700, 5000]), fee_class="FEE")
             elif what == "credit":
                 amount = rng.choice([100, self.terms.principal // 3 + 1])

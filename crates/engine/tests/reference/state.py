@@ -3,82 +3,61 @@
 import copy
 from fractions import Fraction
 
-from reading import projected
+import plan
+from accrual import Accrual, Interest
+from rates import Rates, Window
+from rows import Fee, Row
 
 WITHOUT_LIMIT = 10**30
 CLOSED_BY_ITSELF = [("CLOSED", "PAID_OFF"), ("CLOSED", "SURPLUS_BALANCE")]
 
 
-class Row:
-    """An instalment. It has a fixed total (LEVEL), a fixed principal (the other methods, interest-only rows), or
-    neither (the last row, which takes the rest)."""
-
-    def __init__(self):
-        self.total = None
-        self.fixed_principal = None
-        self.written = []  # earlier amounts: (the input that changed it, total, fixed principal)
-        self.interest = 0  # of this row, paid or not
-        self.carried = 0  # the part of it that other periods earned
-        self.interest_paid = 0
-        self.principal_paid = 0
-        self.principal = None  # known once the row has fallen due
-        self.from_end = 0  # the part of it already paid into the end of the loan by then
-        self.extra = 0  # principal paid in addition, which lowered later rows
-        self.fell_due_closed = False
-        self.judged = None  # at its fee moment: PAID, LATE, SPARED, STOPPED
-        self.counts = True  # towards delinquency, if it is late now or after a bounce
-
-    @property
-    def paid_into(self):
-        return self.interest_paid + self.principal_paid
-
-    @property
-    def unpaid_principal(self):
-        """For a row that has fallen due."""
-        return self.principal - self.from_end - self.principal_paid
-
-    @property
-    def unpaid_interest(self):
-        return self.interest - self.interest_paid
-
-
-class Fee:
-    def __init__(self, name, penalty, amount, row):
-        self.name, self.penalty, self.unpaid, self.row = name, penalty, amount, row
-
-
-class State:
+class State(Interest):
     def __init__(self, terms):
         self.terms = terms
         self.now = terms.effective_at
         self.lent = self.principal = terms.principal
-        # The row after the last is for interest that accrues after maturity.
-        self.rows = [None] + [Row() for _ in range(terms.count + 1)]
-        self.tail = terms.count + 1
-        self.rows[self.tail].principal = 0
+        self.rates = Rates(terms.rate)
+        self.moved = {}  # by id of a row that was taken out: the id of the row that took over what was paid into it
+        self.semi_days = terms.semi_days
+        self.balloon, self.amortization_cycles = terms.balloon, terms.amortization_cycles
         self.tail_postings = []  # [date, cents]
+        self.tail_start = None  # of the period after maturity that is running, if it was moved
         self.fees, self.items, self.notices, self.refused = [], [], [], []
         self.surplus = 0
         self.lots = []  # [source, cents]: the origin of the surplus, oldest first
         self.sources = []  # all sources of surplus ever, in order
         self.applications = []  # of surplus
+        self.refunds = {}
+        self.waiting_surplus = False  # that of an opening, until the next due moment
         self.end_paid = 0  # principal paid from the end backwards
         self.passed = 0  # due moments that have passed, those after maturity too
-        self.fee_moments = 0  # that have passed
-        self.accrued = Fraction(0)  # DAILY: exact interest of the open period up to `through`
+        self.accrual = Accrual()  # DAILY: interest of the open period up to `through`
         self.through = terms.calendar.start
+        self.history = []  # [(from, to, principal, share of a day)]: what earned interest
         self.begun = False  # A period begins after everything at the instant at which the previous one ends.
-        self.base = 0  # PERIODIC: the principal at the open period's beginning
-        self.fixed = 0  # PERIODIC and FLAT: the open period's interest
-        self.stops = []  # [date, date or None]: dates without interest
-        self.recognised = {}  # by period: interest that has become items
+        self.bases = []  # PERIODIC: principal of the open period, and from when; the first is that of its beginning
+        self.given = 0  # PERIODIC: interest of the open period from before the opening
+        self.fixed = 0  # PERIODIC and kept: the open period's interest
+        self.to_spread = []  # (row id, cents): rows that share the open period's interest
         self.status = self.left = ("ACTIVE", None)  # `left`: the last ACTIVE pair
-        self.late_count = 0
+        self.late_count = self.opening_count = 0
         self.settings, self.announced = {}, set()
         self.payments = {}
         self.receipts = []  # {payment, cents, after: due moments passed, parts}
-        self.net = terms.principal  # the sum of everything added and subtracted
-        self.make_plan()
+        self.received = {}  # by row id: what was received before the opening for rows in grace
+        self.late_fees = []  # [fee]: all that were charged
+        self.late_fees_before = 0  # the opening
+        self.promos = []  # Windows with another late fee
+        self.write_offs = []  # {source, amount, parts, payment}
+        self.next_id = 1
+        self.net = 0  # the sum of everything added and subtracted
+
+    def begin(self):
+        """A new loan."""
+        terms = self.terms
+        plan.make(self)
+        self.net = terms.principal
         self.add_item("LOAN", terms.principal)
         if terms.origination_fee:
             self.add_fee("dbk_orig_fee", "ORIG_FEE", False, terms.origination_fee)
@@ -88,90 +67,74 @@ class State:
 
     def move_to(self, now):
         self.now = now
-        if not self.begun and now > self.terms.calendar.due_moment(self.passed):
+        if not self.begun and now > self.end_moment(self.passed):
             self.begin_period()
 
-    # --- The plan ---
+    @property
+    def today(self):
+        return self.terms.zone.date_of(self.now)
 
-    def make_plan(self):
-        terms, rows = self.terms, list(range(1, self.terms.count + 1))
-        paying = rows[terms.interest_only :]
-        asked = terms.spread(terms.principal, paying)
-        if terms.method == "LEVEL" and terms.smooth:
-            asked = terms.smoothed(asked, paying)
-        for k in rows[:-1]:
-            if k <= terms.interest_only:
-                self.rows[k].fixed_principal = 0
-            elif terms.method == "LEVEL":
-                self.rows[k].total = asked
-            else:
-                self.rows[k].fixed_principal = asked
+    # --- Rows and their dates ---
 
-    def recalculate(self, rows, by):
-        """Spreads the unpaid principal again over these rows, which end with the loan's last row."""
-        terms = self.terms
-        rows = [k for k in rows if k > terms.interest_only]
-        if not rows:
-            return
-        paying = [k for k in rows if not self.paid_in_full(k)]
-        base = self.principal - self.asked_before(rows[0])
-        base = max(0, base + sum(self.rows[k].principal_paid for k in paying))
-        if not paying:
-            return
-        if terms.method == "LEVEL":
-            base += sum(self.rows[k].carried for k in paying)
-            asked = terms.level(base, [(terms.rate * self.earning_share(k), k in paying) for k in rows])
-        else:
-            asked = terms.spread(base, paying)
-        for k in paying:
-            row = self.rows[k]
-            row.written.append((by, row.total, row.fixed_principal))
-            if k == terms.count:
-                continue
-            if terms.method == "LEVEL":
-                row.total = max(asked, row.paid_into)
-            else:
-                row.fixed_principal = max(asked, row.principal_paid)
+    def new_row(self, index=None):
+        self.next_id += 1
+        return Row(self.next_id - 1, index)
 
-    def asked_before(self, first):
-        """The unpaid principal of the rows before `first`: past rows as they are, future rows as the schedule projects
-        them. An account that closed automatically and has a payment undone is about to reopen."""
-        now, end = self.rows, projected(self, opening=self.status in CLOSED_BY_ITSELF).rows
-        behind = [now[k].unpaid_principal for k in range(1, first) if k <= self.passed]
-        coming = [k for k in range(1, first) if k > self.passed]
-        return sum(behind) + sum(end[k].principal - end[k].from_end - now[k].principal_paid for k in coming)
+    @property
+    def count(self):
+        """The number of instalments. The row after the last is for interest that accrues after maturity."""
+        return len(self.rows) - 2
 
-    def paid_in_full(self, k):
-        """Whether a future row has its whole fixed total paid in advance."""
-        row = self.rows[k]
-        return bool(row.total) and row.paid_into >= row.total
+    @property
+    def tail(self):
+        return len(self.rows) - 1
 
-    def unwrite(self, by, undone_by):
-        """Undoes a payment's change to the plan: future rows get their earlier amounts back; rows that another input
-        has changed since are recalculated."""
-        today, again = self.terms.zone.date_of(self.now), []
-        for k in range(self.passed + 1, self.terms.count + 1):
-            row = self.rows[k]
-            if self.terms.calendar.due_date(k) <= today or not any(entry[0] == by for entry in row.written):
-                continue
-            if row.written[-1][0] == by:
-                _, row.total, row.fixed_principal = row.written.pop()
-            else:
-                again.append(k)
-        if again:
-            self.recalculate(again, undone_by)
+    def row(self, name):
+        """The row with an id, or the one that took its place."""
+        while name in self.moved:
+            name = self.moved[name]
+        return next(row for row in self.rows[1:] if row.id == name)
+
+    def number(self, name):
+        return self.rows.index(self.row(name))
+
+    def end_of(self, k):
+        """The last date of period k: its due date; 0 is the account's date."""
+        if k <= 0:
+            return self.terms.calendar.start
+        if k <= self.count:
+            return self.rows[k].due
+        nominal = self.series.nth(self.rows[self.count].index + k - self.count)
+        return self.terms.business_days.moved(nominal, self.end_of(k - 1))
+
+    def start_of(self, k):
+        return self.rows[k].start if k <= self.count else self.end_of(k - 1)
+
+    def years_of(self, k):
+        return self.rows[k].years if k <= self.count else self.series.years
+
+    def end_moment(self, k):
+        return self.terms.calendar.close_of(self.end_of(k))
+
+    def ahead(self, today=None):
+        """Numbers of the rows that are due after a date."""
+        today = today or self.today
+        return [k for k in range(1, self.count + 1) if self.rows[k].due > today and not self.rows[k].retired]
 
     # --- Items ---
 
-    def add_item(self, kind, amount, at=None, of=None):
-        self.items.append({"kind": kind, "at": at or self.now, "amount": amount, "of": of})
+    def add_item(self, kind, amount, at=None, of=None, reason=None):
+        self.items.append({"kind": kind, "at": at or self.now, "amount": amount, "of": of, "reason": reason})
 
     def add_fee(self, name, kind, penalty, amount):
         """A fee belongs to the row whose period contains it; after the last period to none."""
-        holding = (k for k in range(1, self.terms.count + 1) if self.now <= self.terms.calendar.due_moment(k))
-        self.fees.append(Fee(name, penalty, amount, next(holding, None)))
+        rows = (row for row in self.rows[1 : self.count + 1] if not row.retired and not row.silent)
+        holding = (row.id for row in rows if self.now <= self.terms.calendar.close_of(row.due))
+        fee = Fee(name, penalty, amount, next(holding, None))
+        self.fees.append(fee)
         self.net += amount
         self.add_item(kind, amount)
+        return fee
 
     # --- Interest ---
 
@@ -189,101 +152,59 @@ class State:
         return min(self.period, self.tail)
 
     def earns(self):
-        return not self.closed and (self.period <= self.terms.count or self.terms.earns_after_maturity)
+        return not self.closed and (self.period <= self.count or self.terms.earns_after_maturity)
 
     def end_period(self):
+        self.accrual = Accrual(self.left_over())
         self.passed += 1
-        self.begun, self.accrued, self.base, self.fixed = False, Fraction(0), 0, 0
-        self.through = max(self.through, self.terms.calendar.due_date(self.passed))
-
-    def begin_period(self):
-        """Fixes principal and interest at the beginning of a period."""
-        self.begun = True
-        self.base = self.principal if self.earns() else 0
-        self.fix_interest()
-
-    def fix_interest(self):
-        terms = self.terms
-        if not self.begun or terms.daily:
-            return
-        if terms.method == "FLAT":
-            self.fixed = terms.flat_interest if self.base else 0
-        else:
-            self.fixed = terms.cents(self.base * terms.rate * self.earning_share(self.period))
-
-    def earning_share(self, k, start=None, end=None):
-        """The fraction of a year of the dates of period k that earn interest."""
-        terms = self.terms
-        start = start or terms.calendar.due_date(k - 1)
-        end = end or terms.calendar.due_date(k)
-        share = terms.part(k, start, end)
-        for stop, until in self.stops:
-            first, last = max(start, stop), min(end, until or end)
-            if first < last:
-                share -= terms.part(k, first, last)
-        return share
+        self.begun, self.bases, self.fixed, self.given = False, [], 0, 0
+        self.through = max(self.through, self.end_of(self.passed))
+        self.to_spread = []
+        if self.passed >= self.count:
+            self.rows[self.tail].recognised = 0
 
     def stop_interest(self, stopped):
-        """Stops interest from today on, or ends the stop (today excluded)."""
-        today, running = self.terms.zone.date_of(self.now), bool(self.stops) and self.stops[-1][1] is None
-        if stopped and not running:
-            self.stops.append([today, None])
-        elif running and not stopped:
-            self.stops[-1][1] = today
-        else:
+        """A status stops interest from today on, or ends the stop (today excluded)."""
+        stops = self.rates.stops
+        running = bool(stops) and stops[-1].end is None
+        if stopped == running:
             return
-        if self.terms.method != "FLAT":
-            before = self.fixed
-            self.fix_interest()
-            if not self.principal:  # A paid-off loan earns no more interest.
-                self.fixed = min(self.fixed, before)
-
-    def accrued_to(self, day):
-        """DAILY: exact interest of the open period up to a date (excluded)."""
-        terms = self.terms
-        day = min(day, terms.calendar.due_date(self.period))
-        if day <= self.through or not self.earns() or not terms.daily:
-            return self.accrued
-        return self.accrued + self.principal * terms.rate * self.earning_share(self.period, self.through, day)
-
-    def accrue(self, day=None):
-        """Call it before the principal or the status changes. A counted day stays counted, even if the clock is set
-        back across midnight."""
-        day = min(day or self.terms.zone.date_of(self.now), self.terms.calendar.due_date(self.period))
-        self.accrued = self.accrued_to(day)
-        self.through = max(self.through, day)
-
-    def open_interest(self):
-        """Interest of the open period in cents that is owed so far and is not an item yet."""
-        terms = self.terms
-        if self.closed:
-            return 0
-        if terms.daily:
-            whole = terms.cents(self.accrued_to(terms.zone.date_of(self.now)))
-        elif not self.begun:
-            return 0
+        if stopped:
+            stops.append(Window(self.today, None, Fraction(0)))
         else:
-            whole = self.fixed
-        return max(0, whole - self.recognised.get(self.period, 0))
+            stops[-1] = Window(stops[-1].start, self.today, Fraction(0))
+        self.refix_interest()
+
+    def asks(self, k):
+        """The fixed total of a row, without what it asks on top. A cap may lower that of the open row."""
+        row = self.rows[k]
+        if row.total is None or k != self.period:
+            return row.total
+        if row.settled is not None:
+            return row.settled
+        return min(row.total, max(row.total - self.forgiven(), row.paid_into - row.top_interest - row.held))
 
     def room(self, k):
         """How much more interest a row may take."""
         row = self.rows[k]
+        if row.retired:
+            return 0
         if row.total is None:
             return WITHOUT_LIMIT
-        return max(0, row.total - row.principal_paid - row.interest)
+        principal = max(0, row.principal_paid - row.held)
+        return max(0, self.asks(k) - principal - (row.interest - row.top_interest))
 
-    def assign(self, k, amount):
-        """Assigns interest to row k up to its room, and the rest to the next rows: [(row, cents)]."""
-        parts, first = [], k
+    def assign(self, k, amount, carried=False):
+        """Assigns interest to row k up to its room, and the rest to the next rows: [(row id, cents)]."""
+        parts, first = [], None if carried else k
         while amount > 0:
-            part = min(amount, self.room(k))
+            part, row = min(amount, self.room(k)), self.rows[k]
             if part > 0:
-                self.rows[k].interest += part
-                self.rows[k].carried += part if k != first else 0
+                row.interest += part
+                row.carried += part if k != first else 0
                 if k == self.tail:
-                    self.tail_postings.append((self.terms.zone.date_of(self.now), part))
-                parts.append((k, part))
+                    self.tail_postings.append((self.today, part))
+                parts.append((row.id, part))
                 amount -= part
             k += 1
         return parts
@@ -291,11 +212,27 @@ class State:
     def post_open(self):
         """Makes the interest of the open period an item."""
         amount = self.open_interest()
-        if amount > 0:
-            self.recognised[self.period] = self.recognised.get(self.period, 0) + amount
-            self.assign(self.owner, amount)
-            self.add_item("INTEREST", amount)
-            self.net += amount
+        if amount <= 0:
+            return
+        self.rows[self.owner].recognised += amount
+        self.add_item("INTEREST", amount)
+        self.net += amount
+        for name, cents in self.to_spread:
+            row, part = self.row(name), min(cents, amount)
+            row.interest += part
+            row.top_interest += part
+            amount -= part
+        self.assign(self.owner, amount)
+
+    def post_rest(self):
+        """Interest of periods that have not begun, which a payoff owes."""
+        for row in self.rows[self.period + 1 : self.count + 1]:
+            amount = (row.kept or 0) - row.recognised
+            if amount > 0:
+                row.recognised += amount
+                row.interest += amount
+                self.add_item("INTEREST", amount)
+                self.net += amount
 
     # --- What is unpaid ---
 
@@ -305,73 +242,66 @@ class State:
             return 0
         if k == self.owner:
             return min(self.open_interest(), self.room(k))
-        if self.terms.method == "FLAT" and k > self.period and self.principal:
-            return max(0, self.terms.flat_interest - self.recognised.get(k, 0))
+        row = self.rows[k]
+        if row.kept is not None and k > self.period and (self.principal or self.terms.keeps_refund):
+            return max(0, row.kept - row.recognised)
         return 0
+
+    def unpaid_held(self, row):
+        """Unpaid principal of a coming row that was moved to it. What is paid from the end pays that of the last."""
+        if row is not self.rows[self.count]:
+            return row.unpaid_held
+        return max(0, row.unpaid_held - (self.end_paid - sum(one.from_end for one in self.rows[1:])))
+
+    def held_after(self, k, of=None):
+        of = of or self.unpaid_held
+        return sum(of(row) for row in self.rows[max(k, self.passed) + 1 : -1] if row.held)
 
     def unpaid_principals(self):
         """By row: the instalment less its interest, as long as principal is left; the last row takes the rest. For the
         open row, the interest accrued so far counts."""
         left, unpaid = self.principal, {}
-        for k in range(1, self.terms.count + 1):
+        for k in range(1, self.count + 1):
             row = self.rows[k]
             if k <= self.passed:
                 asked = row.unpaid_principal
-            elif k == self.terms.count:
+            elif row.retired:
+                asked = 0
+            elif row.takes_rest:
                 asked = left
             elif row.total is not None:
                 coming = self.payable_unposted(k) if k == self.owner else 0
-                asked = row.total - row.interest - coming - row.principal_paid
+                asked = self.asks(k) + row.top_interest + row.held - row.interest - coming - row.principal_paid
             else:
-                asked = row.fixed_principal - row.principal_paid
-            unpaid[k] = max(0, min(asked, left))
+                asked = row.fixed_principal + row.held - row.principal_paid
+            free = left - self.held_after(k) if k > self.passed else left
+            unpaid[k] = max(0, min(asked, free))
             left -= unpaid[k]
         return unpaid
-
-    def fix_row(self, k):
-        """A row falls due: its principal is as planned, at most the rest of the loan. The part of it that is not owed
-        was paid from the end of the loan."""
-        row, rows = self.rows[k], self.rows[1:]
-        left = self.lent - sum(row.extra for row in rows)
-        left -= sum(row.principal for row in rows[: k - 1]) + sum(row.principal_paid for row in rows[k:])
-        if k == self.terms.count:
-            planned = left
-        elif row.total is not None:
-            planned = max(0, row.total - row.interest)
-        else:
-            planned = row.fixed_principal
-        principal = max(min(planned, left), row.principal_paid)
-        not_asked_for = self.principal - sum(row.unpaid_principal for row in rows[: k - 1])
-        row.from_end = max(0, principal - row.principal_paid - not_asked_for)
-        row.principal = principal
-
-    def rest_to_last_row(self):
-        """After maturity, principal that belongs to no row is added to the last."""
-        if self.passed >= self.terms.count:
-            asked = sum(row.unpaid_principal for row in self.rows[1:])
-            self.rows[self.terms.count].principal += self.principal - asked
 
     def is_paid(self, k):
         row = self.rows[k]
         if k <= self.passed:
-            return row.unpaid_interest + row.unpaid_principal == 0
-        flat = self.terms.method == "FLAT"
-        open_ended = k <= self.terms.interest_only or self.terms.method == "EQUAL_PRINCIPAL"
-        if open_ended and not flat and self.principal > 0:
+            return row.unpaid == 0
+        if row.retired:
+            return True
+        kept = row.kept is not None
+        open_ended = row.fixed_principal is not None or (k == self.count and self.terms.method == "EQUAL_PRINCIPAL")
+        if open_ended and not kept and self.principal > 0:
             return False  # Without a fixed total the row cannot be paid before its interest is known.
         coming = self.payable_unposted(k)
-        if flat and k == self.period and not self.begun and self.principal:
-            coming = self.terms.flat_interest - self.recognised.get(k, 0)  # The period is about to begin.
+        if kept and k == self.period and not self.begun and (self.principal or self.terms.keeps_refund):
+            coming = row.kept - row.recognised  # The period is about to begin.
         return row.unpaid_interest + coming + self.unpaid_principals()[k] == 0
 
     def past_due_rows(self):
         """Includes the row of interest after maturity, once some of it is posted."""
-        rows = [k for k in range(1, min(self.passed, self.terms.count) + 1) if not self.is_paid(k)]
+        rows = [k for k in range(1, min(self.passed, self.count) + 1) if not self.is_paid(k)]
         return rows + [self.tail] if self.rows[self.tail].unpaid_interest else rows
 
     def past_due_since(self, k):
         if k != self.tail:
-            return self.terms.calendar.due_date(k)
+            return self.rows[k].due
         paid = self.rows[k].interest_paid
         for day, cents in self.tail_postings:
             paid -= cents
@@ -379,7 +309,8 @@ class State:
                 return day
 
     def past_due_fees(self):
-        return sum(fee.unpaid for fee in self.fees if fee.row is None or fee.row <= self.passed)
+        due = {row.id for row in self.rows[1 : min(self.passed, self.count) + 1]}
+        return sum(fee.unpaid for fee in self.fees if fee.row is None or self.row(fee.row).id in due)
 
     # --- Balances ---
 
@@ -392,8 +323,17 @@ class State:
     def balance(self):
         return self.principal + self.interest_balance() + self.fees_balance()
 
+    def unbegun_interest(self):
+        """Interest of periods that have not begun, if a payoff owes it."""
+        if not self.terms.keeps_refund or self.closed:
+            return 0
+        later = self.rows[self.period + 1 : self.count + 1]
+        if not self.begun and self.period <= self.count:
+            later = [self.rows[self.period], *later]
+        return sum(max(0, row.kept - row.recognised) for row in later if row.kept is not None)
+
     def payoff(self):
-        return self.balance() + self.open_interest()
+        return self.balance() + self.open_interest() + self.unbegun_interest()
 
     def check(self):
         """Checks that every cent is accounted for and nothing is negative."""
@@ -409,6 +349,6 @@ class State:
         """A copy for projections, of which only the rows and the principal are used."""
         state = copy.copy(self)
         state.rows = [None] + [copy.copy(row) for row in self.rows[1:]]
-        state.recognised, state.tail_postings = dict(self.recognised), list(self.tail_postings)
-        state.items, state.notices = [], []
+        state.tail_postings = list(self.tail_postings)
+        state.items, state.notices, state.fees = [], [], [copy.copy(fee) for fee in self.fees]
         return state

@@ -1,6 +1,6 @@
 """Using surplus, and undoing its use. A lot is surplus with its origin: [source, cents], oldest first."""
 
-from pouring import take_back
+from pouring import owe_refund, take_back
 
 
 def use(state, amount, pour):
@@ -64,3 +64,35 @@ def note_parts(state, fed, parts, sign):
             cents -= part
             if not parts[0][2]:
                 parts.pop(0)
+
+
+# --- Refunds ---
+
+
+def refund(state, name, amount):
+    """Surplus is paid out. What is not there is owed."""
+    covered = min(amount, state.surplus)
+    state.add_item("REFUND", amount)
+    fed = take_lots(state, covered)
+    state.surplus -= covered
+    state.net += amount
+    if amount > covered:
+        owe_refund(state, amount - covered)
+    state.refunds[name] = {"amount": amount, "fed": fed, "reversed": False}
+
+
+def take_back_refund(state, name):
+    """The money is surplus again, of the payments that it came from as far as they still stand."""
+    refunded = state.refunds[name]
+    refunded["reversed"] = True
+    state.add_item("REFUND_REVERSAL", -refunded["amount"])
+    state.surplus += refunded["amount"]
+    state.net -= refunded["amount"]
+    left = refunded["amount"]
+    for source, cents in refunded["fed"]:
+        if source in state.payments and state.payments[source]["state"] in ("VALID", "PENDING"):
+            give_back(state, source, cents)
+            left -= cents
+    if left:
+        state.sources.append(("refund", name))
+        give_back(state, ("refund", name), left)

@@ -1,10 +1,12 @@
-"""The terms of one account: the configuration of product and account, fractions of a year, and the plan."""
+"""The terms of one account: the configuration of product and account."""
 
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 
-from dates import Calendar, Zone, parse_interval, parse_moment, parse_time
+from dates import Calendar, Zone, day_of, parse_interval, parse_moment, parse_time
+from effects import status_effects
+from series import SEMI_MONTH, BusinessDays
 
 LARGEST = 10**13  # cents of one amount
 DEFAULT_ORDER = [
@@ -28,6 +30,8 @@ def rounded(amount, mode):
     if amount < 0:
         return -rounded(-amount, mode)
     whole = amount.numerator // amount.denominator
+    if mode == "DOWN":
+        return whole
     rest = amount - whole
     up = rest > Fraction(1, 2) or (rest == Fraction(1, 2) and (mode == "HALF_UP" or whole % 2 == 1))
     return whole + up
@@ -52,171 +56,181 @@ def pick(default, *places):
     return default
 
 
-# What a status pair stops, unless the product configures it: late fees, interest, delinquency, notices.
-STOPPED = {
-    "ACTIVE": "", "ACTIVE/EXEMPTIONS": "", "ACTIVE/HARDSHIP": "LD", "ACTIVE/SCRA": "L",
-    "SUSPENDED/DELINQUENT": "", "SUSPENDED/INACTIVITY": "", "SUSPENDED/RISK_REVIEW": "", "SUSPENDED/HARDSHIP": "LD",
-    "SUSPENDED/BANKRUPTCY": "LDN", "SUSPENDED/DECEASED": "LDN", "SUSPENDED/FRAUD": "LIDN",
-}  # fmt: skip
-EFFECTS = {"late_fees": "L", "interest": "I", "delinquency": "D", "notices": "N"}
+def parse_cycle(text):
+    return SEMI_MONTH if text == SEMI_MONTH else parse_interval(text)
 
 
-def status_effects(given):
-    """By pair: the effects that are stopped."""
-    return {
-        pair: {
-            effect
-            for effect, letter in EFFECTS.items()
-            if (given.get(pair) or {}).get(effect, "STOP" if letter in stopped else None) == "STOP"
-        }
-        for pair, stopped in STOPPED.items()
-    }
+class Tier:
+    """A late fee and its moment."""
+
+    def __init__(self, after, kind, percent, cents, smallest, largest):
+        self.after, self.kind, self.percent, self.cents = after, kind, percent, cents
+        self.smallest, self.largest = smallest, largest
 
 
 class Terms:
     def __init__(self, product, account):
         policies = product.get("product_lifecycle_policies") or {}
         group = lambda name: policies.get(name) or {}
-        cycles, fees = group("billing_cycle_policies"), group("fee_policies")
-        plan, interest = group("amortization_policies"), group("interest_policies")
-        pouring, defaults = group("payment_pouring_policies"), group("default_attributes")
-        lateness = group("payment_due_policies")
-        lending = product.get("post_promotional_policies")
-        summary, own_cycles = account["summary"], account.get("cycle_type")
-        own_lending = account.get("post_promo_overview")
-
-        self.principal = summary["initial_principal_cents"]
-        self.origination_fee = pick(0, (summary, "origination_fee_cents"))
+        self.lending = product.get("post_promotional_policies"), account.get("post_promo_overview")
+        self.summary = account.get("summary") or {}
+        self.replays = policies.get("backdating_policy") == "REPLAY"
+        self.effects = status_effects(policies.get("status_effects") or {})
         self.effective_at = parse_moment(account["effective_at"])
-        self.count = pick(0, (own_lending, "post_promo_len"), (lending, "post_promo_len"))
+        self.read_contract(account)
+        self.read_plan(group("amortization_policies"))
+        self.read_interest(group("interest_policies"))
+        self.read_pouring(group("payment_pouring_policies"))
+        self.read_lateness(group("payment_due_policies"))
+        self.read_fees(group("fee_policies"), group("default_attributes"))
+        self.read_dates(group("billing_cycle_policies"), group("fee_policies"), account.get("cycle_type"))
+        self.check()
+
+    # --- What is read ---
+
+    def read_contract(self, account):
+        self.opening = account.get("opening")
+        self.principal = (self.opening or {}).get("principal_cents") or self.summary.get("initial_principal_cents")
+        self.origination_fee = pick(0, (self.summary, "origination_fee_cents"))
+        product, own = self.lending
+        self.schedule = (self.opening or account).get("schedule")
+        self.count = pick(0, (own, "post_promo_len"), (product, "post_promo_len"))
+        if self.opening:
+            self.count = self.opening.get("remaining_installments") or 0
+        if self.schedule:
+            self.count = len(self.schedule)
         percent = pick(
             0,
-            (own_lending, "post_promo_impl_interest_rate_percent"),
-            (lending, "post_promo_default_interest_rate_percent"),
+            (own, "post_promo_impl_interest_rate_percent"),
+            (product, "post_promo_default_interest_rate_percent"),
         )
         self.rate = exact(percent) / 100
-        self.zone = Zone(pick("America/New_York", (cycles, "product_time_zone")))
-        self.month_end = pick("CLAMP", (plan, "month_end"))
+        self.payment_amount = (self.opening or {}).get("payment_amount_cents") or account.get("payment_amount_cents")
+        self.balloon = account.get("balloon_cents")
+        self.amortization_cycles = account.get("amortization_cycles")
+        first = account.get("first_due_date")
+        self.first_due_date = day_of(first) if first else None
 
+    def read_plan(self, plan):
+        self.month_end = pick("CLAMP", (plan, "month_end"))
         self.method = pick("LEVEL", (plan, "method"))
-        self.interest_only = pick(0, (plan, "interest_only_cycles"))
+        self.split = pick("ACTUARIAL", (plan, "precomputed_split"))
+        self.keeps_refund = pick("NOT_BEGUN", (plan, "precomputed_refund")) == "NONE"
+        if self.method == "PRECOMPUTED" and self.split == "EQUAL":
+            self.method = "FLAT"
+        self.kept = self.method in ("FLAT", "PRECOMPUTED")
+        self.level = self.method == "LEVEL"
+        self.interest_only = 0 if self.opening or self.schedule else pick(0, (plan, "interest_only_cycles"))
         self.unit = pick(1, (plan, "installment_rounding_cents"))
         self.smooth = pick(False, (plan, "smooth_last_installment"))
 
-        self.daily = pick("PERIODIC", (interest, "interest_calc_method")) == "DAILY" and self.method != "FLAT"
+    def read_interest(self, interest):
+        self.daily = pick("PERIODIC", (interest, "interest_calc_method")) == "DAILY" and not self.kept
         self.day_count = pick("THIRTY_360", (interest, "day_count"))
         self.mode = pick("HALF_EVEN", (interest, "rounding"))
+        self.interest_mode = pick(self.mode, (interest, "interest_rounding"))
+        self.rounding_at = pick("PERIOD_END", (interest, "interest_rounding_at")) if self.daily else "PERIOD_END"
         after = pick("ACCRUE", (interest, "interest_after_maturity"))
-        self.earns_after_maturity = after == "ACCRUE" and self.method != "FLAT"
+        self.earns_after_maturity = after == "ACCRUE" and not self.kept
 
+    def read_pouring(self, pouring):
         named = pick([], (pouring, "order"))
         self.order = with_left_out([bucket for bucket in named if not bucket.startswith("IN_ADVANCE")], DEFAULT_ORDER)
         # `surplus` decides which instalment is paid in advance; the order only decides what is first inside it.
         self.order_ahead = with_left_out([bucket for bucket in named if bucket in ORDER_AHEAD], ORDER_AHEAD)
         self.span = pick("BUCKET_FIRST" if named else "INSTALLMENTS_FIRST", (pouring, "span"))
         self.surplus = pick("LAST_INSTALLMENT", (pouring, "surplus"))
-        self.replays = policies.get("backdating_policy") == "REPLAY"
 
+    def read_lateness(self, lateness):
         self.delinquent_after = pick(1, (lateness, "delinquent_on_n_consecutive_late_fees"))
         self.charge_off_after = pick(99999, (lateness, "charge_off_on_n_consecutive_late_fees"))
-        self.late_type = pick("FLAT", (fees, "late_fee_type"))
-        self.late_percent = exact(pick(0, (fees, "late_fee_percent")))
-        self.late_min = pick(0, (fees, "late_fee_min_cents"))
-        self.late_max = pick(LARGEST, (fees, "late_fee_max_cents"))
-        self.late_cap = exact(pick(None, (summary, "late_fee_cap_percent"), (fees, "late_fee_cap_percent")))
+        cents, percent = lateness.get("shortfall_tolerance_cents"), exact(lateness.get("shortfall_tolerance_percent"))
+        self.tolerance_cents, self.tolerance_percent = cents, percent
+        self.tolerance_rule = pick("HIGHER", (lateness, "shortfall_tolerance_rule"))
+        self.shortfall_goes_to = pick("NEXT_INSTALLMENT", (lateness, "shortfall_goes_to"))
+        self.write_off = pick(0, (lateness, "write_off_balance_cents"))
+
+    def read_fees(self, fees, defaults):
+        summary = self.summary
         self.late_cents = pick(0, (summary, "late_fee_cents"), (defaults, "default_late_fee_cents"))
+        self.late_cap = exact(pick(None, (summary, "late_fee_cap_percent"), (fees, "late_fee_cap_percent")))
+        self.loan_cap = fees.get("late_fee_loan_cap_cents")
         self.pyramiding = pick("RECEIPTS", (fees, "late_fee_pyramiding"))
-        self.effects = status_effects(policies.get("status_effects") or {})
+        self.tiers = [
+            Tier(
+                parse_interval(tier["after"]) if isinstance(tier["after"], str) else (0, tier["after"]), tier["type"],
+                exact(pick(0, (tier, "percent"))), pick(self.late_cents, (tier, "amount_cents")),
+                pick(0, (tier, "min_cents")), pick(LARGEST, (tier, "max_cents")),
+            )
+            for tier in fees.get("late_fee_tiers") or []
+        ]  # fmt: skip
+        if not self.tiers:
+            kind, percent = pick("FLAT", (fees, "late_fee_type")), exact(pick(0, (fees, "late_fee_percent")))
+            smallest, largest = pick(0, (fees, "late_fee_min_cents")), pick(LARGEST, (fees, "late_fee_max_cents"))
+            self.tiers = [Tier(None, kind, percent, self.late_cents, smallest, largest)]
         self.reversal_fee = pick(
             0, (summary, "payment_reversal_fee_cents"), (defaults, "default_payment_reversal_fee_cents")
         )
+
+    def read_dates(self, cycles, fees, own_cycles):
+        self.zone = Zone(pick("America/New_York", (cycles, "product_time_zone")))
+        self.cycle = parse_cycle(pick("1 month", (cycles, "cycle_interval")))
+        self.semi_days = pick([1, 15], (cycles, "semi_monthly_days"))
+        self.business_days = BusinessDays(cycles.get("business_days"))
+        semi = self.cycle == SEMI_MONTH
+        first = pick("0 days", (own_cycles, "first_cycle_interval"), (cycles, "first_cycle_interval"))
         self.calendar = Calendar(
             zone=self.zone,
             start=self.zone.date_of(self.effective_at),
-            cycle=parse_interval(pick("1 month", (cycles, "cycle_interval"))),
-            first_cycle=parse_interval(
-                pick("0 days", (own_cycles, "first_cycle_interval"), (cycles, "first_cycle_interval"))
-            ),
-            due_after=parse_interval(pick("0 days", (cycles, "cycle_due_interval"))),
+            cycle=self.cycle,
+            first_cycle=parse_interval("0 days" if semi else first),
+            due_after=parse_interval("0 days" if semi else pick("0 days", (cycles, "cycle_due_interval"))),
             month_end=self.month_end,
             close=parse_time(pick("23:59:59", (cycles, "close_of_business_time"))),
             grace=parse_interval(pick("0 days", (own_cycles, "late_fee_grace"), (fees, "late_fee_grace"))),
             grace_counts_due=pick(False, (fees, "late_fee_grace_counts_due_date")),
         )
-        self.check()
-        self.flat_interest = 0
-        if self.method == "FLAT":
-            time = sum(self.share(k) for k in range(1, self.count + 1))
-            self.flat_interest = self.cents(self.principal * self.rate * time / self.count)
+        for tier in self.tiers:
+            tier.after = self.calendar.grace if tier.after is None else tier.after
 
     def check(self):
         if self.count < 1 or not 0 <= self.interest_only < self.count:
             raise ValueError("the number of instalments")
-        if not 1 <= self.principal <= LARGEST:
+        if not self.principal or not 1 <= self.principal <= LARGEST:
             raise ValueError("the principal")
-        for k in range(1, self.count + 1):
-            if self.calendar.due_date(k) <= self.calendar.due_date(k - 1):
-                raise ValueError(f"due date {k} does not come after the one before")
+        named = [self.payment_amount, self.balloon, self.amortization_cycles, self.schedule]
+        if sum(one is not None for one in named) > 1:
+            raise ValueError("two of payment amount, balloon, amortization cycles, schedule")
+        if any(one is not None for one in named) and not self.level:
+            raise ValueError("these need LEVEL")
+        if self.balloon is not None and self.balloon > self.principal:
+            raise ValueError("the balloon")
+        if self.amortization_cycles is not None and self.amortization_cycles <= self.count:
+            raise ValueError("the amortization cycles")
+        if self.first_due_date and (self.schedule or self.calendar.first_cycle):
+            raise ValueError("the first due date goes with neither schedule nor first cycle")
+        if self.opening and self.kept:
+            raise ValueError("the opening")
+
+    # --- Rounding, and fractions of a year ---
 
     def cents(self, amount):
         return rounded(amount, self.mode)
 
-    # --- Fractions of a year ---
-
-    def share(self, k):
-        """The fraction for the whole period of instalment k; beyond the last one, for the periods after maturity."""
-        return self.part(k, self.calendar.due_date(k - 1), self.calendar.due_date(k))
-
-    def part(self, k, start, end):
-        """The fraction for the days from start to end (excluded), which lie in period k."""
-        days = max(0, (end - start).days)
-        if self.day_count == "ACTUAL_ACTUAL":
-            return by_own_years(start, end)
-        if self.day_count != "THIRTY_360":
-            return Fraction(days, 365 if self.day_count == "ACTUAL_365" else 360)
-        months, over = self.calendar.agreed_length(k)
-        agreed = max(Fraction(0), Fraction(months, 12) + Fraction(over, 360))
-        return agreed * Fraction(days, (self.calendar.due_date(k) - self.calendar.due_date(k - 1)).days)
-
-    # --- The plan ---
+    def interest_cents(self, amount):
+        return rounded(amount, self.interest_mode)
 
     def to_unit(self, amount):
         return self.cents(Fraction(amount) / self.unit) * self.unit
 
-    def spread(self, principal, rows):
-        """The amount of each row that repays a principal over these rows, which end with the loan's last row: the
-        instalment (LEVEL), or its principal."""
-        if self.method == "LEVEL":
-            return self.level(principal, [(self.rate * self.share(k), True) for k in rows])
-        each = Fraction(principal, len(rows))
-        if self.method == "FLAT" and self.unit > 1:
-            # The instalment is rounded, principal and interest together.
-            return max(0, self.to_unit(each + self.flat_interest) - self.flat_interest)
-        return self.to_unit(each)
+    @property
+    def agreed_periods(self):
+        """Whether a period earns by its agreed length, which its days divide."""
+        return self.day_count == "THIRTY_360"
 
-    def level(self, base, periods):
-        """The level payment that repays a base: for each period its own rate, and whether its row pays."""
-        growth = Fraction(1)
-        for rate, _ in periods:
-            growth *= 1 + rate
-        payments, after = Fraction(0), growth
-        for rate, pays in periods:
-            after /= 1 + rate
-            payments += after if pays else 0
-        return self.to_unit(base * growth / payments)
-
-    def smoothed(self, level, rows):
-        """Adjusts the level payment once by the last row's difference, if that brings the last row closer."""
-        off = self.last_total(level, rows) - level
-        moved = level + self.cents(Fraction(off, len(rows)))
-        closer = abs(self.last_total(moved, rows) - moved) < abs(off)
-        return moved if closer else level
-
-    def last_total(self, level, rows):
-        """The total of the last row if every row is paid on time."""
-        principal, carried = self.principal, 0
-        for k in rows[:-1]:
-            interest = carried + self.cents(principal * self.rate * self.share(k))
-            carried = max(0, interest - level)
-            principal -= min(max(0, level - interest), principal)
-        return principal + carried + self.cents(principal * self.rate * self.share(rows[-1]))
+    def real_days(self, start, end):
+        """The fraction for the days from start to end (excluded), by the other day counts."""
+        days = max(0, (end - start).days)
+        if self.day_count == "ACTUAL_ACTUAL":
+            return by_own_years(start, end)
+        return Fraction(days, 365 if self.day_count == "ACTUAL_365" else 360)

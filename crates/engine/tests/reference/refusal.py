@@ -1,0 +1,2 @@
+class Refused(Exception):
+    """An input that a release refuses."""

@@ -1,9 +1,10 @@
 //! Folds one account twice: as it is, and as it would be.
 
 use super::figures::{Amounts, Figures};
-use super::question::{Comparison, TriedChange};
+use super::question::Comparison;
 use crate::account::book::Book;
 use crate::account::journal::entries;
+use crate::form::{FieldProblem, LoanChange};
 use crate::problem::Problem;
 use daybook_engine::fold::FoldError;
 use daybook_engine::item::Name;
@@ -132,19 +133,20 @@ impl Comparison {
     /// Adds the change to the timeline, where it would be placed if it arrived now. Returns its number.
     fn add(
         &self,
-        tried: &TriedChange,
+        tried: &LoanChange,
         book: &Book,
         terms: &Terms,
         timeline: &mut Vec<Entry>,
     ) -> Result<u64, Problem> {
         let clock = book.clock(self.now);
-        let effective_at = tried.effective_at.unwrap_or(clock);
+        let resolved = tried.resolve(terms, clock).map_err(not_suitable)?;
+        let effective_at = resolved.effective_at.unwrap_or(clock);
         if effective_at < terms.opening.effective_at {
             return Err(not_possible(Refusal::BeforeAccount));
         }
         let (state, _) = folded(terms, timeline, clock)?;
         let seq = book.now.next_seq.unsigned_abs();
-        let input = Input::Change(Box::new(tried.change.clone()));
+        let input = Input::Change(Box::new(resolved.change));
         let situation = Situation {
             held: self.product.mode.holding,
             clock,
@@ -178,6 +180,11 @@ fn check_held(book: &Book, outcome: &FoldOutcome) -> Result<(), Problem> {
         let name = record.map_or("", |record| &*record.row.name);
         Err(Problem::internal(format!("its held event {name} cannot be released: {}", refusal.rule())))
     })
+}
+
+fn not_suitable(broken: Vec<FieldProblem>) -> Problem {
+    let sentences: Vec<String> = broken.iter().map(ToString::to_string).collect();
+    Problem::internal(format!("the change does not fit the account: {}", sentences.join("; ")))
 }
 
 fn not_possible(refusal: Refusal) -> Problem {

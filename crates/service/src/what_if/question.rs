@@ -6,15 +6,30 @@ use crate::Service;
 use crate::access::{Caller, Right};
 use crate::account::preview::FURTHEST_AHEAD_MICROS;
 use crate::catalog::ProductInfo;
+use crate::form::{LoanChange, parse};
 use crate::policy::product_policy;
 use crate::problem::Problem;
 use daybook_engine::calendar::Day;
-use daybook_engine::change::Change;
 use daybook_engine::time::Time;
 use daybook_store::records::ProductKey;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
+
+/// The kinds of changes.
+const KINDS: [&str; 11] = [
+    "interest_rate",
+    "temp_promo",
+    "interest_pause",
+    "due_date",
+    "skip",
+    "extension",
+    "payment_deferral",
+    "re_amortization",
+    "re_age",
+    "restructure",
+    "capitalization",
+];
 
 /// What a caller asks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -41,19 +56,10 @@ pub struct WhatIfQuestion {
 pub(crate) struct Comparison {
     pub(super) product: Arc<ProductInfo>,
     pub(super) policy: Option<OtherPolicy>,
-    pub(super) change: Option<TriedChange>,
+    pub(super) change: Option<LoanChange>,
     pub(super) conditions: Conditions,
     pub(super) as_of: Option<Time>,
     pub(super) now: Time,
-}
-
-/// A change to try on each account.
-#[derive(Clone, Debug)]
-pub(super) struct TriedChange {
-    /// When it takes effect; `None` for the account's clock.
-    pub(super) effective_at: Option<Time>,
-    /// The change.
-    pub(super) change: Change,
 }
 
 impl Service {
@@ -68,7 +74,7 @@ impl Service {
             return Err(Problem::invalid("policy", "or a change is required"));
         }
         let policy = asked.policy.as_ref().map(|fields| OtherPolicy::of(&product.form, fields, now)).transpose()?;
-        let change = asked.change.as_ref().map(tried_change).transpose()?;
+        let change = asked.change.as_ref().map(loan_change).transpose()?;
         let as_of = asked.as_of.as_deref().map(|text| as_of(text, &product, now)).transpose()?;
         let conditions = Conditions::parse(&asked.conditions)?;
         Ok(Comparison { product, policy, change, conditions, as_of, now })
@@ -94,6 +100,29 @@ fn as_of(text: &str, product: &ProductInfo, now: Time) -> Result<Time, Problem> 
     Ok(at)
 }
 
-fn tried_change(_fields: &Value) -> Result<TriedChange, Problem> {
-    Err(Problem::invalid("change", "is not supported yet"))
+/// The change, by its `kind`. The other fields are those of its call.
+fn loan_change(fields: &Value) -> Result<LoanChange, Problem> {
+    let Value::Object(mut fields) = fields.clone() else {
+        return Err(Problem::invalid("change", "must be an object with a kind and the fields of its call"));
+    };
+    let kind = match fields.remove("kind") {
+        Some(Value::String(kind)) => kind,
+        _ => return Err(Problem::invalid("kind", format!("must be one of {}", KINDS.join(", ")))),
+    };
+    let body = Value::Object(fields).to_string();
+    let body = body.as_bytes();
+    Ok(match kind.as_str() {
+        "interest_rate" => LoanChange::InterestRate(parse(body)?),
+        "temp_promo" => LoanChange::TempPromo(parse(body)?),
+        "interest_pause" => LoanChange::InterestPause(parse(body)?),
+        "due_date" => LoanChange::DueDate(parse(body)?),
+        "skip" => LoanChange::Skip(parse(body)?),
+        "extension" => LoanChange::Extension(parse(body)?),
+        "payment_deferral" => LoanChange::Deferral(parse(body)?),
+        "re_amortization" => LoanChange::ReAmortization(parse(body)?),
+        "re_age" => LoanChange::ReAge(parse(body)?),
+        "restructure" => LoanChange::Restructure(parse(body)?),
+        "capitalization" => LoanChange::Capitalization(parse(body)?),
+        _ => return Err(Problem::invalid("kind", format!("must be one of {}", KINDS.join(", ")))),
+    })
 }

@@ -65,6 +65,13 @@ pub enum ItemId {
         /// The refund's name.
         refund: Name,
     },
+    /// A later late fee of an instalment, if the product has several.
+    LateFeeTier {
+        /// The instalment, counted from 1.
+        instalment: u32,
+        /// Which of its late fees, from 2.
+        tier: u32,
+    },
 }
 
 impl ItemId {
@@ -79,8 +86,11 @@ impl ItemId {
             let (period, part) = numbers.split_once('.').unwrap_or((numbers, "0"));
             return Some(ItemId::Interest { period: period.parse().ok()?, part: part.parse().ok()? });
         }
-        if let Some(number) = rest.strip_prefix("late_fee_") {
-            return Some(ItemId::LateFee { instalment: number.parse().ok()? });
+        if let Some(numbers) = rest.strip_prefix("late_fee_") {
+            if let Some((number, tier)) = numbers.split_once('.') {
+                return Some(ItemId::LateFeeTier { instalment: number.parse().ok()?, tier: tier.parse().ok()? });
+            }
+            return Some(ItemId::LateFee { instalment: numbers.parse().ok()? });
         }
         if let Some(number) = rest.strip_prefix("charge_off_") {
             return Some(ItemId::ChargeOff { number: number.parse().ok()? });
@@ -121,6 +131,7 @@ impl fmt::Display for ItemId {
             ItemId::Interest { period, part: 0 } => write!(f, "dbk_interest_{period}"),
             ItemId::Interest { period, part } => write!(f, "dbk_interest_{period}.{part}"),
             ItemId::LateFee { instalment } => write!(f, "dbk_late_fee_{instalment}"),
+            ItemId::LateFeeTier { instalment, tier } => write!(f, "dbk_late_fee_{instalment}.{tier}"),
             ItemId::ReversalPart { reversal, component } => write!(f, "dbk_reversed_{}:{reversal}", component.name()),
             ItemId::ReversalFee { reversal } => write!(f, "dbk_return_check_fee:{reversal}"),
             ItemId::ChargeOff { number } => write!(f, "dbk_charge_off_{number}"),

@@ -105,11 +105,19 @@ pub struct Overflow;
 ///
 /// This is the engine's only division of money, except for the level payment, whose ratio needs more bits.
 pub fn round_ratio(numerator: i128, denominator: i128, rounding: Rounding) -> Result<Cents, Overflow> {
+    whole_cents(round_whole(numerator, denominator, rounding))
+}
+
+/// [`round_ratio`] without the limit on amounts.
+pub(crate) fn round_whole(numerator: i128, denominator: i128, rounding: Rounding) -> i128 {
     assert!(numerator >= 0 && denominator > 0, "a ratio of money has no sign");
     let (whole, rest) = divide(numerator, denominator);
-    let up = round_up(rest.cmp(&(denominator - rest)), whole % 2 != 0, rounding);
-    let cents = i64::try_from(whole).map_err(|_| Overflow)?.checked_add(i64::from(up)).ok_or(Overflow)?;
-    if cents > Cents::LIMIT.0 { Err(Overflow) } else { Ok(Cents(cents)) }
+    whole + i128::from(round_up(rest.cmp(&(denominator - rest)), whole % 2 != 0, rounding))
+}
+
+/// A number of cents, if it is within [`Cents::LIMIT`].
+pub(crate) fn whole_cents(cents: i128) -> Result<Cents, Overflow> {
+    i64::try_from(cents).ok().filter(|cents| *cents <= Cents::LIMIT.0).map(Cents).ok_or(Overflow)
 }
 
 /// Quotient and remainder. Most amounts fit 64 bits, where division is many times faster.

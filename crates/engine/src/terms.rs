@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::validation::{EARLIEST, Invalid, LATEST};
 
 /// The version of the rules for accounts opened today.
-pub const RULES_VERSION: u16 = 2;
+pub const RULES_VERSION: u16 = 3;
 
 /// The configuration that a product gives its accounts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -173,8 +173,7 @@ impl PolicyFields {
                 .due
                 .charge_off_on_n_consecutive_late_fees
                 .map_or(usual.charge_off_after, |n| n.get()),
-            instalments: usual.instalments,
-            rate: usual.rate,
+            ..usual
         }
     }
 
@@ -191,6 +190,7 @@ impl PolicyFields {
             most: fees.late_fee_max_cents.map(|cents| cents.get()),
             cap: summary.late_fee_cap_percent.or(fees.late_fee_cap_percent).map(|percent| percent.get()),
             pyramiding: fees.late_fee_pyramiding.map(Into::into).unwrap_or_default(),
+            ..LateFeePolicy::default()
         }
     }
 }

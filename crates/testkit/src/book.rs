@@ -4,6 +4,7 @@
 //! New entries are folded onto the state, through a snapshot if the test requests it; changes to the past are folded
 //! from the beginning.
 
+use daybook_engine::arrival::refusal;
 use daybook_engine::change::InputClass;
 use daybook_engine::fold::{FoldError, fold};
 use daybook_engine::item::Name;
@@ -88,6 +89,9 @@ impl Book {
 
     /// Submits an input; fails with the reason if it is refused.
     pub fn submit(&mut self, name: &str, effective_at: Time, input: Input) -> Result<(), Refusal> {
+        if let Some(refusal) = refusal(&self.state, &input).filter(|_| !self.held) {
+            return Err(refusal);
+        }
         let seq = self.next_seq;
         self.next_seq += 1;
         let situation = Situation {

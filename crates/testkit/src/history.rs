@@ -322,6 +322,7 @@ fn installment() -> impl Strategy<Value = InstallmentPolicy> {
             (policy.method, policy.instalment_rounding, policy.smooth_last) =
                 (amortization.0, Cents(amortization.1), amortization.2);
             (policy.interest, policy.day_count, policy.rounding, policy.after_maturity) = interest;
+            policy.interest_rounding = policy.rounding;
             (policy.order, policy.span, policy.surplus) = pouring;
             (policy.late_fee, policy.delinquent_after, policy.charge_off_after) = late;
             policy

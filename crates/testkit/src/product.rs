@@ -3,8 +3,8 @@
 use daybook_engine::calendar::{Interval, MonthEnd, TimeOfDay};
 use daybook_engine::effects::{StatusEffects, Stops};
 use daybook_engine::installment::{
-    AfterMaturity, Bucket, DayCount, InstallmentPolicy, InterestMethod, LateFee, LateFeePolicy, Method, Pyramiding,
-    Span, Surplus,
+    AfterMaturity, Bucket, DayCount, InstallmentPolicy, InterestMethod, InterestRoundingAt, LateFee, LateFeePolicy,
+    Method, Pyramiding, Span, Surplus,
 };
 use daybook_engine::money::{Cents, Percent, Rounding};
 use daybook_engine::status::Status;
@@ -76,6 +76,9 @@ fn status_effects(value: &Value) -> Result<StatusEffects, String> {
     Ok(effects)
 }
 
+const ROUNDINGS: [(&str, Rounding); 3] =
+    [("HALF_EVEN", Rounding::HalfEven), ("HALF_UP", Rounding::HalfUp), ("DOWN", Rounding::Down)];
+
 fn installment(product: &Value, account: &Value) -> Result<InstallmentPolicy, String> {
     let life = &product["product_lifecycle_policies"];
     let (billing, amortization) = (&life["billing_cycle_policies"], &life["amortization_policies"]);
@@ -111,8 +114,20 @@ fn installment(product: &Value, account: &Value) -> Result<InstallmentPolicy, St
             ("ACTUAL_ACTUAL", DayCount::ActualActual),
         ],
     )?;
-    policy.rounding =
-        choice(&interest["rounding"], &[("HALF_EVEN", Rounding::HalfEven), ("HALF_UP", Rounding::HalfUp)])?;
+    policy.rounding = choice(&interest["rounding"], &ROUNDINGS)?;
+    policy.interest_rounding = match interest["interest_rounding"] {
+        Value::Null => policy.rounding,
+        _ => choice(&interest["interest_rounding"], &ROUNDINGS)?,
+    };
+    policy.interest_rounding_at = choice(
+        &interest["interest_rounding_at"],
+        &[
+            ("PERIOD_END", InterestRoundingAt::PeriodEnd),
+            ("CARRY", InterestRoundingAt::Carry),
+            ("PAYMENT", InterestRoundingAt::Payment),
+            ("DAILY", InterestRoundingAt::Daily),
+        ],
+    )?;
     policy.after_maturity = choice(
         &interest["interest_after_maturity"],
         &[("ACCRUE", AfterMaturity::Accrue), ("NONE", AfterMaturity::None)],

@@ -4,11 +4,13 @@ use super::dates::Dates;
 use super::plan::{self, Plan};
 use crate::calendar::{Day, Interval, MonthEnd};
 use crate::money::{Cents, Percent, Rounding};
-use crate::validation::{Invalid, LATEST, check_amount};
+use crate::validation::{Invalid, LATEST};
 use crate::zone::Zone;
 use alloc::format;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
+
+pub use super::buckets::{Bucket, Due, Owed, Span, Surplus};
 
 /// The most instalments a loan may have.
 pub const MOST_INSTALMENTS: u32 = 1_200;
@@ -27,6 +29,13 @@ pub enum Method {
     Flat,
     /// Interest is fixed when the loan is opened, see [`PrecomputedSplit`].
     Precomputed,
+}
+
+impl Method {
+    /// Whether the interest of each instalment is fixed.
+    pub fn keeps_interest(self) -> bool {
+        matches!(self, Method::Flat | Method::Precomputed)
+    }
 }
 
 /// How interest fixed at the opening is spread over the instalments.
@@ -266,105 +275,6 @@ pub struct LateFeePolicy {
     pub loan_cap: Option<Cents>,
 }
 
-/// Whether a debt is past due, due or in advance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Due {
-    /// Its due moment has passed.
-    Past,
-    /// Its period is open.
-    Now,
-    /// Its period has not begun.
-    Ahead,
-}
-
-/// The kind of a debt, as far as payments distinguish it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Owed {
-    /// A fee for a service.
-    Fee,
-    /// A fee for a breach.
-    Penalty,
-    /// Interest.
-    Interest,
-    /// Principal.
-    Principal,
-}
-
-/// One of the twelve buckets that payments are allocated to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Bucket {
-    /// Whether the debt is past due, due or in advance.
-    pub due: Due,
-    /// Its kind.
-    pub owed: Owed,
-}
-
-impl Bucket {
-    /// The default order of past-due and due debts. Buckets missing from a product's order follow in this order, so
-    /// that money never becomes surplus while something is due.
-    pub const DEFAULT_ORDER: [Bucket; 8] = [
-        Bucket::new(Due::Past, Owed::Interest),
-        Bucket::new(Due::Past, Owed::Principal),
-        Bucket::new(Due::Now, Owed::Interest),
-        Bucket::new(Due::Now, Owed::Principal),
-        Bucket::new(Due::Past, Owed::Fee),
-        Bucket::new(Due::Past, Owed::Penalty),
-        Bucket::new(Due::Now, Owed::Fee),
-        Bucket::new(Due::Now, Owed::Penalty),
-    ];
-
-    /// A bucket.
-    pub const fn new(due: Due, owed: Owed) -> Bucket {
-        Bucket { due, owed }
-    }
-
-    /// Parses `PAST_DUE_FEE`, `DUE_INTEREST`, `IN_ADVANCE_PRINCIPAL` and so on.
-    pub fn parse(name: &str) -> Option<Bucket> {
-        let (due, rest) = [("PAST_DUE_", Due::Past), ("DUE_", Due::Now), ("IN_ADVANCE_", Due::Ahead)]
-            .into_iter()
-            .find_map(|(prefix, due)| name.strip_prefix(prefix).map(|rest| (due, rest)))?;
-        let owed = match rest {
-            "FEE" => Owed::Fee,
-            "PENALTY" => Owed::Penalty,
-            "INTEREST" => Owed::Interest,
-            "PRINCIPAL" => Owed::Principal,
-            _ => return None,
-        };
-        Some(Bucket { due, owed })
-    }
-}
-
-/// In which direction the buckets are filled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Span {
-    /// One bucket of all instalments, oldest first, then the next bucket.
-    BucketFirst,
-    /// All buckets of the oldest instalment, then the next instalment.
-    OldestInstalmentFirst,
-    /// Interest and principal of the oldest instalment, then of the next; then fees and penalties, bucket by bucket.
-    #[default]
-    InstalmentsFirst,
-}
-
-impl Span {
-    /// The span of a product that configures none: with its own order, it fills bucket by bucket.
-    pub fn without_own(order_is_given: bool) -> Span {
-        if order_is_given { Span::BucketFirst } else { Span::default() }
-    }
-}
-
-/// Where money goes that is left when nothing is due.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Surplus {
-    /// To principal, from the end of the loan backwards: the loan ends sooner.
-    #[default]
-    LastInstalment,
-    /// To the next instalments, in advance.
-    NextInstalment,
-    /// To principal; later instalments are recalculated.
-    ReducePrincipal,
-}
-
 /// A product's configuration for instalments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InstallmentPolicy {
@@ -463,71 +373,6 @@ impl InstallmentPolicy {
             precomputed_refund: PrecomputedRefund::default(),
         }
     }
-
-    /// Adds every rule that this policy breaks to `invalid`.
-    pub(crate) fn check(&self, invalid: &mut Vec<Invalid>) {
-        let mut broken = |field, rule: alloc::string::String| invalid.push(Invalid::new(field, rule));
-        if !(1..=MOST_INSTALMENTS).contains(&self.instalments) {
-            broken("post_promotional_policies.post_promo_len", format!("must be from 1 to {MOST_INSTALMENTS}"));
-        }
-        if self.interest_only >= self.instalments {
-            let rule = "must be less than the number of instalments";
-            broken("product_lifecycle_policies.amortization_policies.interest_only_cycles", rule.into());
-        }
-        if self.rate > Percent::LARGEST {
-            let rule = format!("must be from 0 to {}", Percent::LARGEST);
-            broken("post_promotional_policies.post_promo_default_interest_rate_percent", rule);
-        }
-        for (at, bucket) in self.order.iter().enumerate() {
-            if self.order[..at].contains(bucket) {
-                let rule = "must not name a kind of debt twice";
-                broken("product_lifecycle_policies.payment_pouring_policies.order", rule.into());
-            }
-        }
-        if self.cycle.months < 0 || self.cycle.days < 0 || self.cycle.is_zero() {
-            let rule = "must be a positive interval without negative parts";
-            broken("product_lifecycle_policies.billing_cycle_policies.cycle_interval", rule.into());
-        }
-        if self.cycle.months == 0 && self.due_after_cycle.months != 0 {
-            // Months of different lengths would put the due dates of short cycles on the same day.
-            let rule = "must be in days, because cycle_interval is in days";
-            broken("product_lifecycle_policies.billing_cycle_policies.cycle_due_interval", rule.into());
-        }
-        let late = &self.late_fee;
-        if late.grace.days < 0 || late.grace.months < 0 {
-            broken("product_lifecycle_policies.fee_policies.late_fee_grace", "must not be negative".into());
-        }
-        for percent in [Some(late.percent), late.cap].into_iter().flatten() {
-            if percent > Percent::LARGEST {
-                let rule = format!("must be from 0 to {}", Percent::LARGEST);
-                broken("product_lifecycle_policies.fee_policies.late_fee_percent", rule);
-            }
-        }
-        for (field, threshold) in [
-            ("delinquent_on_n_consecutive_late_fees", self.delinquent_after),
-            ("charge_off_on_n_consecutive_late_fees", self.charge_off_after),
-        ] {
-            if !(1..=NEVER).contains(&threshold) {
-                let rule = format!("{field} must be from 1 to {NEVER} ({NEVER} = never)");
-                broken("product_lifecycle_policies.payment_due_policies", rule);
-            }
-        }
-        let fees = "product_lifecycle_policies.fee_policies.late_fee_min_cents";
-        let least = late.least.unwrap_or_default();
-        let most = late.most.unwrap_or(Cents::LARGEST_INPUT);
-        if least > most {
-            broken(fees, "must not be greater than late_fee_max_cents".into());
-        }
-        check_amount(invalid, fees, least, Cents::ZERO);
-        check_amount(invalid, "product_lifecycle_policies.fee_policies.late_fee_max_cents", most, Cents::ZERO);
-        check_amount(invalid, "summary.late_fee_cents", late.flat, Cents::ZERO);
-        check_amount(
-            invalid,
-            "product_lifecycle_policies.amortization_policies.installment_rounding_cents",
-            self.instalment_rounding,
-            Cents(1),
-        );
-    }
 }
 
 /// The agreed terms of an instalment loan.
@@ -567,15 +412,15 @@ impl Installment {
         Ok(Installment { policy: policy.clone(), dates, plan, order, order_ahead: order_ahead(&policy.order) })
     }
 
-    /// The number of instalments.
+    /// The number of instalments that were agreed.
     pub fn count(&self) -> u32 {
         self.policy.instalments
     }
 
-    /// Whether interest is counted in a period; after the last instalment the product decides.
-    pub(crate) fn earns(&self, period: u32) -> bool {
-        let after = self.policy.after_maturity == AfterMaturity::Accrue && self.policy.method != Method::Flat;
-        period <= self.count() || after
+    /// Whether interest is counted in a period, if `last` is the last row; after it the product decides.
+    pub(crate) fn earns(&self, period: u32, last: u32) -> bool {
+        let after = self.policy.after_maturity == AfterMaturity::Accrue && !self.policy.method.keeps_interest();
+        period <= last || after
     }
 }
 

@@ -362,7 +362,7 @@ fn a_snapshot_asks_for_the_past_to_undo_a_payment() {
             last_folded: state.last_folded,
             backdating: Backdating::AsPosted,
         };
-        let Placement::Next(place) = place(&situation, book.clock, 1_000) else {
+        let Placement::Next(place) = place(&situation, book.clock, InputClass::Other, 1_000) else {
             return Ok(());
         };
         let entry = Entry {

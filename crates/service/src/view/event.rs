@@ -4,6 +4,7 @@ use super::account::AccountOverview;
 use super::line_item::{DisplayText, ProcessingState};
 use super::time::Local;
 use crate::account::postings::{BalancePart, Posting};
+use super::change_text::change_text;
 use daybook_engine::calendar::Day;
 use daybook_engine::item::{Component, ItemId};
 use daybook_engine::money::Cents;
@@ -230,6 +231,16 @@ impl EventText {
             Input::Notify(setting) => {
                 let verb = if setting.enabled { "set" } else { "turned off" };
                 EventText::new("notification_config", format!("The notice {} was {verb}.", setting.kind.name()))
+            }
+            Input::Change(change) => EventText::new(change.kind(), change_text(change)),
+            Input::CancelChange { change } => {
+                EventText::new("change_cancel", format!("Change {change} was cancelled."))
+            }
+            Input::Refund { amount } => {
+                EventText::new("refund", format!("Surplus of {amount} was paid out to the borrower."))
+            }
+            Input::RefundReversal { refund } => {
+                EventText::new("refund_reversal", format!("Refund {refund} came back."))
             }
         }
     }

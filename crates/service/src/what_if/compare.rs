@@ -89,7 +89,8 @@ impl Comparison {
             return Err(Problem::new("account_failed", failure.clone()));
         }
         let at = self.as_of.unwrap_or_else(|| book.clock(self.now));
-        if at < book.terms.opening.effective_at {
+        let opening = &book.terms.opening;
+        if at < opening.agreed.boarded.as_ref().map_or(opening.effective_at, |boarded| boarded.as_of) {
             return Ok(AccountResult::NotBegun);
         }
         let timeline = entries(&book.journal);

@@ -1,6 +1,7 @@
 //! The figures of an account that a what-if compares.
 
 use crate::problem::Problem;
+use crate::view::last_due_day;
 use daybook_engine::calendar::Day;
 use daybook_engine::installment::reading::read;
 use daybook_engine::item::{ItemKind, ItemStatus};
@@ -94,7 +95,7 @@ impl Figures {
             status: reading.status,
             days_past_due: reading.days_past_due,
             late_fees: charged.late_fees,
-            maturity: maturity(terms, state),
+            maturity: last_due_day(terms, state),
         })
     }
 
@@ -116,12 +117,6 @@ impl Serialize for Figures {
         map.serialize_entry("maturity", &self.maturity.to_string())?;
         map.end()
     }
-}
-
-/// The due date of the last instalment.
-fn maturity(terms: &Terms, _state: &State) -> Day {
-    let loan = terms.installment();
-    loan.dates.due_day(loan.count())
 }
 
 /// What an account was charged since its beginning.

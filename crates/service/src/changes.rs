@@ -24,6 +24,7 @@ use daybook_engine::timeline::Input;
 use daybook_store::records::AccountKey;
 use std::sync::Arc;
 
+pub use crate::change_requests::change_request;
 pub use crate::processor::work::JobResponse;
 pub use crate::rehearsing::{OpeningRehearsal, Rehearsal};
 
@@ -141,7 +142,7 @@ impl ChangeRequest {
             }))),
             ChangeRequest::CancelChange(change, form) => {
                 let (name, input) = (Name::from(cancel_name(change)), Name::from(change.as_str()));
-                let input = Input::CancelChange { change: input };
+                let input = Input::CancelChange { change: input, never_made: false };
                 let fields = form.external_fields.as_deref();
                 let asked = asked(name, form.effective_at.as_ref(), input, fields, form)?;
                 Ok(Work::Submit(Box::new(asked), Show::Change))

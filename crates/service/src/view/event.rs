@@ -233,7 +233,7 @@ impl EventText {
                 EventText::new("notification_config", format!("The notice {} was {verb}.", setting.kind.name()))
             }
             Input::Change(change) => EventText::new(change.kind(), change_text(change)),
-            Input::CancelChange { change } => {
+            Input::CancelChange { change, .. } => {
                 EventText::new("change_cancel", format!("Change {change} was cancelled."))
             }
             Input::Refund { amount } => {

@@ -217,7 +217,7 @@ fn what_is_asked_is_what_the_schedule_asks_whatever_the_product() {
         ] {
             let (state, _) = replay(&terms, &case.entries, at(now)).unwrap();
             let reading = read(&terms, &state, at(now)).unwrap();
-            let asked = MinPay::of(&terms, &state, &reading);
+            let asked = MinPay::of(&state, &reading);
             let rows = schedule(&terms, &state, at(now)).unwrap();
             assert_eq!(asked.unpaid.0, 0, "{policies} {now}");
             assert_eq!(asked.current, rows[row].outstanding, "{policies} {now}");

@@ -28,5 +28,6 @@ pub mod names;
 pub mod old_database;
 pub mod postgres;
 pub mod product;
+pub mod random_changes;
 pub mod receiver;
 pub mod server;

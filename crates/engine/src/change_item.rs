@@ -80,6 +80,16 @@ pub enum ItemReason {
 }
 
 impl ItemReason {
+    /// Every reason.
+    pub const ALL: &'static [ItemReason] = &[
+        ItemReason::RetroactiveRate,
+        ItemReason::InterestWaived,
+        ItemReason::Capitalized,
+        ItemReason::PrincipalForgiven,
+        ItemReason::WriteOff,
+        ItemReason::RefundExcess,
+    ];
+
     /// The name in the API.
     pub const fn name(self) -> &'static str {
         match self {

@@ -24,6 +24,7 @@ pub use bench::{
     BenchAccountArgs, BenchAction, BenchAllArgs, BenchCasesArgs, BenchCommand, BenchConsoleArgs, BenchDatabases,
     BenchDueArgs, BenchEngineArgs, BenchImportArgs, BenchNeighborArgs, BenchPaymentsArgs, BenchReadArgs,
     BenchReleaseArgs, BenchStartArgs, BenchStorageArgs, BenchTarget, BenchWebhookClientArgs, BenchWebhooksArgs,
+    BenchWhatIfArgs,
 };
 pub use care::{BackupArgs, DoctorArgs, MuteArgs, UnmuteArgs};
 pub use cases::{CaseAction, CaseCommand, CaseFromAccountArgs, TestArgs};

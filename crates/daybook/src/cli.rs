@@ -17,12 +17,14 @@ mod remote;
 mod rules;
 mod schedule;
 mod webhooks;
+mod what_if;
 
 pub use audit::AuditArgs;
 pub use bench::{
     BenchAccountArgs, BenchAction, BenchAllArgs, BenchCasesArgs, BenchCommand, BenchConsoleArgs, BenchDatabases,
     BenchDueArgs, BenchEngineArgs, BenchImportArgs, BenchNeighborArgs, BenchPaymentsArgs, BenchReadArgs,
     BenchReleaseArgs, BenchStartArgs, BenchStorageArgs, BenchTarget, BenchWebhookClientArgs, BenchWebhooksArgs,
+    BenchWhatIfArgs,
 };
 pub use care::{BackupArgs, DoctorArgs, MuteArgs, UnmuteArgs};
 pub use cases::{CaseAction, CaseCommand, CaseFromAccountArgs, TestArgs};
@@ -39,6 +41,7 @@ pub use webhooks::{
     MessageStateArg, WebhooksAction, WebhooksCommand, WebhooksGetArgs, WebhooksListArgs, WebhooksReplayArgs,
     WebhooksResendArgs, WebhooksSearchArgs,
 };
+pub use what_if::WhatIfArgs;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -115,6 +118,26 @@ Exits with 1 if anything differs. A server may run at the same time, except with
     /// List the accounts whose balances or status changed when a newer version of Daybook recalculated them
     #[command(after_help = "Examples:\n  daybook rules-report\n  daybook rules-report --format csv > moved.csv")]
     RulesReport(RulesReportArgs),
+    /// Show what another policy, or a change, would do to the accounts of a product
+    #[command(after_help = "\
+Examples:
+  daybook what-if --product auto-36 --policy late-fee.toml
+  daybook what-if --product auto-36 --policy late-fee.toml --as-of 2026-06-30 --csv accounts.csv
+  daybook what-if --product auto-36 --change skip.toml --where address_zip=70112,70113 --where 'days_past_due>=1'
+
+late-fee.toml has the policy fields of POST /products that differ:
+
+  [product_lifecycle_policies.default_attributes]
+  default_late_fee_cents = 2500
+
+skip.toml has a change, with the fields of its call:
+
+  kind = \"skip\"
+  count = 2
+
+Folds every account twice, as it is and as it would be, and prints the differences. Nothing in the database is changed.
+A server may run at the same time.")]
+    WhatIf(Box<WhatIfArgs>),
     /// Copy a SQLite database while it is in use
     #[command(after_help = "\
 Examples:

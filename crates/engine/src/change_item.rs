@@ -81,7 +81,7 @@ pub enum ItemReason {
 
 impl ItemReason {
     /// Every reason.
-    pub const ALL: [ItemReason; 6] = [
+    pub const ALL: &'static [ItemReason] = &[
         ItemReason::RetroactiveRate,
         ItemReason::InterestWaived,
         ItemReason::Capitalized,

@@ -24,6 +24,7 @@
 //! | `problem`, `idempotency` | errors with their codes; responses kept for repeated calls |
 //! | `webhooks`, `announcing` | subscriptions and messages; messages that are not about an account |
 //! | `verify`, `refold` | comparing accounts with their journals; folding them again by newer rules |
+//! | `what_if` | folding a portfolio under another policy, or with a change, without storing anything |
 //! | `clockwatch`, `muting`, `superseded` | when a node must not work: clock, muting, newer tables |
 //! | `readiness`, `zones` | whether the database accepts a write; newer time-zone data |
 //! | `budget`, `call_slots`, `readers` | sharing memory, slots and readers fairly between organizations |
@@ -82,6 +83,7 @@ pub mod superseded;
 pub mod verify;
 pub mod view;
 pub mod webhooks;
+pub mod what_if;
 mod withdrawals;
 pub mod zones;
 
@@ -140,6 +142,7 @@ pub struct Service {
     pub(crate) group_commit: Arc<group_commit::GroupCommit>,
     pub(crate) readers: Arc<readers::Readers>,
     pub(crate) call_slots: Arc<call_slots::CallSlots>,
+    pub(crate) what_ifs: Arc<what_if::WhatIfJobs>,
     readiness: Arc<readiness::Readiness>,
     metrics: Arc<Metrics>,
     stop: Arc<watch::Sender<bool>>,
@@ -217,6 +220,7 @@ impl Service {
             group_commit: Arc::default(),
             readers: Arc::default(),
             call_slots: Arc::default(),
+            what_ifs: Arc::default(),
             readiness: Arc::default(),
             metrics,
             stop,

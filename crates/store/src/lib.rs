@@ -42,6 +42,7 @@ pub mod batch;
 mod dialect;
 pub mod error;
 pub mod guards;
+pub mod journals;
 pub mod keys;
 mod message_groups;
 pub mod monitoring;
@@ -162,6 +163,7 @@ pub struct LogSize {
 pub trait Store:
     audit::Audit
     + audit::AuditChains
+    + journals::PortfolioJournals
     + keys::Keys
     + outbox::Outbox
     + people::People

@@ -46,6 +46,7 @@ pages! {
     "guides/importing-a-portfolio",
     "guides/receiving-webhooks",
     "guides/test-cases",
+    "guides/what-if",
     "operating/README",
     "operating/audit",
     "operating/backup-and-restore",

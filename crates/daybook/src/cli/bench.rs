@@ -6,6 +6,7 @@ mod more;
 pub use all::{BenchAllArgs, BenchDatabases};
 pub use more::{
     BenchAccountArgs, BenchDueArgs, BenchEngineArgs, BenchImportArgs, BenchNeighborArgs, BenchReadArgs, BenchStartArgs,
+    BenchWhatIfArgs,
 };
 
 use clap::{Args, Subcommand};
@@ -78,6 +79,12 @@ Examples:
     /// Measure test cases: run them from files, in memory
     #[command(after_help = "Examples:\n  daybook bench cases --files 1000\n  daybook bench cases --files 1000 --json")]
     Cases(BenchCasesArgs),
+    /// Measure a what-if: compare every account of a portfolio under another policy
+    #[command(after_help = "\
+Examples:
+  daybook bench what-if --accounts 250000
+  daybook bench what-if --accounts 10000 --database postgres://daybook@localhost/empty --json")]
+    WhatIf(BenchWhatIfArgs),
     /// Show how many bytes each table and index of a database takes, in total and per payment
     #[command(after_help = "Examples:\n  daybook bench storage --database sqlite:daybook.db")]
     Storage(BenchStorageArgs),

@@ -6,6 +6,7 @@
 //! mute, unmute ──────────────► the same
 //! verify, backup, doctor ────► opening ─► service, store
 //! migrate, rules-report ─────► opening ─► service
+//! what-if ───────────────────► opening ─► service
 //! import ────────────────────► the crate `import`, and remote ─► a server, over HTTP
 //! test ──────────────────────► cases, in memory, or remote ─► a server
 //! ```
@@ -51,6 +52,7 @@ mod trigger;
 mod variables;
 mod verify;
 mod webhooks;
+mod what_if;
 
 pub use failure::Failure;
 
@@ -78,6 +80,7 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Verify(args) => verify::run(args),
         Command::Migrate(args) => migrate::run(args),
         Command::RulesReport(args) => rules_report::run(args),
+        Command::WhatIf(args) => what_if::run(args),
         Command::Backup(args) => backup::run(args),
         Command::Mute(args) => muting::mute(args),
         Command::Unmute(args) => muting::unmute(args),

@@ -7,6 +7,7 @@
 //! | [`triggering`] | `trigger` causes every event of the catalogue |
 //! | [`scheduling`] | `schedule` prints the numbers calculated by hand |
 //! | [`helping`] | `explain`, `completions` and `man` are complete |
+//! | [`what_if`] | `what-if` prints the example of its guide, and stores nothing |
 //! | [`webhooks`] | `webhooks` finds messages, shows them, and sends them again |
 //! | [`support`] | a server that sends at once, and a command that keeps running |
 #![cfg(test)]
@@ -20,3 +21,4 @@ mod scheduling;
 mod support;
 mod triggering;
 mod webhooks;
+mod what_if;

@@ -372,7 +372,7 @@ impl<'a> Account<'a> {
 }
 
 /// The due date of the last instalment, by the plan in force.
-fn last_due_day(terms: &Terms, state: &State) -> Day {
+pub(crate) fn last_due_day(terms: &Terms, state: &State) -> Day {
     let agreed = terms.installment();
     if !state.is_open() {
         return agreed.dates.due_day(agreed.count());

@@ -44,3 +44,4 @@ mod statuses;
 mod support;
 mod tampering;
 mod webhooks;
+mod what_if;

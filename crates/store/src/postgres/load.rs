@@ -71,7 +71,7 @@ pub(super) async fn load(server: &PostgresServer, wanted: &[AccountToLoad]) -> R
 }
 
 /// First the accounts, then inputs if any are wanted.
-fn questions(wanted: &[AccountToLoad]) -> Vec<Query<'_>> {
+pub(super) fn questions(wanted: &[AccountToLoad]) -> Vec<Query<'_>> {
     let all: Vec<(i64, &AccountToLoad)> = (0..).zip(wanted).collect();
     let with_inputs: Vec<(i64, &AccountToLoad)> =
         all.iter().filter(|(_, want)| want.inputs != Inputs::None).copied().collect();
@@ -111,7 +111,7 @@ fn questions(wanted: &[AccountToLoad]) -> Vec<Query<'_>> {
 }
 
 /// Assigns rows to the requests they answer; an input that two queries found is returned once.
-fn gather(count: usize, answers: &[Vec<Row>]) -> Result<Vec<Option<LoadedAccount>>> {
+pub(super) fn gather(count: usize, answers: &[Vec<Row>]) -> Result<Vec<Option<LoadedAccount>>> {
     let mut inputs: Vec<BTreeMap<i64, InputRow>> = vec![BTreeMap::new(); count];
     for row in answers.iter().skip(1).flatten() {
         let mut cells = Cells::of(row);

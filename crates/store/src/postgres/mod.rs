@@ -31,6 +31,7 @@ mod growth;
 mod guards;
 mod health;
 mod heartbeat;
+mod journals;
 mod load;
 mod message_checks;
 mod migrate;

@@ -15,6 +15,7 @@
 //! | [`rows`] | reads rows |
 //! | [`organizations`] | organizations |
 //! | [`read`] | loads accounts; items, messages |
+//! | [`journals`] | reads a portfolio on a connection of its own |
 //! | [`due`] | due work |
 //! | [`commit`], [`mod@unit`], [`log`] | a batch, a unit of it, its messages |
 //! | [`portfolio_queries`], [`search_index`] | counts for charts; search by words and past-due accounts |
@@ -37,6 +38,7 @@ mod grouped_messages;
 mod guards;
 mod health;
 mod identity;
+mod journals;
 mod log;
 mod log_file;
 mod message_checks;

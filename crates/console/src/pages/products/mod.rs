@@ -6,6 +6,7 @@ mod fields;
 pub mod migration;
 mod preview;
 mod terms;
+pub mod what_if;
 
 pub use preview::{Piece, Preview};
 pub use terms::{TermsInWords, fetch};

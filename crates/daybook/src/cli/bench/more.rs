@@ -45,6 +45,20 @@ pub struct BenchReadArgs {
     pub target: BenchTarget,
 }
 
+/// `daybook bench what-if`
+#[derive(Args, Debug)]
+pub struct BenchWhatIfArgs {
+    /// The number of accounts
+    #[arg(long, value_name = "COUNT", default_value_t = 250_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub accounts: u64,
+    /// The number of monthly payments of each account
+    #[arg(long, value_name = "COUNT", default_value_t = 24, value_parser = clap::value_parser!(u64).range(0..=36))]
+    pub payments: u64,
+    /// Where and how.
+    #[command(flatten)]
+    pub target: BenchTarget,
+}
+
 /// `daybook bench due`
 #[derive(Args, Debug)]
 pub struct BenchDueArgs {

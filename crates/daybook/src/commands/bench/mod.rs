@@ -30,6 +30,7 @@ pub mod start;
 pub mod storage;
 pub mod timings;
 pub mod webhooks;
+pub mod what_if;
 
 pub use scratch::Scratch;
 
@@ -55,6 +56,7 @@ pub fn run(command: &BenchCommand) -> Result<(), Failure> {
             BenchAction::Console(args) => console::run(args).await,
             BenchAction::Cases(args) => cases::run(args).await,
             BenchAction::Webhooks(args) => webhooks::run(args).await,
+            BenchAction::WhatIf(args) => what_if::run(args).await,
             BenchAction::Storage(args) => storage::run(args).await,
             BenchAction::WebhookReceiver => webhooks::receiver::run().await,
             BenchAction::WebhookClient(args) => webhooks::bare::run(args).await,

@@ -6,7 +6,7 @@
 //!
 //! The command opens a real account in memory, so the numbers match an account with these terms to the cent.
 
-mod amounts;
+pub mod amounts;
 mod lending;
 mod showing;
 mod terms;

@@ -440,7 +440,7 @@ impl Book {
             Refusal::AmountOutOfRange => Problem::invalid("original_amount_cents", format!("{what}{rule}")),
             Refusal::NothingToWaive => Problem::new("nothing_to_waive", format!("{what}{rule}")),
             Refusal::AlreadyReversed => Problem::new("already_reversed", format!("{what}{rule}")),
-            Refusal::NotReversible => Problem::new("not_reversible", format!("{what}{rule}")),
+            Refusal::NotReversible | Refusal::NotConfirmed => Problem::new("not_reversible", format!("{what}{rule}")),
             Refusal::StatusIsFinal => Problem::new("status_is_final", format!("{what}{rule}")),
             Refusal::AlreadyOpen => Problem::new("conflict", format!("{what}{rule}")),
         }

@@ -217,9 +217,8 @@ const FEES: &[Field] = &[
         life!("fee_policies.late_fee_pyramiding"),
         "Payments for older, late instalments",
         FieldKind::Choice(PYRAMIDING),
-        "No late fee is charged if the payments received for an instalment reach its amount. Money that paid fees \
-         counts towards that amount. This setting decides whether money that paid older, late instalments counts as \
-         well. Example: an instalment of $400 is due and $400 is paid, but $100 of it pays an older, late instalment. \
+        "No late fee is charged if the payments made for an instalment's period reach its amount. Money that went to \
+         fees counts. This setting decides whether money that went to older, late instalments counts as well. Example: an instalment of $400 is due and $400 is paid, but $100 of it pays an older, late instalment. \
          If the $100 counts, there is no second late fee.",
     ),
 ];

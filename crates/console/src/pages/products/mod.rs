@@ -8,7 +8,7 @@ mod preview;
 mod terms;
 
 pub use preview::{Piece, Preview};
-pub use terms::{TermsInWords, fetch};
+pub use terms::{TermsInWords, fetch, instalments};
 
 use crate::Console;
 use crate::csv::{Cell, Csv};

@@ -72,7 +72,8 @@ impl TermsInWords for Product {
         let billing = self.product_lifecycle_policies.billing_cycle_policies.as_ref();
         let cycle = interval(billing.and_then(|billing| billing.cycle_interval.as_ref()));
         let count = Count(self.length().into()).of("instalment", "instalments");
-        format!("{count}, one every {}, at {} % a year", every(&cycle), self.rate())
+        let rhythm = if self.length() == 1 { format!("after {}", after(&cycle)) } else { one_every(&cycle) };
+        format!("{count}, {rhythm}, at {} % a year", self.rate())
     }
 
     fn in_words(&self) -> Vec<(&'static str, String)> {
@@ -127,6 +128,23 @@ fn openings(openings: &OpeningPolicies) -> String {
         Count(years.into()).of("year", "years"),
         Count(due_dates.into()).of("due date", "due dates")
     )
+}
+
+/// A number of instalments and their rhythm: `3, one every month`.
+pub fn instalments(count: u64, cycle: String) -> String {
+    match count {
+        1 => format!("1, after {}", after(&cycle)),
+        _ => format!("{}, {}", Count(count), one_every(&cycle)),
+    }
+}
+
+fn one_every(cycle: &str) -> String {
+    format!("one every {}", every(cycle))
+}
+
+/// An interval for use after `after`: `1 month` becomes `one month`.
+fn after(interval: &str) -> String {
+    interval.strip_prefix("1 ").map_or_else(|| interval.to_owned(), |unit| format!("one {unit}"))
 }
 
 /// An interval for use after `every`: `1 month` becomes `month`.
@@ -196,15 +214,15 @@ fn late_fee(fees: &FeePolicies, flat: Money) -> String {
     };
     let counts = match fees.late_fee_pyramiding {
         Some(LateFeePyramiding::FeesOnly) => {
-            "even if a part of that money paid fees. Money that paid older, late instalments is not counted."
+            "even if part of that money went to fees. Money that went to older instalments that were late does not count."
         }
         Some(LateFeePyramiding::Receipts) | None => {
-            "even if a part of that money paid fees or older, late instalments."
+            "even if part of that money went to fees or to older instalments that were late."
         }
     };
     format!(
-        "{fee}{least}{most}{cap}. {grace} No fee is charged if the amount of the instalment was received for it, \
-         {counts}"
+        "{fee}{least}{most}{cap}. {grace} No fee is charged if the borrower paid at least the amount of the \
+         instalment after the previous due date and by the end of the grace period, {counts}"
     )
 }
 
@@ -268,7 +286,7 @@ fn pouring(pouring: &PaymentPouringPolicies) -> String {
     let span = match pouring.span {
         Some(PouringSpan::OldestInstalmentFirst) => "Oldest instalment first. Within an instalment:",
         Some(PouringSpan::BucketFirst) => {
-            "The first kind of debt of all instalments, beginning with the oldest; then the next kind. Order:"
+            "Payments pay one kind of debt at a time, for all instalments, the oldest first. The kinds, in order:"
         }
         Some(PouringSpan::InstalmentsFirst) | None => {
             "Interest and principal of the oldest instalment, then of the next; fees last. Order:"

@@ -136,6 +136,13 @@ path_ids! {
         /// The line item.
         line_item_id: "line item",
     }
+    /// A change of an account's loan.
+    ChangePath {
+        /// The account.
+        account_id: "account",
+        /// The change.
+        change_id: "change",
+    }
     /// A subscription.
     SubscriptionPath {
         /// The subscription.

@@ -14,6 +14,8 @@
 //! ([`extract`], [`parameters`]), make one call to the service, and render the view that it returns; the service knows
 //! nothing of HTTP. Errors become an [`error::Refusal`]. [`limits`] wraps every call.
 
+mod answering;
+mod change_of_account;
 mod docs;
 mod error;
 mod extract;

@@ -110,6 +110,26 @@ parameters! {
 }
 
 parameters! {
+    /// Whether the request only shows what it would do.
+    PreviewParameters {
+        /// True makes the same checks, stores nothing and returns what the request would do. Default: false.
+        #[param(value_type = Option<bool>, example = false)]
+        preview,
+    }
+}
+
+impl PreviewParameters {
+    /// Whether the request is a preview.
+    pub fn is_preview(&self) -> Result<bool, Problem> {
+        match self.preview.as_deref() {
+            None | Some("false") => Ok(false),
+            Some("true") => Ok(true),
+            Some(_) => Err(Problem::invalid("preview", "must be true or false")),
+        }
+    }
+}
+
+parameters! {
     /// Which accounts, and when the answer is about.
     AccountParameters paged {
         /// Only accounts of this product.

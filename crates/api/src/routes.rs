@@ -1,8 +1,8 @@
 //! Every route. A handler's name is its operation id, and its description for the reference is next to it.
 
 use crate::handlers::{
-    accounts, audit, auth, bulk, customers, docs, health, keys, line_items, messages, notifications, products, rolling,
-    webhooks,
+    accounts, audit, auth, bulk, customers, docs, health, keys, line_items, loan_changes, messages, notifications,
+    products, rolling, webhooks,
 };
 use crate::{Api, error, limits};
 use axum::Router;
@@ -37,6 +37,27 @@ pub(crate) fn described(bulk_limit_bytes: usize) -> OpenApiRouter<Api> {
         .routes(routes!(line_items::waive_fee))
         .routes(routes!(line_items::credit_offset))
         .routes(routes!(line_items::debit_offset))
+        .routes(routes!(line_items::refund_surplus))
+        .routes(routes!(line_items::reverse_refund))
+        .routes(routes!(
+            loan_changes::list_interest_rates,
+            loan_changes::create_interest_rate,
+            loan_changes::replace_interest_rate
+        ))
+        .routes(routes!(loan_changes::list_temp_promos, loan_changes::create_temp_promo))
+        .routes(routes!(loan_changes::create_interest_pause))
+        .routes(routes!(loan_changes::change_due_date))
+        .routes(routes!(loan_changes::skip_installments))
+        .routes(routes!(loan_changes::extend_term))
+        .routes(routes!(loan_changes::defer_payments))
+        .routes(routes!(loan_changes::defer_installments))
+        .routes(routes!(loan_changes::re_amortize))
+        .routes(routes!(loan_changes::re_age))
+        .routes(routes!(loan_changes::restructure))
+        .routes(routes!(loan_changes::capitalize))
+        .routes(routes!(loan_changes::list_changes))
+        .routes(routes!(loan_changes::get_change, loan_changes::withdraw_change))
+        .routes(routes!(loan_changes::cancel_change))
         .routes(routes!(bulk::bulk).layer(DefaultBodyLimit::max(bulk_limit_bytes)))
         .routes(routes!(rolling::roll_account, rolling::roll_account_by_post))
         .routes(routes!(keys::list_keys, keys::create_key))

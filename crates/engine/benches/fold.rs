@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on stops")]
 
+use daybook_engine::change::InputClass;
 use daybook_engine::fold::fold;
 use daybook_engine::installment::reading::read;
 use daybook_engine::installment::schedule::schedule;
@@ -63,7 +64,7 @@ impl Loan {
             product: ProductPolicy::Installment(installment),
         };
         let effective_at = Time::parse("2024-01-31T09:00:00-05:00").unwrap();
-        let opening = Opening { effective_at, principal: Cents(25_000_000), origination_fee: Cents::ZERO };
+        let opening = Opening::new(effective_at, Cents(25_000_000), Cents::ZERO);
         Terms::new(&policy, opening).unwrap()
     }
 
@@ -114,7 +115,7 @@ impl Loan {
 }
 
 fn entry(seq: u64, at: Time, input: Input) -> Entry {
-    let place = TimelinePosition { at, rank: Rank::Input, seq };
+    let place = TimelinePosition { at, rank: Rank::Input, class: InputClass::Other, seq };
     Entry { place, effective_at: at, scheduled: false, name: format!("entry-{seq}").as_str().into(), input }
 }
 

@@ -79,6 +79,17 @@ impl Day {
         }
     }
 
+    /// The time to a later date: the largest number of whole months that fit, then days.
+    pub fn interval_to(self, later: Day) -> Interval {
+        let ((from_year, from_month, _), (to_year, to_month, _)) = (self.ymd(), later.ymd());
+        let mut months = (to_year - from_year) * 12 + to_month as i32 - from_month as i32;
+        if months > 0 && self.plus_months(months, MonthEnd::Clamp) > later {
+            months -= 1;
+        }
+        let months = months.max(0);
+        Interval { months, days: later.days_since(self.plus_months(months, MonthEnd::Clamp)) }
+    }
+
     /// This date plus `count` times an interval: first all months, then all days.
     pub const fn plus(self, interval: Interval, count: i32, month_end: MonthEnd) -> Day {
         let months = interval.months * count;

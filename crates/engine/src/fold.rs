@@ -12,7 +12,7 @@ use crate::state::State;
 use crate::step::{FoldOptions, StepContext};
 use crate::terms::Terms;
 use crate::time::Time;
-use crate::timeline::{Entry, Input, Rank, TimelinePosition};
+use crate::timeline::{Entry, Input, TimelinePosition};
 
 pub use crate::step::{FoldError, Revision};
 
@@ -21,8 +21,8 @@ pub use crate::step::{FoldError, Revision};
 enum Moment {
     /// A period ends: interest is posted, an instalment falls due.
     PeriodEnd,
-    /// An instalment's grace ends.
-    GraceEnd,
+    /// An instalment's grace ends, or a later late fee falls due. Holds which of its late fees, from 0.
+    GraceEnd(usize),
     /// A configured notice fires.
     Notice(usize),
 }
@@ -101,7 +101,7 @@ pub(crate) fn fold_as(
             (None, None) => break,
             (Some(_), None) => true,
             (None, Some(_)) => false,
-            (Some(entry), Some((at, _))) => entry.place < TimelinePosition { at, rank: Rank::Moment, seq: 0 },
+            (Some(entry), Some((at, _))) => entry.place < TimelinePosition::of_moments(at),
         };
         if let (Some(last), Some(watch)) = (last, &watch)
             && watch.is_enough()
@@ -119,7 +119,7 @@ pub(crate) fn fold_as(
             (entry.place.at, StepContext::new(terms, &mut state, &mut out, entry.place, how).input(entry)?)
         } else {
             let Some((at, moment)) = moment else { break };
-            let place = TimelinePosition { at, rank: Rank::Moment, seq: 0 };
+            let place = TimelinePosition::of_moments(at);
             (at, StepContext::new(terms, &mut state, &mut out, place, how).moment(moment)?)
         };
         last = Some(at);
@@ -142,8 +142,9 @@ fn next_moment(state: &State) -> Option<(Time, Moment)> {
         return None;
     }
     let mut next = (loan.period.ends_at, Moment::PeriodEnd);
-    if loan.late_at < next.0 {
-        next = (loan.late_at, Moment::GraceEnd);
+    let (fee_at, tier) = loan.next_fee_moment();
+    if fee_at < next.0 {
+        next = (fee_at, Moment::GraceEnd(tier));
     }
     for (index, notice) in state.notices.iter().enumerate() {
         if let Some(at) = notice.next_at().filter(|at| *at < next.0) {
@@ -166,7 +167,11 @@ impl StepContext<'_> {
                 self.period_end()?;
                 Cause::PeriodEnd { period }
             }
-            Moment::GraceEnd => {
+            Moment::GraceEnd(tier @ 1..) => {
+                let instalment = self.state.loan().late_fees.tiers[tier - 1].row;
+                Cause::GraceEnd { instalment, grace_result: self.tier_end(tier)? }
+            }
+            Moment::GraceEnd(_) => {
                 let instalment = self.state.loan().late_row;
                 Cause::GraceEnd { instalment, grace_result: self.grace_end()? }
             }
@@ -237,6 +242,9 @@ impl StepContext<'_> {
             Input::Debit { amount, component } => self.debit(entry, *amount, *component)?,
             Input::Status(status) => self.set_status(*status)?,
             Input::Notify(setting) => self.configure(*setting),
+            Input::Refund { amount } => self.refund(entry, *amount)?,
+            Input::RefundReversal { refund } => return self.refund_reversal(entry, refund),
+            Input::Change(_) | Input::CancelChange { .. } => return Ok(Err(Refusal::NothingToChange)),
         }
         Ok(Ok(()))
     }
@@ -244,7 +252,13 @@ impl StepContext<'_> {
     fn configure(&mut self, setting: Setting) {
         let before = self.state.notices.iter().position(|pending| pending.setting.is_replaced_by(&setting));
         let before = before.map(|index| self.state.notices.remove(index));
-        self.state.notices.push(Pending::new(self.terms, setting, self.place, before.as_ref()));
+        self.state.notices.push(Pending::new(
+            self.terms,
+            &self.state.loan().plan,
+            setting,
+            self.place,
+            before.as_ref(),
+        ));
         self.announce(EventKind::AccountUpdated);
     }
 
@@ -259,7 +273,8 @@ impl StepContext<'_> {
         if wanted && !self.state.stops(self.terms).notices {
             self.announce(EventKind::Notice { kind, instalment });
         }
-        self.state.notices[index].advance(self.terms);
+        let (notices, rows) = self.state.notices_and_rows();
+        notices[index].advance(self.terms, rows);
         Ok(kind)
     }
 

@@ -55,6 +55,23 @@ pub enum ItemId {
         /// Which use of it, counted from 1.
         number: u32,
     },
+    /// A small balance that was written off, or its reversal.
+    WriteOff {
+        /// Which of them, counted from 1.
+        number: u32,
+    },
+    /// The part of a refund that the surplus did not cover.
+    RefundExcess {
+        /// The refund's name.
+        refund: Name,
+    },
+    /// A later late fee of an instalment, if the product has several.
+    LateFeeTier {
+        /// The instalment, counted from 1.
+        instalment: u32,
+        /// Which of its late fees, from 2.
+        tier: u32,
+    },
 }
 
 impl ItemId {
@@ -69,14 +86,23 @@ impl ItemId {
             let (period, part) = numbers.split_once('.').unwrap_or((numbers, "0"));
             return Some(ItemId::Interest { period: period.parse().ok()?, part: part.parse().ok()? });
         }
-        if let Some(number) = rest.strip_prefix("late_fee_") {
-            return Some(ItemId::LateFee { instalment: number.parse().ok()? });
+        if let Some(numbers) = rest.strip_prefix("late_fee_") {
+            if let Some((number, tier)) = numbers.split_once('.') {
+                return Some(ItemId::LateFeeTier { instalment: number.parse().ok()?, tier: tier.parse().ok()? });
+            }
+            return Some(ItemId::LateFee { instalment: numbers.parse().ok()? });
         }
         if let Some(number) = rest.strip_prefix("charge_off_") {
             return Some(ItemId::ChargeOff { number: number.parse().ok()? });
         }
         if let Some(number) = rest.strip_prefix("surplus_") {
             return Some(ItemId::Surplus { number: number.parse().ok()? });
+        }
+        if let Some(number) = rest.strip_prefix("write_off_") {
+            return Some(ItemId::WriteOff { number: number.parse().ok()? });
+        }
+        if let Some(name) = rest.strip_prefix("refund_excess:") {
+            return Some(ItemId::RefundExcess { refund: Arc::from(name) });
         }
         if let Some(name) = rest.strip_prefix("return_check_fee:") {
             return Some(ItemId::ReversalFee { reversal: Arc::from(name) });
@@ -105,10 +131,13 @@ impl fmt::Display for ItemId {
             ItemId::Interest { period, part: 0 } => write!(f, "dbk_interest_{period}"),
             ItemId::Interest { period, part } => write!(f, "dbk_interest_{period}.{part}"),
             ItemId::LateFee { instalment } => write!(f, "dbk_late_fee_{instalment}"),
+            ItemId::LateFeeTier { instalment, tier } => write!(f, "dbk_late_fee_{instalment}.{tier}"),
             ItemId::ReversalPart { reversal, component } => write!(f, "dbk_reversed_{}:{reversal}", component.name()),
             ItemId::ReversalFee { reversal } => write!(f, "dbk_return_check_fee:{reversal}"),
             ItemId::ChargeOff { number } => write!(f, "dbk_charge_off_{number}"),
             ItemId::Surplus { number } => write!(f, "dbk_surplus_{number}"),
+            ItemId::WriteOff { number } => write!(f, "dbk_write_off_{number}"),
+            ItemId::RefundExcess { refund } => write!(f, "dbk_refund_excess:{refund}"),
         }
     }
 }
@@ -180,6 +209,10 @@ pub enum ItemKind {
     ChargeOff,
     /// Surplus that paid a debt.
     SurplusApplied,
+    /// Surplus that was paid out to the borrower.
+    Refund,
+    /// A refund that came back.
+    RefundReversal,
 }
 
 names! {
@@ -200,6 +233,8 @@ names! {
         FeeWaiver = "FEE_WAIVER",
         ChargeOff = "CHARGE_OFF",
         SurplusApplied = "SURPLUS_APPLIED",
+        Refund = "REFUND",
+        RefundReversal = "REFUND_REVERSAL",
     }
 }
 
@@ -223,6 +258,34 @@ names! {
         Pending = "PENDING",
         Authorized = "AUTHORIZED",
         Invalid = "INVALID",
+    }
+}
+
+/// Why the engine made an offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum ItemReason {
+    /// A backdated rate would have saved this interest.
+    RetroactiveRate,
+    /// A change of the loan waived interest.
+    InterestWaived,
+    /// Interest or fees became principal.
+    Capitalized,
+    /// A change of the loan forgave principal.
+    PrincipalForgiven,
+    /// A small balance was written off.
+    WriteOff,
+    /// A refund was larger than the surplus.
+    RefundExcess,
+}
+
+names! {
+    ItemReason {
+        RetroactiveRate = "RETROACTIVE_RATE",
+        InterestWaived = "INTEREST_WAIVED",
+        Capitalized = "CAPITALIZED",
+        PrincipalForgiven = "PRINCIPAL_FORGIVEN",
+        WriteOff = "WRITE_OFF",
+        RefundExcess = "REFUND_EXCESS",
     }
 }
 
@@ -266,6 +329,8 @@ pub struct LineItem {
     pub splits: Vec<Split>,
     /// For a payment that bounced, its reversal.
     pub reversed_by: Option<Name>,
+    /// For an offset that the engine made, the cause.
+    pub reason: Option<ItemReason>,
 }
 
 impl LineItem {
@@ -284,6 +349,7 @@ impl LineItem {
             fees: Cents::ZERO,
             splits: Vec::new(),
             reversed_by: None,
+            reason: None,
         }
     }
 

@@ -14,6 +14,7 @@
 //! |---|---|
 //! | [`terms::Terms::new`] | fixing a product's policy for one account |
 //! | [`timeline::place`] | the place of an input in the timeline, backdated inputs included |
+//! | [`arrival::refusal`] | checks of an input when it arrives |
 //! | [`fold::fold`] | continuing from a state |
 //! | [`replay::replay`], [`replay::recalculate`] | folding from the beginning, and the effect of a changed past |
 //! | [`installment`] | the rules of instalment loans |
@@ -30,7 +31,10 @@
 
 extern crate alloc;
 
+pub mod arrival;
 pub mod calendar;
+pub mod change;
+pub mod contract;
 pub mod effects;
 pub mod fold;
 pub mod installment;

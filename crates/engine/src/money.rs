@@ -85,7 +85,7 @@ impl fmt::Display for Cents {
     }
 }
 
-/// What to do with exactly half a cent.
+/// What to do with a fraction of a cent; the first two round to the nearest cent and differ only at exactly half a cent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Rounding {
     /// To the even neighbour.
@@ -93,6 +93,8 @@ pub enum Rounding {
     HalfEven,
     /// Away from zero.
     HalfUp,
+    /// Every fraction is dropped.
+    Down,
 }
 
 /// An amount exceeded the largest that the engine can count.
@@ -103,11 +105,19 @@ pub struct Overflow;
 ///
 /// This is the engine's only division of money, except for the level payment, whose ratio needs more bits.
 pub fn round_ratio(numerator: i128, denominator: i128, rounding: Rounding) -> Result<Cents, Overflow> {
+    whole_cents(round_whole(numerator, denominator, rounding))
+}
+
+/// [`round_ratio`] without the limit on amounts.
+pub(crate) fn round_whole(numerator: i128, denominator: i128, rounding: Rounding) -> i128 {
     assert!(numerator >= 0 && denominator > 0, "a ratio of money has no sign");
     let (whole, rest) = divide(numerator, denominator);
-    let up = round_up(rest.cmp(&(denominator - rest)), whole % 2 != 0, rounding);
-    let cents = i64::try_from(whole).map_err(|_| Overflow)?.checked_add(i64::from(up)).ok_or(Overflow)?;
-    if cents > Cents::LIMIT.0 { Err(Overflow) } else { Ok(Cents(cents)) }
+    whole + i128::from(round_up(rest.cmp(&(denominator - rest)), whole % 2 != 0, rounding))
+}
+
+/// A number of cents, if it is within [`Cents::LIMIT`].
+pub(crate) fn whole_cents(cents: i128) -> Result<Cents, Overflow> {
+    i64::try_from(cents).ok().filter(|cents| *cents <= Cents::LIMIT.0).map(Cents).ok_or(Overflow)
 }
 
 /// Quotient and remainder. Most amounts fit 64 bits, where division is many times faster.
@@ -122,10 +132,11 @@ fn divide(numerator: i128, denominator: i128) -> (i128, i128) {
 pub(crate) fn round_up(rest_to_half: core::cmp::Ordering, odd: bool, rounding: Rounding) -> bool {
     match rest_to_half {
         core::cmp::Ordering::Less => false,
-        core::cmp::Ordering::Greater => true,
+        core::cmp::Ordering::Greater => rounding != Rounding::Down,
         core::cmp::Ordering::Equal => match rounding {
             Rounding::HalfEven => odd,
             Rounding::HalfUp => true,
+            Rounding::Down => false,
         },
     }
 }

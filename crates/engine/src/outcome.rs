@@ -205,6 +205,25 @@ pub enum Refusal {
     StatusIsFinal,
     /// The account is already open.
     AlreadyOpen,
+    /// The change leaves everything as it is.
+    NothingToChange,
+    /// No instalment is ahead that the change could alter.
+    NoRowsAhead,
+    /// The policy allows no further re-age at this time.
+    LimitReached,
+    /// The change can no longer be cancelled.
+    CannotCancel,
+    /// The account is closed.
+    AccountClosed,
+    /// The surplus is smaller than the refund.
+    ExceedsSurplus,
+    /// A field of a change contradicts the plan.
+    Field {
+        /// The field's name in the API.
+        field: &'static str,
+        /// The rule it breaks, after the field's name.
+        rule: &'static str,
+    },
 }
 
 impl Refusal {
@@ -221,6 +240,13 @@ impl Refusal {
             }
             Refusal::StatusIsFinal => "the payment's status is final",
             Refusal::AlreadyOpen => "the account is already open",
+            Refusal::NothingToChange => "the change leaves the account as it is",
+            Refusal::NoRowsAhead => "no instalment falls due after the change's date",
+            Refusal::LimitReached => "the product allows no further re-age of this account at this time",
+            Refusal::CannotCancel => "the change can no longer be cancelled: money moved after it was processed",
+            Refusal::AccountClosed => "the account is closed",
+            Refusal::ExceedsSurplus => "the refund is larger than the account's surplus",
+            Refusal::Field { rule, .. } => rule,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The state of an account: the result of folding a timeline.
 
+use crate::installment::in_force::PlanInForce;
 use crate::installment::loan::{Allocation, Loan};
 use crate::item::{Component, Name};
 use crate::money::Cents;
@@ -28,6 +29,8 @@ pub struct State {
     pub surplus: Cents,
     /// How often surplus was used.
     pub(crate) surplus_uses: u32,
+    /// How often a small balance was written off, or a write-off undone.
+    pub(crate) write_offs: u32,
     /// The sum of all payments, less reversed ones.
     pub paid_total: Cents,
     /// The part of all payments and surplus that paid interest.
@@ -85,6 +88,7 @@ impl State {
             steps: 0,
             surplus: Cents::ZERO,
             surplus_uses: 0,
+            write_offs: 0,
             paid_total: Cents::ZERO,
             interest_paid_total: Cents::ZERO,
             turnover: Cents::ZERO,
@@ -105,6 +109,12 @@ impl State {
     pub(crate) fn loan_mut(&mut self) -> &mut Loan {
         let ProductState::Installment(loan) = &mut self.product;
         loan
+    }
+
+    /// The notices, and the rows whose dates they follow.
+    pub(crate) fn notices_and_rows(&mut self) -> (&mut [Pending], &PlanInForce) {
+        let ProductState::Installment(loan) = &self.product;
+        (&mut self.notices, &loan.plan)
     }
 
     /// The amounts owed, and the surplus held for the borrower.

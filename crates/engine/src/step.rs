@@ -116,6 +116,11 @@ impl<'a> StepContext<'a> {
         self.state.loan_mut()
     }
 
+    /// The number of the last row of the plan in force.
+    pub fn last_row(&self) -> u32 {
+        self.state.loan().plan.count()
+    }
+
     pub fn announce(&mut self, what: EventKind) {
         self.announce_at(self.out.events.len(), what);
     }

@@ -6,6 +6,7 @@
 //! not change the amounts of old accounts.
 
 use crate::calendar::{Day, TimeOfDay};
+use crate::contract::Agreed;
 use crate::effects::StatusEffects;
 use crate::installment::{Installment, InstallmentPolicy};
 use crate::money::Cents;
@@ -19,7 +20,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::validation::{EARLIEST, Invalid, LATEST};
 
 /// The version of the rules for accounts opened today.
-pub const RULES_VERSION: u16 = 2;
+pub const RULES_VERSION: u16 = 3;
 
 /// The configuration that a product gives its accounts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,7 +47,7 @@ pub enum ProductPolicy {
 }
 
 /// What is agreed for one account in addition to its product's policy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opening {
     /// When the account takes effect.
     pub effective_at: Time,
@@ -54,6 +55,15 @@ pub struct Opening {
     pub principal: Cents,
     /// A fee charged at opening.
     pub origination_fee: Cents,
+    /// The contract's own terms, and the balances of an account that begins in the middle of its life.
+    pub agreed: Agreed,
+}
+
+impl Opening {
+    /// A loan on its product's terms, from its first day on.
+    pub fn new(effective_at: Time, principal: Cents, origination_fee: Cents) -> Opening {
+        Opening { effective_at, principal, origination_fee, agreed: Agreed::default() }
+    }
 }
 
 /// Everything agreed about one account.

@@ -4,11 +4,13 @@
 //! again. Moments (a due date passing, a grace period ending) are not entries: the fold computes them from terms and
 //! state and sorts them between the entries, see [`Rank`].
 
+use crate::change::{Change, InputClass};
 use crate::item::{Component, ItemId, ItemStatus, Name};
 use crate::money::Cents;
 use crate::notify::Setting;
 use crate::status::Status;
 use crate::time::Time;
+use alloc::boxed::Box;
 use serde::{Deserialize, Serialize};
 
 /// The order of steps at the same instant.
@@ -22,18 +24,30 @@ pub enum Rank {
     Late,
 }
 
-/// A place in the timeline. Places sort by time, then rank, then order of arrival.
+/// A place in the timeline. Places sort by time, then rank, then class, then order of arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TimelinePosition {
     /// When the step counts.
     pub at: Time,
     /// Its order among steps at the same instant.
     pub rank: Rank,
+    /// The order of inputs of the same instant and rank; [`InputClass::Other`] for moments and inputs posted late.
+    pub class: InputClass,
     /// The order of arrival within the account; 0 for moments.
     pub seq: u64,
 }
 
 impl TimelinePosition {
+    /// The place of the moments at an instant.
+    pub const fn of_moments(at: Time) -> TimelinePosition {
+        TimelinePosition { at, rank: Rank::Moment, class: InputClass::Other, seq: 0 }
+    }
+
+    /// The place of an input posted late.
+    pub const fn late(at: Time, seq: u64) -> TimelinePosition {
+        TimelinePosition { at, rank: Rank::Late, class: InputClass::Other, seq }
+    }
+
     /// Whether the moments at `at` come before this place.
     pub(crate) fn is_after_moment(self, at: Time) -> bool {
         at < self.at || (at == self.at && self.rank > Rank::Moment)
@@ -111,16 +125,43 @@ pub enum Input {
     Status(Status),
     /// A notice is configured.
     Notify(Setting),
+    /// The loan is changed.
+    Change(Box<Change>),
+    /// A change is cancelled.
+    CancelChange {
+        /// The change.
+        change: Name,
+    },
+    /// Surplus is paid out to the borrower.
+    Refund {
+        /// How much; positive.
+        amount: Cents,
+    },
+    /// A refund came back.
+    RefundReversal {
+        /// The refund.
+        refund: Name,
+    },
 }
 
 impl Input {
+    /// Its order among inputs of the same instant.
+    pub fn class(&self) -> InputClass {
+        match self {
+            Input::Open => InputClass::Opening,
+            Input::Change(change) => change.class(),
+            _ => InputClass::Other,
+        }
+    }
+
     /// The amount the input states; `None` if its kind has none.
     pub fn amount(&self) -> Option<Cents> {
         match self {
             Input::Payment { amount, .. }
             | Input::Fee { amount, .. }
             | Input::Credit { amount, .. }
-            | Input::Debit { amount, .. } => Some(*amount),
+            | Input::Debit { amount, .. }
+            | Input::Refund { amount } => Some(*amount),
             _ => None,
         }
     }
@@ -189,8 +230,8 @@ pub struct Situation {
 /// | no folded step sorts after it | `effective_at` |
 /// | backdating as posted | the clock, after that instant's moments |
 /// | backdating by replay | `effective_at`, and the account is folded again |
-pub fn place(situation: &Situation, effective_at: Time, seq: u64) -> Placement {
-    let own = TimelinePosition { at: effective_at, rank: Rank::Input, seq };
+pub fn place(situation: &Situation, effective_at: Time, class: InputClass, seq: u64) -> Placement {
+    let own = TimelinePosition { at: effective_at, rank: Rank::Input, class, seq };
     if situation.held {
         return Placement::Next(own);
     }
@@ -201,7 +242,7 @@ pub fn place(situation: &Situation, effective_at: Time, seq: u64) -> Placement {
         return Placement::Next(own);
     }
     match situation.backdating {
-        Backdating::AsPosted => Placement::Next(TimelinePosition { at: situation.clock, rank: Rank::Late, seq }),
+        Backdating::AsPosted => Placement::Next(TimelinePosition::late(situation.clock, seq)),
         Backdating::Replay => Placement::Replay(own),
     }
 }

@@ -5,6 +5,7 @@
 
 use crate::portfolio::{ImportedLoan, Payment, Portfolio};
 use crate::product::ImportProduct;
+use daybook_engine::change::InputClass;
 use daybook_engine::replay::replay;
 use daybook_engine::time::Time;
 use daybook_engine::timeline::{Entry, Input, Rank, TimelinePosition};
@@ -40,6 +41,6 @@ fn of_loan(product: &ImportProduct, loan: &ImportedLoan, payments: &[Payment], n
 }
 
 fn entry(seq: u64, at: Time, name: &str, input: Input) -> Entry {
-    let place = TimelinePosition { at, rank: Rank::Input, seq };
+    let place = TimelinePosition { at, rank: Rank::Input, class: InputClass::Other, seq };
     Entry { place, effective_at: at, scheduled: false, name: Arc::from(name), input }
 }

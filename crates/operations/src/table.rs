@@ -103,6 +103,52 @@ table! {
         PUT    SetNotificationConfig    set_notification_config     Write      bulk   NotificationConfig;
         GET    GetNotificationConfig    get_notification_config     Read       single -;
     }
+    "/accounts/{account_id}/interest_rates" {
+        GET    ListInterestRates        list_interest_rates         Read       single -;
+        POST   CreateInterestRate       create_interest_rate        Write      bulk   NewInterestRate;
+        PUT    ReplaceInterestRate      replace_interest_rate       Write      bulk   ReplacedInterestRate;
+    }
+    "/accounts/{account_id}/temp_promos" {
+        GET    ListTempPromos           list_temp_promos            Read       single -;
+        POST   CreateTempPromo          create_temp_promo           Write      bulk   NewTempPromo;
+    }
+    "/accounts/{account_id}/interest_pauses" {
+        POST   CreateInterestPause      create_interest_pause       Write      bulk   NewInterestPause;
+    }
+    "/accounts/{account_id}/due_date" {
+        PUT    ChangeDueDate            change_due_date             Write      bulk   DueDateChange;
+    }
+    "/accounts/{account_id}/skips" {
+        POST   SkipInstallments         skip_installments           Write      bulk   NewSkip;
+    }
+    "/accounts/{account_id}/extensions" {
+        POST   ExtendTerm               extend_term                 Write      bulk   NewExtension;
+    }
+    "/accounts/{account_id}/payment_deferrals" {
+        POST   DeferPayments            defer_payments              Write      bulk   NewDeferral;
+    }
+    "/accounts/{account_id}/deferrals" {
+        POST   DeferInstallments        defer_installments          Write      bulk   NewDeferral;
+    }
+    "/accounts/{account_id}/re_amortizations" {
+        POST   ReAmortize               re_amortize                 Write      bulk   NewReAmortization;
+    }
+    "/accounts/{account_id}/re_ages" {
+        POST   ReAge                    re_age                      Write      bulk   NewReAge;
+    }
+    "/accounts/{account_id}/capitalizations" {
+        POST   Capitalize               capitalize                  Write      bulk   NewCapitalization;
+    }
+    "/accounts/{account_id}/changes" {
+        GET    ListChanges              list_changes                Read       single -;
+    }
+    "/accounts/{account_id}/changes/{change_id}" {
+        GET    GetChange                get_change                  Read       single -;
+        DELETE WithdrawChange           withdraw_change             Write      single -;
+    }
+    "/accounts/{account_id}/changes/{change_id}/cancel" {
+        POST   CancelChange             cancel_change               Write      bulk   ChangeCancel;
+    }
     "/accounts/{account_id}/line_items" {
         GET    ListLineItems            list_line_items             Read       single -;
     }
@@ -128,6 +174,15 @@ table! {
     }
     "/accounts/{account_id}/line_items/debit_offsets" {
         POST   DebitOffset              debit_offset                Write      bulk   Offset;
+    }
+    "/accounts/{account_id}/line_items/refunds" {
+        POST   RefundSurplus            refund_surplus              Write      bulk   NewRefund;
+    }
+    "/accounts/{account_id}/line_items/refund_reversals/{line_item_id}" {
+        POST   ReverseRefund            reverse_refund              Write      bulk   RefundReversal;
+    }
+    "/accounts/{account_id}/line_items/restructures/loans" {
+        POST   Restructure              restructure                 Write      bulk   NewRestructure;
     }
     "/bulk" {
         POST   Bulk                     bulk                        Write      single -;

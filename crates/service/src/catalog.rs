@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex};
 const MOST_PRODUCTS: usize = 100_000;
 
 /// A product, ready for use.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ProductInfo {
     /// Its key.
     pub key: ProductKey,

@@ -6,8 +6,9 @@
 
 use crate::Service;
 use crate::access::{Caller, Right};
-use crate::account::book::{Book, RequestedInput, Rolled};
-use crate::accounts::{account_key, content_hash, problem};
+use crate::account::book::{RequestedInput, Rolled};
+use crate::account::changes::{RequestedChange, cancel_name};
+use crate::accounts::{account_key, content_hash};
 use crate::audit::Act;
 use crate::boxed;
 use crate::form;
@@ -15,19 +16,16 @@ use crate::form::fields::{ExternalField, Id, Moment};
 use crate::ids::mint_id;
 use crate::problem::Problem;
 use crate::processor::job::{IdempotencyKey, Show, Work};
-use crate::processor::work::{self, JobResult};
-use crate::view;
-use crate::withdrawals::WITHDRAWAL;
+use crate::withdrawals::{CHANGE_WITHDRAWAL, WITHDRAWAL};
 use bytes::Bytes;
-use daybook_engine::item::{ItemId, ItemKind, Name};
+use daybook_engine::item::{ItemId, Name};
 use daybook_engine::time::Time;
 use daybook_engine::timeline::Input;
 use daybook_store::records::AccountKey;
-use daybook_store::{AccountToLoad, Inputs};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use crate::processor::work::JobResponse;
+pub use crate::rehearsing::{OpeningRehearsal, Rehearsal};
 
 /// A change to an account.
 #[derive(Clone, Debug)]
@@ -46,8 +44,18 @@ pub enum ChangeRequest {
     Credit(form::Offset),
     /// The balance is lowered.
     Debit(form::Offset),
+    /// Surplus is paid out to the borrower.
+    Refund(form::NewRefund),
+    /// A refund came back.
+    RefundReversal(String, form::RefundReversal),
     /// A held input is withdrawn.
     Withdrawal(String),
+    /// The loan is changed.
+    Loan(Box<form::LoanChange>),
+    /// A change of the loan is cancelled.
+    CancelChange(String, form::ChangeCancel),
+    /// A held or scheduled change of the loan is withdrawn.
+    WithdrawChange(String),
     /// The status is set.
     Status(form::SetStatus),
     /// A notice is configured.
@@ -56,35 +64,9 @@ pub enum ChangeRequest {
     Roll(form::Roll),
 }
 
-/// The result a change would have.
-#[derive(Clone, Debug)]
-pub struct Rehearsal {
-    /// The response the request would get.
-    pub answer: JobResponse<'static>,
-    /// The account after it.
-    pub account: view::Account<'static>,
-}
-
-/// The result that creating an account would have.
-#[derive(Clone, Debug)]
-pub struct OpeningRehearsal {
-    /// The account after it.
-    pub account: view::Account<'static>,
-    /// Whether an account with that id and the same content already exists; then nothing happens.
-    pub is_there: bool,
-    /// Whether it begins in the past.
-    pub is_backdated: bool,
-    /// How many late fees are charged at once.
-    pub late_fees: u64,
-    /// Their total.
-    pub late_fee_cents: i64,
-    /// How many webhooks are sent at once, by event.
-    pub webhooks: BTreeMap<String, u64>,
-}
-
 impl ChangeRequest {
     /// Refuses callers that may not make it.
-    fn check_right(&self, who: &Caller) -> Result<(), Problem> {
+    pub(crate) fn check_right(&self, who: &Caller) -> Result<(), Problem> {
         if matches!(self, ChangeRequest::Roll(_)) { crate::rolling::may_roll(who) } else { who.may(Right::Write) }
     }
 
@@ -98,7 +80,12 @@ impl ChangeRequest {
             ChangeRequest::Waiver(item, _) => ("waive_fee", Some(item)),
             ChangeRequest::Credit(_) => ("credit_offset", None),
             ChangeRequest::Debit(_) => ("debit_offset", None),
+            ChangeRequest::Refund(_) => ("refund_surplus", None),
+            ChangeRequest::RefundReversal(item, _) => ("reverse_refund", Some(item)),
             ChangeRequest::Withdrawal(item) => (WITHDRAWAL, Some(item)),
+            ChangeRequest::Loan(form) => (form.action(), None),
+            ChangeRequest::CancelChange(..) => ("cancel_change", None),
+            ChangeRequest::WithdrawChange(_) => (CHANGE_WITHDRAWAL, None),
             ChangeRequest::Status(_) => ("set_account_status", None),
             ChangeRequest::Notice(_) => ("set_notification_config", None),
             ChangeRequest::Roll(_) => ("roll_account", None),
@@ -111,7 +98,12 @@ impl ChangeRequest {
             ChangeRequest::Fee(form) => act.asked(form),
             ChangeRequest::Waiver(_, form) => act.asked(form),
             ChangeRequest::Credit(form) | ChangeRequest::Debit(form) => act.asked(form),
+            ChangeRequest::Refund(form) => act.asked(form),
+            ChangeRequest::RefundReversal(_, form) => act.asked(form),
             ChangeRequest::Withdrawal(_) => act,
+            ChangeRequest::Loan(form) => form.in_audit(act),
+            ChangeRequest::CancelChange(change, form) => act.asked(form).with("change_id", change.as_str()),
+            ChangeRequest::WithdrawChange(change) => act.with("change_id", change.as_str()),
             ChangeRequest::Status(form) => act.asked(form),
             ChangeRequest::Notice(form) => act.asked(form),
             ChangeRequest::Roll(form) => act.asked(form),
@@ -124,58 +116,91 @@ impl ChangeRequest {
 
     /// The work for the processor.
     pub(crate) fn work(self) -> Result<Work, Problem> {
-        let asked = match &self {
+        match &self {
+            ChangeRequest::Withdrawal(item) => Ok(Work::Withdraw(Name::from(item.as_str()))),
+            ChangeRequest::WithdrawChange(change) => Ok(Work::WithdrawChange(Name::from(change.as_str()))),
+            ChangeRequest::Status(form) => {
+                let input = Input::Status(form.status()?);
+                let asked = asked(Arc::from(mint_id("status")), form.effective_at.as_ref(), input, None, form)?;
+                Ok(Work::Submit(Box::new(asked), Show::Account))
+            }
+            ChangeRequest::Notice(form) => {
+                let input = Input::Notify(form.setting()?);
+                let asked = asked(Arc::from(mint_id("notice")), form.effective_at.as_ref(), input, None, form)?;
+                Ok(Work::Submit(Box::new(asked), Show::Notices))
+            }
+            ChangeRequest::Roll(form) => {
+                let order = form.clone().order()?;
+                Ok(Work::Roll { to: order.until, webhooks: order.roll_webhooks, done: Rolled::default() })
+            }
+            ChangeRequest::Loan(form) => Ok(Work::Change(Box::new(RequestedChange {
+                name: chosen(form.change_id(), || mint_id("change")),
+                extra: extra(form.external_fields())?,
+                content_hash: content_hash(form)?,
+                form: form.as_ref().clone(),
+            }))),
+            ChangeRequest::CancelChange(change, form) => {
+                let (name, input) = (Name::from(cancel_name(change)), Name::from(change.as_str()));
+                let input = Input::CancelChange { change: input };
+                let fields = form.external_fields.as_deref();
+                let asked = asked(name, form.effective_at.as_ref(), input, fields, form)?;
+                Ok(Work::Submit(Box::new(asked), Show::Change))
+            }
+            _ => Ok(Work::Submit(Box::new(self.item_input()?), Show::Item)),
+        }
+    }
+
+    /// The input of a request that creates a line item or decides about one.
+    fn item_input(&self) -> Result<RequestedInput, Problem> {
+        match self {
             ChangeRequest::Payment(form) => {
                 let name = Name::from(form.line_item_id.as_str());
-                asked(name, form.effective_at.as_ref(), form.input(), form.external_fields.as_deref(), form)?
+                asked(name, form.effective_at.as_ref(), form.input(), form.external_fields.as_deref(), form)
             }
             ChangeRequest::PaymentStatus(item, form) => {
                 let input = Input::PaymentStatus { payment: Name::from(item.as_str()), valid: form.makes_valid() };
-                asked(Arc::from(mint_id("change")), form.effective_at.as_ref(), input, None, form)?
+                asked(Arc::from(mint_id("change")), form.effective_at.as_ref(), input, None, form)
             }
             ChangeRequest::Reversal(item, form) => {
                 let name = chosen(form.line_item_id.as_ref(), || format!("dbk_reversal:{item}"));
                 let input = Input::Reversal { payment: Name::from(item.as_str()) };
                 let hashed = (item.as_str(), form);
-                asked(name, form.effective_at.as_ref(), input, form.external_fields.as_deref(), &hashed)?
+                asked(name, form.effective_at.as_ref(), input, form.external_fields.as_deref(), &hashed)
             }
             ChangeRequest::Fee(form) => {
                 let name = chosen(form.line_item_id.as_ref(), || mint_id("fee"));
-                asked(name, form.effective_at.as_ref(), form.input(), form.external_fields.as_deref(), form)?
+                asked(name, form.effective_at.as_ref(), form.input(), form.external_fields.as_deref(), form)
             }
             ChangeRequest::Waiver(item, form) => {
                 let name = chosen(form.line_item_id.as_ref(), || format!("dbk_waiver:{item}"));
                 let input = Input::Waiver { fee: ItemId::parse(item) };
                 let hashed = (item.as_str(), form);
-                asked(name, form.effective_at.as_ref(), input, form.external_fields.as_deref(), &hashed)?
+                asked(name, form.effective_at.as_ref(), input, form.external_fields.as_deref(), &hashed)
             }
             ChangeRequest::Credit(form) => {
                 let name = chosen(form.line_item_id.as_ref(), || mint_id("credit"));
                 let hashed = ("credit", form);
-                asked(name, form.effective_at.as_ref(), form.credit(), form.external_fields.as_deref(), &hashed)?
+                asked(name, form.effective_at.as_ref(), form.credit(), form.external_fields.as_deref(), &hashed)
             }
             ChangeRequest::Debit(form) => {
                 let name = chosen(form.line_item_id.as_ref(), || mint_id("debit"));
                 let hashed = ("debit", form);
-                asked(name, form.effective_at.as_ref(), form.debit(), form.external_fields.as_deref(), &hashed)?
+                asked(name, form.effective_at.as_ref(), form.debit(), form.external_fields.as_deref(), &hashed)
             }
-            ChangeRequest::Withdrawal(item) => return Ok(Work::Withdraw(Name::from(item.as_str()))),
-            ChangeRequest::Status(form) => {
-                let input = Input::Status(form.status()?);
-                let asked = asked(Arc::from(mint_id("status")), form.effective_at.as_ref(), input, None, form)?;
-                return Ok(Work::Submit(Box::new(asked), Show::Account));
+            ChangeRequest::Refund(form) => {
+                let name = Name::from(form.line_item_id.as_str());
+                let input = Input::Refund { amount: form.original_amount_cents.get() };
+                let hashed = ("refund", form);
+                asked(name, form.effective_at.as_ref(), input, form.external_fields.as_deref(), &hashed)
             }
-            ChangeRequest::Notice(form) => {
-                let input = Input::Notify(form.setting()?);
-                let asked = asked(Arc::from(mint_id("notice")), form.effective_at.as_ref(), input, None, form)?;
-                return Ok(Work::Submit(Box::new(asked), Show::Notices));
+            ChangeRequest::RefundReversal(item, form) => {
+                let name = chosen(form.line_item_id.as_ref(), || format!("dbk_refund_reversal:{item}"));
+                let input = Input::RefundReversal { refund: Name::from(item.as_str()) };
+                let hashed = ("refund", item.as_str(), form);
+                asked(name, form.effective_at.as_ref(), input, form.external_fields.as_deref(), &hashed)
             }
-            ChangeRequest::Roll(form) => {
-                let order = form.clone().order()?;
-                return Ok(Work::Roll { to: order.until, webhooks: order.roll_webhooks, done: Rolled::default() });
-            }
-        };
-        Ok(Work::Submit(Box::new(asked), Show::Item))
+            _ => Err(Problem::internal("a request that makes no line item was taken for one that does")),
+        }
     }
 }
 
@@ -206,6 +231,7 @@ impl Service {
             Work::Submit(asked, Show::Item) if !matches!(asked.input, Input::PaymentStatus { .. }) => {
                 act.with("line_item_id", &*asked.name)
             }
+            Work::Change(asked) => act.with("change_id", &*asked.name),
             _ => act,
         });
         let record = act.and_then(|act| self.recorded(who, act));
@@ -228,95 +254,6 @@ impl Service {
         let message = "is not held; only line items that are held in migration mode can be withdrawn";
         Ok(Problem::new("not_held", format!("line item \"{item}\" {message}")))
     }
-
-    /// Computes the result of a change on a book that is then discarded. Nothing is written or announced.
-    #[boxed]
-    pub async fn rehearse(&self, who: &Caller, account: &str, change: ChangeRequest) -> Result<Rehearsal, Problem> {
-        change.check_right(who)?;
-        let now = self.clock.now();
-        let mut book = self.load_book(&account_key(who, account), Inputs::All).await?;
-        let mut asked = change.work()?;
-        let worked = self.readers.run(who.org, move || {
-            loop {
-                let came = work::rehearse(&mut book, &asked, now, |answer| answer.into_owned())
-                    .map_err(|_| Problem::internal("the whole journal was loaded, but the fold requested it again"))?;
-                let (JobResult::ToMore(more), Work::Roll { done, .. }) = (&came, &mut asked) else {
-                    return Ok::<(Book, JobResult<_>), Problem>((book, came));
-                };
-                *done = *more;
-                book.writes.messages.clear();
-            }
-        });
-        let (book, came) = worked.await?;
-        let answer = match came {
-            JobResult::To(answer) => answer,
-            JobResult::ToItem(item) => {
-                JobResponse::LineItem(Box::new(self.get_line_item(who, account, &item, None).await?))
-            }
-            JobResult::ToItemIf(_, _, problem) | JobResult::ToProblem(problem) => return Err(problem),
-            JobResult::ToMore(_) => return Err(Problem::internal("a roll did not finish")),
-        };
-        let account = work::account(&book, now, &[]).map_err(problem)?.into_owned();
-        Ok(Rehearsal { answer, account })
-    }
-}
-
-impl Service {
-    /// Computes the result of creating an account on a book that is then discarded. Nothing is written or announced,
-    /// and no id is used up.
-    #[boxed]
-    pub async fn rehearse_opening(&self, who: &Caller, form: form::NewAccount) -> Result<OpeningRehearsal, Problem> {
-        who.may(Right::Write)?;
-        let (key, opening) = self.opening(who, &form).await?;
-        let now = self.clock.now();
-        let is_backdated = opening.terms.opening.effective_at < now;
-        if form.account_id.is_some() && self.exists(&key).await? {
-            let book = self.load_book(&key, Inputs::All).await?;
-            if book.content_hash != opening.content_hash {
-                return Err(Problem::id_taken("account_id", "account", &key.account));
-            }
-            let account = work::account(&book, now, &[]).map_err(problem)?.into_owned();
-            let (late_fees, late_fee_cents, webhooks) = Default::default();
-            return Ok(OpeningRehearsal { account, is_there: true, is_backdated, late_fees, late_fee_cents, webhooks });
-        }
-        let product = self.catalog.fresh_product(&opening.product).await?;
-        let product = product.ok_or_else(|| Problem::invalid("product_id", "there is no product with this id"))?;
-        let (terms, profile) = (opening.terms.clone(), opening.profile.clone());
-        let mut book = Book::open(key, product, terms, profile, opening.content_hash.clone(), now)?;
-        let worked = self.readers.run(who.org, move || {
-            let came = work::rehearse(&mut book, &Work::Open(Box::new(opening)), now, |answer| answer.into_owned())
-                .map_err(|_| Problem::internal("a new account requested earlier inputs"))?;
-            Ok::<(Book, JobResult<_>), Problem>((book, came))
-        });
-        let (book, came): (Book, JobResult<_>) = worked.await?;
-        let account = match came {
-            JobResult::To(JobResponse::Account(account)) => *account,
-            JobResult::ToProblem(problem) | JobResult::ToItemIf(_, _, problem) => return Err(problem),
-            JobResult::To(_) | JobResult::ToItem(_) | JobResult::ToMore(_) => {
-                return Err(Problem::internal("opening an account returned no account"));
-            }
-        };
-        let items = book.writes.items.values().map(|written| &written.item);
-        let late_fees: Vec<i64> =
-            items.filter(|item| item.kind == ItemKind::LateFee).map(|item| item.amount.0).collect();
-        let mut webhooks = BTreeMap::new();
-        for message in book.writes.messages.iter().filter(|message| message.due_at.is_none()) {
-            *webhooks.entry(message.event.clone()).or_default() += 1;
-        }
-        Ok(OpeningRehearsal {
-            account,
-            is_there: false,
-            is_backdated,
-            late_fees: late_fees.len() as u64,
-            late_fee_cents: late_fees.iter().sum(),
-            webhooks,
-        })
-    }
-
-    async fn exists(&self, key: &AccountKey) -> Result<bool, Problem> {
-        let want = AccountToLoad { key: key.clone(), inputs: Inputs::Pending, names: Vec::new() };
-        Ok(self.store.load(&[want]).await?.into_iter().next().flatten().is_some())
-    }
 }
 
 fn chosen(id: Option<&Id>, made: impl FnOnce() -> String) -> Name {
@@ -333,13 +270,18 @@ fn asked<T: serde::Serialize>(
     fields: Option<&[ExternalField]>,
     form: &T,
 ) -> Result<RequestedInput, Problem> {
-    let extra = match fields {
-        Some(fields) if !fields.is_empty() => Some(Arc::from(
-            serde_json::to_string(fields)
-                .map_err(|error| Problem::internal(format!("fields cannot be serialized: {error}")))?,
-        )),
-        _ => None,
-    };
     let effective_at = effective_at.map(|moment| *moment.get());
-    Ok(RequestedInput { name, effective_at, input, extra, content_hash: content_hash(form)? })
+    Ok(RequestedInput { name, effective_at, input, extra: extra(fields)?, content_hash: content_hash(form)? })
+}
+
+/// External fields as JSON; `None` if there are none.
+fn extra(fields: Option<&[ExternalField]>) -> Result<Option<Arc<str>>, Problem> {
+    match fields {
+        Some(fields) if !fields.is_empty() => {
+            let text = serde_json::to_string(fields);
+            let text = text.map_err(|error| Problem::internal(format!("fields cannot be serialized: {error}")))?;
+            Ok(Some(Arc::from(text)))
+        }
+        _ => Ok(None),
+    }
 }

@@ -13,18 +13,21 @@ use crate::accounts::problem;
 use crate::boxed;
 use crate::form::fields::*;
 use crate::form::{
-    AccountSummary, ChangeLineItem, CycleType, FeeWaiver, ManualFee, NotificationConfig, Offset, PaymentRecord,
-    PaymentReversal, PostPromoOverview, SetStatus,
+    AccountSummary, ChangeLineItem, CycleType, FeeWaiver, ManualFee, NewRefund, NotificationConfig, Offset,
+    PaymentRecord, PaymentReversal, PostPromoOverview, RefundReversal, SetStatus,
 };
 use crate::policy;
 use crate::problem::Problem;
+use crate::view::ChangeDetails;
 use crate::view::time::Local;
+use daybook_engine::change::Change;
 use daybook_engine::item::{Component, ItemStatus};
 use daybook_engine::money::Cents;
 use daybook_engine::notify::{Setting, When};
 use daybook_engine::terms::ProductPolicy;
 use daybook_engine::time::Time;
 use daybook_engine::timeline::{FeeClass, Input};
+use daybook_engine::zone::Zone;
 use daybook_store::records::MessageRow;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -251,7 +254,7 @@ fn past_call(
     input: &Input,
     history: &History,
 ) -> Result<Option<PastCall>, Problem> {
-    let Some((target, body)) = target_and_body(record, input, history)? else { return Ok(None) };
+    let Some((target, body)) = target_and_body(record, input, history, &book.terms.zone)? else { return Ok(None) };
     let local = |time: Time| Local::new(time, &book.terms.zone).to_string();
     let is_late = record.held.is_none() && record.row.clock > record.row.effective_at;
     Ok(Some(PastCall {
@@ -268,6 +271,7 @@ fn target_and_body(
     record: &JournalEntry,
     input: &Input,
     history: &History,
+    zone: &Zone,
 ) -> Result<Option<(Option<String>, Value)>, Problem> {
     let line_item_id = Id::read(&history.renamed(&record.row.name)).ok();
     let (target, body) = match input {
@@ -324,8 +328,35 @@ fn target_and_body(
             (None, written(&form)?)
         }
         Input::Notify(setting) => (None, written(&notification(setting))?),
+        Input::Change(change) => (None, change_body(record, change, zone)?),
+        Input::CancelChange { change } => (Some(change.to_string()), json!({})),
+        Input::Refund { amount } => {
+            let form = NewRefund {
+                line_item_id: line_item_id.ok_or_else(|| Problem::internal("a refund has no id from its caller"))?,
+                original_amount_cents: Amount::known(*amount),
+                effective_at: None,
+                external_fields: None,
+            };
+            (None, written(&form)?)
+        }
+        Input::RefundReversal { refund } => {
+            let form = RefundReversal { line_item_id, effective_at: None, external_fields: None };
+            (Some(refund.to_string()), written(&form)?)
+        }
     };
     Ok(Some((target, body)))
+}
+
+/// The fields of the request that made a change.
+fn change_body(record: &JournalEntry, change: &Change, zone: &Zone) -> Result<Value, Problem> {
+    let name = &*record.row.name;
+    let details = ChangeDetails::new(name, change, record.row.effective_at, zone);
+    let Value::Object(mut fields) = written(&details)? else { return Ok(Value::Null) };
+    fields.retain(|field, value| !value.is_null() && field != "kind" && field != "interest_rate_id");
+    if !is_own(name) {
+        fields.insert("change_id".to_owned(), Value::from(name));
+    }
+    Ok(Value::Object(fields))
 }
 
 fn notification(setting: &Setting) -> NotificationConfig {

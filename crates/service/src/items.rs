@@ -5,7 +5,7 @@ use crate::account::message_writer::external_fields;
 use crate::form::fields::ExternalField;
 use crate::problem::Problem;
 use crate::view::{ItemFacts, ProcessingState, ProductFacts};
-use daybook_engine::item::{ItemId, ItemKind, ItemStatus, LineItem, Split};
+use daybook_engine::item::{ItemId, ItemKind, ItemReason, ItemStatus, LineItem, Split};
 use daybook_engine::money::Cents;
 use daybook_engine::time::Time;
 use daybook_store::records::{AccountKey, ItemRow};
@@ -33,6 +33,13 @@ fn item_of_row(row: &ItemRow) -> Result<LineItem, Problem> {
     let kind = kind.ok_or_else(|| damaged("its kind is unknown"))?;
     let status = ItemStatus::ALL.iter().find(|status| status.name() == row.status);
     let status = status.ok_or_else(|| damaged("its status is unknown"))?;
+    let reason = match &row.reason {
+        None => None,
+        Some(name) => {
+            let reason = ItemReason::ALL.iter().find(|reason| reason.name() == &**name);
+            Some(*reason.ok_or_else(|| damaged("its reason is unknown"))?)
+        }
+    };
     Ok(LineItem {
         id: ItemId::parse(&row.item_id),
         kind: *kind,
@@ -46,6 +53,7 @@ fn item_of_row(row: &ItemRow) -> Result<LineItem, Problem> {
         fees: Cents(row.fees),
         splits,
         reversed_by: row.reversed_by.clone(),
+        reason,
     })
 }
 

@@ -15,7 +15,9 @@
 //! |---|---|
 //! | `accounts`, `customers`, `products`, `line_items`, `notifications` | use cases: what lenders service |
 //! | `keys`, `organizations`, `people` | use cases: who may use an installation |
-//! | `changes`, `migration`, `rolling`, `previewing` | changes as data, migration mode, rolling in time, previews |
+//! | `changes`, `loan_changes` | requests that change an account, as data; reading the changes of a loan |
+//! | `rehearsing`, `previews` | the results of such requests, computed in memory and discarded |
+//! | `migration`, `rolling`, `previewing` | migration mode, rolling in time, schedules of loans that do not exist yet |
 //! | `events`, `history`, `find`, `search_index`, `portfolio`, `paging` | timelines, search, totals, pages of lists |
 //! | `policy`, `items`, `catalog` | forms to terms of the engine; rows to line items; cached products |
 //! | `access`, `audit`, `withdrawals`, `secrets`, `ids` | rights, the audit trail, encryption, ids |
@@ -49,6 +51,7 @@ pub mod ids;
 pub mod items;
 pub mod keys;
 pub mod line_items;
+pub mod loan_changes;
 mod lock;
 mod message_compression;
 pub mod metrics;
@@ -62,12 +65,14 @@ pub mod people;
 pub mod policy;
 pub mod portfolio;
 pub mod previewing;
+mod previews;
 pub mod problem;
 pub mod processor;
 pub mod products;
 mod readers;
 mod readiness;
 pub mod refold;
+mod rehearsing;
 pub mod rolling;
 mod search_index;
 pub mod secrets;

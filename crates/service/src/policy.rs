@@ -45,7 +45,7 @@ pub fn settle_product(mut product: NewProduct, created_at: Time) -> Result<NewPr
     product.settle_close_of_business().map_err(|problem| vec![problem])?;
     let policy = product_policy(&product, None)?;
     let effective_at = product.effective_at.as_ref().map_or(created_at, |moment| *moment.get());
-    let sample = Opening { effective_at, principal: SAMPLE_PRINCIPAL, origination_fee: Cents::ZERO };
+    let sample = Opening::new(effective_at, SAMPLE_PRINCIPAL, Cents::ZERO);
     Terms::new(&policy, sample).map_err(|invalid| name_fields(invalid, None))?;
     Ok(product)
 }
@@ -59,7 +59,7 @@ pub fn terms(product: &NewProduct, account: &NewAccount, effective_at: Time) -> 
     };
     let origination_fee =
         summary.and_then(|summary| summary.origination_fee_cents).map_or(Cents::ZERO, |fee| fee.get());
-    let opening = Opening { effective_at, principal: principal.get(), origination_fee };
+    let opening = Opening::new(effective_at, principal.get(), origination_fee);
     Terms::new(&policy, opening).map_err(|invalid| name_fields(invalid, Some(account)))
 }
 
@@ -173,8 +173,7 @@ impl PolicyFields {
                 .due
                 .charge_off_on_n_consecutive_late_fees
                 .map_or(usual.charge_off_after, |n| n.get()),
-            instalments: usual.instalments,
-            rate: usual.rate,
+            ..usual
         }
     }
 
@@ -191,6 +190,7 @@ impl PolicyFields {
             most: fees.late_fee_max_cents.map(|cents| cents.get()),
             cap: summary.late_fee_cap_percent.or(fees.late_fee_cap_percent).map(|percent| percent.get()),
             pyramiding: fees.late_fee_pyramiding.map(Into::into).unwrap_or_default(),
+            ..LateFeePolicy::default()
         }
     }
 }

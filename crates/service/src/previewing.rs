@@ -10,6 +10,7 @@ use crate::form::{NewAccount, NewProduct};
 use crate::policy;
 use crate::problem::Problem;
 use crate::view;
+use daybook_engine::change::InputClass;
 use daybook_engine::installment::schedule::schedule;
 use daybook_engine::replay::replay;
 use daybook_engine::terms::Terms;
@@ -58,7 +59,7 @@ fn preview(product: &NewProduct, account: &NewAccount, now: Time) -> Result<view
 fn opening(terms: &Terms) -> Entry {
     let at = terms.opening.effective_at;
     Entry {
-        place: TimelinePosition { at, rank: Rank::Input, seq: 1 },
+        place: TimelinePosition { at, rank: Rank::Input, class: InputClass::Other, seq: 1 },
         effective_at: at,
         scheduled: false,
         name: Arc::from("preview"),

@@ -9,6 +9,8 @@ use serde_json::{Map, Value};
 
 /// The action of a withdrawal.
 pub(crate) const WITHDRAWAL: &str = "withdraw_line_item";
+/// The action of a withdrawal of a change.
+pub(crate) const CHANGE_WITHDRAWAL: &str = "withdraw_change";
 /// The detail with the numbers.
 const RECORDS: &str = "records";
 /// A withdrawal of more records than this does not state them.

@@ -253,6 +253,8 @@ pub struct ItemRow {
     pub extra: Option<Arc<str>>,
     /// The id of the reversal, if this is a payment that bounced.
     pub reversed_by: Option<Arc<str>>,
+    /// Why the service itself made it, if it is such an offset.
+    pub reason: Option<Arc<str>>,
 }
 
 /// A message.

@@ -247,6 +247,7 @@ pub(crate) fn item(cells: &mut Cells<'_>) -> Result<ItemRow> {
         splits: cells.next()?,
         extra: cells.text_or_none()?,
         reversed_by: cells.text_or_none()?,
+        reason: cells.text_or_none()?,
     })
 }
 

@@ -4,6 +4,8 @@
 //! New entries are folded onto the state, through a snapshot if the test requests it; changes to the past are folded
 //! from the beginning.
 
+use daybook_engine::arrival::refusal;
+use daybook_engine::change::InputClass;
 use daybook_engine::fold::{FoldError, fold};
 use daybook_engine::item::Name;
 use daybook_engine::outcome::{Event, FoldOutcome, Refusal};
@@ -50,7 +52,7 @@ impl Book {
     pub fn held(terms: Terms) -> Book {
         let at = terms.opening.effective_at;
         let open = Entry {
-            place: TimelinePosition { at, rank: Rank::Input, seq: 1 },
+            place: TimelinePosition { at, rank: Rank::Input, class: InputClass::Opening, seq: 1 },
             effective_at: at,
             scheduled: false,
             name: Name::from("open"),
@@ -87,6 +89,9 @@ impl Book {
 
     /// Submits an input; fails with the reason if it is refused.
     pub fn submit(&mut self, name: &str, effective_at: Time, input: Input) -> Result<(), Refusal> {
+        if let Some(refusal) = refusal(&self.state, &input).filter(|_| !self.held) {
+            return Err(refusal);
+        }
         let seq = self.next_seq;
         self.next_seq += 1;
         let situation = Situation {
@@ -95,7 +100,7 @@ impl Book {
             last_folded: self.state.last_folded,
             backdating: self.terms.backdating,
         };
-        let placement = place(&situation, effective_at, seq);
+        let placement = place(&situation, effective_at, input.class(), seq);
         let scheduled = matches!(placement, Placement::Scheduled(_));
         let entry = Entry { place: placement.place(), effective_at, scheduled, name: Name::from(name), input };
         let before = self.clone();

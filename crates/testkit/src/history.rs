@@ -214,7 +214,7 @@ pub fn terms() -> impl Strategy<Value = Terms> {
     (policy(), account).prop_filter_map("dates that follow each other", |(policy, (at, principal, fee))| {
         let (day, time_of_day) = at;
         let effective_at = policy.zone.at(day, time_of_day);
-        Terms::new(&policy, Opening { effective_at, principal: Cents(principal), origination_fee: Cents(fee) }).ok()
+        Terms::new(&policy, Opening::new(effective_at, Cents(principal), Cents(fee))).ok()
     })
 }
 
@@ -322,6 +322,7 @@ fn installment() -> impl Strategy<Value = InstallmentPolicy> {
             (policy.method, policy.instalment_rounding, policy.smooth_last) =
                 (amortization.0, Cents(amortization.1), amortization.2);
             (policy.interest, policy.day_count, policy.rounding, policy.after_maturity) = interest;
+            policy.interest_rounding = policy.rounding;
             (policy.order, policy.span, policy.surplus) = pouring;
             (policy.late_fee, policy.delinquent_after, policy.charge_off_after) = late;
             policy
@@ -389,6 +390,7 @@ fn late_fee() -> impl Strategy<Value = LateFeePolicy> {
             most,
             cap,
             pyramiding,
+            ..LateFeePolicy::default()
         },
     )
 }

@@ -3,8 +3,8 @@
 use daybook_engine::calendar::{Interval, MonthEnd, TimeOfDay};
 use daybook_engine::effects::{StatusEffects, Stops};
 use daybook_engine::installment::{
-    AfterMaturity, Bucket, DayCount, InstallmentPolicy, InterestMethod, LateFee, LateFeePolicy, Method, Pyramiding,
-    Span, Surplus,
+    AfterMaturity, Bucket, DayCount, InstallmentPolicy, InterestMethod, InterestRoundingAt, LateFee, LateFeePolicy,
+    Method, Pyramiding, Span, Surplus,
 };
 use daybook_engine::money::{Cents, Percent, Rounding};
 use daybook_engine::status::Status;
@@ -18,11 +18,11 @@ use serde_json::Value;
 pub fn terms(product: &Value, account: &Value) -> Result<Terms, String> {
     let policy = policy(product, account)?;
     let summary = &account["summary"];
-    let opening = Opening {
-        effective_at: time(&account["effective_at"])?,
-        principal: cents(&summary["initial_principal_cents"]).ok_or("initial_principal_cents is missing")?,
-        origination_fee: cents(&summary["origination_fee_cents"]).unwrap_or_default(),
-    };
+    let opening = Opening::new(
+        time(&account["effective_at"])?,
+        cents(&summary["initial_principal_cents"]).ok_or("initial_principal_cents is missing")?,
+        cents(&summary["origination_fee_cents"]).unwrap_or_default(),
+    );
     Terms::new(&policy, opening).map_err(|invalid| {
         let sentences: Vec<String> = invalid.iter().map(ToString::to_string).collect();
         sentences.join("; ")
@@ -76,6 +76,9 @@ fn status_effects(value: &Value) -> Result<StatusEffects, String> {
     Ok(effects)
 }
 
+const ROUNDINGS: [(&str, Rounding); 3] =
+    [("HALF_EVEN", Rounding::HalfEven), ("HALF_UP", Rounding::HalfUp), ("DOWN", Rounding::Down)];
+
 fn installment(product: &Value, account: &Value) -> Result<InstallmentPolicy, String> {
     let life = &product["product_lifecycle_policies"];
     let (billing, amortization) = (&life["billing_cycle_policies"], &life["amortization_policies"]);
@@ -111,8 +114,20 @@ fn installment(product: &Value, account: &Value) -> Result<InstallmentPolicy, St
             ("ACTUAL_ACTUAL", DayCount::ActualActual),
         ],
     )?;
-    policy.rounding =
-        choice(&interest["rounding"], &[("HALF_EVEN", Rounding::HalfEven), ("HALF_UP", Rounding::HalfUp)])?;
+    policy.rounding = choice(&interest["rounding"], &ROUNDINGS)?;
+    policy.interest_rounding = match interest["interest_rounding"] {
+        Value::Null => policy.rounding,
+        _ => choice(&interest["interest_rounding"], &ROUNDINGS)?,
+    };
+    policy.interest_rounding_at = choice(
+        &interest["interest_rounding_at"],
+        &[
+            ("PERIOD_END", InterestRoundingAt::PeriodEnd),
+            ("CARRY", InterestRoundingAt::Carry),
+            ("PAYMENT", InterestRoundingAt::Payment),
+            ("DAILY", InterestRoundingAt::Daily),
+        ],
+    )?;
     policy.after_maturity = choice(
         &interest["interest_after_maturity"],
         &[("ACCRUE", AfterMaturity::Accrue), ("NONE", AfterMaturity::None)],
@@ -173,6 +188,7 @@ fn late_fee(product: &Value, account: &Value) -> Result<LateFeePolicy, String> {
             &fees["late_fee_pyramiding"],
             &[("RECEIPTS", Pyramiding::Receipts), ("FEES_ONLY", Pyramiding::FeesOnly)],
         )?,
+        ..LateFeePolicy::default()
     })
 }
 

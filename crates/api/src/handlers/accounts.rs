@@ -1,29 +1,34 @@
 //! Accounts: opening them, their status, their schedule, their timeline.
 
+use crate::answering::answer_change;
 use crate::extract::{AccountPath, Form, Reader, Writer};
-use crate::parameters::{AccountParameters, AsOfParameters, NoParameters, PageParameters};
+use crate::parameters::{AccountParameters, AsOfParameters, PageParameters, PreviewParameters};
 use crate::{Api, Json, JsonResult};
 use axum::extract::State;
 use daybook_operations::Operation;
 use daybook_service::changes::ChangeRequest;
+use daybook_service::view::PreviewOr;
 use daybook_service::{form, view};
 
 /// Opens an account
 ///
 /// An instalment loan needs no other request: `summary.initial_principal_cents` is the amount lent. `effective_at` may
 /// be in the past; the account is then processed up to now.
-#[utoipa::path(post, path = Operation::CreateAccount.path(), tag = "Accounts",
+#[utoipa::path(post, path = Operation::CreateAccount.path(), tag = "Accounts", params(PreviewParameters),
     request_body(content = form::NewAccount, example = json!({
         "account_id": "loan-1", "product_id": "auto-36", "effective_at": "2025-01-15T09:00:00-05:00",
         "summary": {"initial_principal_cents": 1200000}
     })),
-    responses((status = 200, description = "The account", body = view::Account)))]
+    responses((status = 200, description = "The account", body = PreviewOr<view::Account>)))]
 pub async fn create_account(
     State(api): State<Api>,
     Writer(who): Writer,
-    _: NoParameters,
+    parameters: PreviewParameters,
     call: Form<form::NewAccount>,
 ) -> JsonResult {
+    if parameters.is_preview()? {
+        return Json::of_long(api.service.preview_opening(&who, call.form).await?).await;
+    }
     Ok(Json(api.service.create_account(&who, call.idempotency_key, call.form).await?))
 }
 
@@ -51,18 +56,18 @@ pub async fn get_account(
 }
 
 /// Sets the status of an account
-#[utoipa::path(put, path = Operation::SetAccountStatus.path(), tag = "Accounts", params(AccountPath),
+#[utoipa::path(put, path = Operation::SetAccountStatus.path(), tag = "Accounts", params(AccountPath, PreviewParameters),
     request_body(content = form::SetStatus, example = json!({"account_status": "SUSPENDED", "account_substatus": "BANKRUPTCY"})),
-    responses((status = 200, description = "The account", body = view::Account)))]
+    responses((status = 200, description = "The account", body = PreviewOr<view::Account>)))]
 pub async fn set_account_status(
     State(api): State<Api>,
     Writer(who): Writer,
     path: AccountPath,
-    _: NoParameters,
+    parameters: PreviewParameters,
     call: Form<form::SetStatus>,
 ) -> JsonResult {
     let change = ChangeRequest::Status(call.form);
-    Ok(Json(api.service.change_account(&who, call.idempotency_key, path.account_id.as_str(), change).await?))
+    answer_change(&api, &who, call.idempotency_key, path.account_id.as_str(), change, &parameters).await
 }
 
 /// Gets the amortization schedule

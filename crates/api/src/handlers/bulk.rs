@@ -11,6 +11,7 @@
 //! ```
 
 use crate::Api;
+use crate::change_of_account::change_of;
 use crate::error::{Refusal, Unforeseen};
 use crate::extract::{Call, Writer, content_hash, read_body};
 use crate::limits::Context;
@@ -22,7 +23,6 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use daybook_operations::Operation;
 use daybook_service::access::Caller;
-use daybook_service::changes::ChangeRequest;
 use daybook_service::form::{self, fields::Reference};
 use daybook_service::problem::Problem;
 use daybook_service::processor::job::IdempotencyKey;
@@ -66,8 +66,8 @@ type Running<'a> = Pin<Box<dyn Future<Output = LineResult> + Send + 'a>>;
 /// Sends many requests in one
 ///
 /// The body has up to 1,000 lines, each a request: `{"method": "POST", "path": "/accounts/…", "body": {…}}`. It accepts
-/// `POST` of customers, accounts, payments, reversals, fees, waivers and offsets, and `PUT` of an account's status and
-/// notification config. The response has a line for each, in order: `{"status": 200, "body": {…}}`. Each line is
+/// `POST` of customers, accounts, payments, reversals, fees, waivers, offsets, refunds and changes of a loan, and `PUT` of
+/// an account's status, notification config, due date and rates. The response has a line for each, in order: `{"status": 200, "body": {…}}`. Each line is
 /// independent. An `Idempotency-Key` applies to each line by its number.
 #[utoipa::path(post, path = Operation::Bulk.path(), tag = "Bulk",
     params(BulkParameters),
@@ -174,21 +174,9 @@ fn change<'a>(
     body: &str,
 ) -> Result<Running<'a>, Refusal> {
     let account = id("account", ids.first().copied().unwrap_or_default())?;
-    let item = || id("line item", ids.get(1).copied().unwrap_or_default()).map(|item| item.as_str().to_owned());
-    let change = match operation {
-        Operation::SetAccountStatus => ChangeRequest::Status(read(body)?),
-        Operation::SetNotificationConfig => ChangeRequest::Notice(read(body)?),
-        Operation::RecordPayment => ChangeRequest::Payment(read(body)?),
-        Operation::ReversePayment => ChangeRequest::Reversal(item()?, read(body)?),
-        Operation::ChargeManualFee => ChangeRequest::Fee(read(body)?),
-        Operation::WaiveFee => ChangeRequest::Waiver(item()?, read(body)?),
-        Operation::CreditOffset => ChangeRequest::Credit(read(body)?),
-        Operation::DebitOffset => ChangeRequest::Debit(read(body)?),
-        other => {
-            let problem = format!("{other:?} may be a line of a bulk call, but is not handled");
-            return Err(Problem::internal(problem).into());
-        }
-    };
+    let what = if operation == Operation::CancelChange { "change" } else { "line item" };
+    let item = || id(what, ids.get(1).copied().unwrap_or_default()).map(|item| item.as_str().to_owned());
+    let change = change_of(operation, item, body)?;
     Ok(run(async move { api.service.change_account(who, idempotency_key, account.as_str(), change).await }))
 }
 

@@ -1,11 +1,13 @@
 //! Line items: payments, reversals, fees, waivers, offsets.
 
+use crate::answering::answer_change;
 use crate::extract::{AccountPath, Bodiless, Form, LineItemPath, Reader, Writer};
-use crate::parameters::{AsOfParameters, ItemParameters, NoParameters};
+use crate::parameters::{AsOfParameters, ItemParameters, PreviewParameters};
 use crate::{Api, Json, JsonResult};
 use axum::extract::State;
 use daybook_operations::Operation;
 use daybook_service::changes::ChangeRequest;
+use daybook_service::view::PreviewOr;
 use daybook_service::{form, view};
 
 /// Lists the line items of an account
@@ -38,36 +40,36 @@ pub async fn get_line_item(
 /// Settles a payment that was pending or authorized
 ///
 /// The new status is final. If a payment becomes `INVALID`, any debts that it paid are owed again.
-#[utoipa::path(put, path = Operation::ChangeLineItem.path(), tag = "Line items", params(LineItemPath),
+#[utoipa::path(put, path = Operation::ChangeLineItem.path(), tag = "Line items", params(LineItemPath, PreviewParameters),
     request_body(content = form::ChangeLineItem, example = json!({"line_item_status": "VALID"})),
-    responses((status = 200, description = "The line item", body = view::LineItem)))]
+    responses((status = 200, description = "The line item", body = PreviewOr<view::LineItem>)))]
 pub async fn change_line_item(
     State(api): State<Api>,
     Writer(who): Writer,
     path: LineItemPath,
-    _: NoParameters,
+    parameters: PreviewParameters,
     call: Form<form::ChangeLineItem>,
 ) -> JsonResult {
     let (account, item) = (path.account_id.as_str(), path.line_item_id.as_str());
     let change = ChangeRequest::PaymentStatus(item.to_owned(), call.form);
-    Ok(Json(api.service.change_account(&who, call.idempotency_key, account, change).await?))
+    answer_change(&api, &who, call.idempotency_key, account, change, &parameters).await
 }
 
 /// Withdraws an input that is still held
 ///
 /// An input held by migration mode can be withdrawn until it is processed, also after its account failed in a release.
-#[utoipa::path(delete, path = Operation::WithdrawLineItem.path(), tag = "Line items", params(LineItemPath),
-    responses((status = 200, description = "The withdrawn line item", body = view::LineItem)))]
+#[utoipa::path(delete, path = Operation::WithdrawLineItem.path(), tag = "Line items", params(LineItemPath, PreviewParameters),
+    responses((status = 200, description = "The withdrawn line item", body = PreviewOr<view::LineItem>)))]
 pub async fn withdraw_line_item(
     State(api): State<Api>,
     Writer(who): Writer,
     path: LineItemPath,
-    _: NoParameters,
+    parameters: PreviewParameters,
     call: Bodiless,
 ) -> JsonResult {
     let (account, item) = (path.account_id.as_str(), path.line_item_id.as_str());
     let change = ChangeRequest::Withdrawal(item.to_owned());
-    Ok(Json(api.service.change_account(&who, call.idempotency_key, account, change).await?))
+    answer_change(&api, &who, call.idempotency_key, account, change, &parameters).await
 }
 
 /// Records a payment
@@ -75,20 +77,20 @@ pub async fn withdraw_line_item(
 /// A payment that was received elsewhere; recording it moves no money. The amount is positive in the request and
 /// negative in the line item.
 #[utoipa::path(post, path = Operation::RecordPayment.path(), tag = "Line items",
-    params(AccountPath),
+    params(AccountPath, PreviewParameters),
     request_body(content = form::PaymentRecord, example = json!({
         "line_item_id": "payment-1", "original_amount_cents": 39857, "effective_at": "2025-02-15T09:00:00-05:00"
     })),
-    responses((status = 200, description = "The payment, and the items that it paid down", body = view::LineItem)))]
+    responses((status = 200, description = "The payment, and the items that it paid down", body = PreviewOr<view::LineItem>)))]
 pub async fn record_payment(
     State(api): State<Api>,
     Writer(who): Writer,
     path: AccountPath,
-    _: NoParameters,
+    parameters: PreviewParameters,
     call: Form<form::PaymentRecord>,
 ) -> JsonResult {
     let change = ChangeRequest::Payment(call.form);
-    Ok(Json(api.service.change_account(&who, call.idempotency_key, path.account_id.as_str(), change).await?))
+    answer_change(&api, &who, call.idempotency_key, path.account_id.as_str(), change, &parameters).await
 }
 
 /// Reverses a payment
@@ -97,79 +99,115 @@ pub async fn record_payment(
 /// of the payment stays. Under `AS_POSTED`, everything posted since the payment stays as well; under `REPLAY`, the
 /// account is recalculated without the payment.
 #[utoipa::path(post, path = Operation::ReversePayment.path(), tag = "Line items",
-    params(LineItemPath), request_body(content = form::PaymentReversal, example = json!({})),
-    responses((status = 200, description = "The reversal", body = view::LineItem)))]
+    params(LineItemPath, PreviewParameters), request_body(content = form::PaymentReversal, example = json!({})),
+    responses((status = 200, description = "The reversal", body = PreviewOr<view::LineItem>)))]
 pub async fn reverse_payment(
     State(api): State<Api>,
     Writer(who): Writer,
     path: LineItemPath,
-    _: NoParameters,
+    parameters: PreviewParameters,
     call: Form<form::PaymentReversal>,
 ) -> JsonResult {
     let (account, item) = (path.account_id.as_str(), path.line_item_id.as_str());
     let change = ChangeRequest::Reversal(item.to_owned(), call.form);
-    Ok(Json(api.service.change_account(&who, call.idempotency_key, account, change).await?))
+    answer_change(&api, &who, call.idempotency_key, account, change, &parameters).await
 }
 
 /// Charges a fee
-#[utoipa::path(post, path = Operation::ChargeManualFee.path(), tag = "Line items", params(AccountPath),
+#[utoipa::path(post, path = Operation::ChargeManualFee.path(), tag = "Line items", params(AccountPath, PreviewParameters),
     request_body(content = form::ManualFee, example = json!({"line_item_id": "fee-1", "original_amount_cents": 2500})),
-    responses((status = 200, description = "The fee", body = view::LineItem)))]
+    responses((status = 200, description = "The fee", body = PreviewOr<view::LineItem>)))]
 pub async fn charge_manual_fee(
     State(api): State<Api>,
     Writer(who): Writer,
     path: AccountPath,
-    _: NoParameters,
+    parameters: PreviewParameters,
     call: Form<form::ManualFee>,
 ) -> JsonResult {
     let change = ChangeRequest::Fee(call.form);
-    Ok(Json(api.service.change_account(&who, call.idempotency_key, path.account_id.as_str(), change).await?))
+    answer_change(&api, &who, call.idempotency_key, path.account_id.as_str(), change, &parameters).await
 }
 
 /// Waives a fee
 ///
 /// The unpaid part of the fee is forgiven.
 #[utoipa::path(post, path = Operation::WaiveFee.path(), tag = "Line items",
-    params(LineItemPath), request_body(content = form::FeeWaiver, example = json!({})),
-    responses((status = 200, description = "The waiver", body = view::LineItem)))]
+    params(LineItemPath, PreviewParameters), request_body(content = form::FeeWaiver, example = json!({})),
+    responses((status = 200, description = "The waiver", body = PreviewOr<view::LineItem>)))]
 pub async fn waive_fee(
     State(api): State<Api>,
     Writer(who): Writer,
     path: LineItemPath,
-    _: NoParameters,
+    parameters: PreviewParameters,
     call: Form<form::FeeWaiver>,
 ) -> JsonResult {
     let (account, item) = (path.account_id.as_str(), path.line_item_id.as_str());
     let change = ChangeRequest::Waiver(item.to_owned(), call.form);
-    Ok(Json(api.service.change_account(&who, call.idempotency_key, account, change).await?))
+    answer_change(&api, &who, call.idempotency_key, account, change, &parameters).await
 }
 
 /// Raises a balance
-#[utoipa::path(post, path = Operation::CreditOffset.path(), tag = "Line items", params(AccountPath),
+#[utoipa::path(post, path = Operation::CreditOffset.path(), tag = "Line items", params(AccountPath, PreviewParameters),
     request_body(content = form::Offset, example = json!({"original_amount_cents": 5000, "allocation": "PRINCIPAL"})),
-    responses((status = 200, description = "The offset", body = view::LineItem)))]
+    responses((status = 200, description = "The offset", body = PreviewOr<view::LineItem>)))]
 pub async fn credit_offset(
     State(api): State<Api>,
     Writer(who): Writer,
     path: AccountPath,
-    _: NoParameters,
+    parameters: PreviewParameters,
     call: Form<form::Offset>,
 ) -> JsonResult {
     let change = ChangeRequest::Credit(call.form);
-    Ok(Json(api.service.change_account(&who, call.idempotency_key, path.account_id.as_str(), change).await?))
+    answer_change(&api, &who, call.idempotency_key, path.account_id.as_str(), change, &parameters).await
 }
 
 /// Lowers a balance
-#[utoipa::path(post, path = Operation::DebitOffset.path(), tag = "Line items", params(AccountPath),
+#[utoipa::path(post, path = Operation::DebitOffset.path(), tag = "Line items", params(AccountPath, PreviewParameters),
     request_body(content = form::Offset, example = json!({"original_amount_cents": 5000, "allocation": "INTEREST"})),
-    responses((status = 200, description = "The offset", body = view::LineItem)))]
+    responses((status = 200, description = "The offset", body = PreviewOr<view::LineItem>)))]
 pub async fn debit_offset(
     State(api): State<Api>,
     Writer(who): Writer,
     path: AccountPath,
-    _: NoParameters,
+    parameters: PreviewParameters,
     call: Form<form::Offset>,
 ) -> JsonResult {
     let change = ChangeRequest::Debit(call.form);
-    Ok(Json(api.service.change_account(&who, call.idempotency_key, path.account_id.as_str(), change).await?))
+    answer_change(&api, &who, call.idempotency_key, path.account_id.as_str(), change, &parameters).await
+}
+
+/// Refunds surplus
+///
+/// Money that was received and not used for any debt is paid out to the borrower. Recording it moves no money.
+#[utoipa::path(post, path = Operation::RefundSurplus.path(), tag = "Line items",
+    params(AccountPath, PreviewParameters),
+    request_body(content = form::NewRefund, example = json!({"line_item_id": "refund-1", "original_amount_cents": 2500})),
+    responses((status = 200, description = "The refund", body = PreviewOr<view::LineItem>)))]
+pub async fn refund_surplus(
+    State(api): State<Api>,
+    Writer(who): Writer,
+    path: AccountPath,
+    parameters: PreviewParameters,
+    call: Form<form::NewRefund>,
+) -> JsonResult {
+    let change = ChangeRequest::Refund(call.form);
+    answer_change(&api, &who, call.idempotency_key, path.account_id.as_str(), change, &parameters).await
+}
+
+/// Reverses a refund
+///
+/// For a refund that came back: the money is surplus again.
+#[utoipa::path(post, path = Operation::ReverseRefund.path(), tag = "Line items",
+    params(LineItemPath, PreviewParameters), request_body(content = form::RefundReversal, example = json!({})),
+    responses((status = 200, description = "The reversal", body = PreviewOr<view::LineItem>)))]
+pub async fn reverse_refund(
+    State(api): State<Api>,
+    Writer(who): Writer,
+    path: LineItemPath,
+    parameters: PreviewParameters,
+    call: Form<form::RefundReversal>,
+) -> JsonResult {
+    let (account, item) = (path.account_id.as_str(), path.line_item_id.as_str());
+    let change = ChangeRequest::RefundReversal(item.to_owned(), call.form);
+    answer_change(&api, &who, call.idempotency_key, account, change, &parameters).await
 }

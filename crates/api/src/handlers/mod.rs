@@ -9,6 +9,7 @@ pub mod docs;
 pub mod health;
 pub mod keys;
 pub mod line_items;
+pub mod loan_changes;
 pub mod messages;
 pub mod notifications;
 pub mod products;

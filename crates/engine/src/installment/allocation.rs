@@ -68,7 +68,7 @@ impl StepContext<'_> {
         match component {
             Component::Principal => self.allocate_surplus(money, &[Owed::Principal]),
             Component::Interest => {
-                for instalment in self.state.loan().current()..=self.plan.count() {
+                for instalment in self.state.loan().current()..=self.last_row() {
                     self.fill(money, instalment, Owed::Interest)?;
                 }
                 self.pay_accrued_interest(money)
@@ -98,7 +98,7 @@ impl StepContext<'_> {
 
     /// Fills all buckets of the oldest instalment, then of the next. Fees that belong to no instalment are last.
     fn allocate_by_instalment(&mut self, money: &mut MoneyToAllocate) -> Result<(), FoldError> {
-        let (order, last) = (&self.plan.order, self.plan.count());
+        let (order, last) = (&self.plan.order, self.last_row());
         let oldest_fee = self.state.loan().fees.iter().map(|fee| fee.instalment).min();
         let first = self.state.loan().first_row.min(oldest_fee.unwrap_or(u32::MAX));
         for instalment in (first..=self.last_begun()).chain([last + 1]) {
@@ -167,7 +167,7 @@ impl StepContext<'_> {
     /// Pays the next instalments in advance.
     fn allocate_ahead(&mut self, money: &mut MoneyToAllocate, kinds: &[Owed]) -> Result<(), FoldError> {
         // The amount due of the open row is paid by now, so the open row may be the first.
-        for instalment in self.state.loan().current()..=self.plan.count() {
+        for instalment in self.state.loan().current()..=self.last_row() {
             for owed in kinds {
                 self.fill(money, instalment, *owed)?;
             }
@@ -192,7 +192,7 @@ impl StepContext<'_> {
         if money.left.is_zero() {
             return Ok(());
         }
-        for instalment in self.state.loan().first_row..=self.plan.count() + 1 {
+        for instalment in self.state.loan().first_row..=self.last_row() + 1 {
             self.fill_posted_interest(money, instalment);
         }
         self.pay_accrued_interest(money)
@@ -203,7 +203,7 @@ impl StepContext<'_> {
     fn pay_accrued_interest(&mut self, money: &mut MoneyToAllocate) -> Result<(), FoldError> {
         let mut instalment = self.open_row();
         while money.accrued.is_positive() && money.left.is_positive() {
-            let room = self.state.loan().interest_room(self.plan, instalment);
+            let room = self.state.loan().interest_room(instalment);
             let cents = room.map_or(money.accrued, |room| room.min(money.accrued));
             self.pay_accrued_interest_of(money, instalment, cents)?;
             instalment += 1;

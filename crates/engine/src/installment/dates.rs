@@ -39,7 +39,10 @@ impl Dates {
             cycle: policy.cycle,
             first_period: first.unwrap_or(policy.cycle).and(policy.due_after_cycle),
             due_after_cycle: policy.due_after_cycle,
-            grace: late.grace.and(Interval::days(-counted)),
+            grace: match late.tiers.first() {
+                Some(tier) => Interval::days(tier.after as i32),
+                None => late.grace.and(Interval::days(-counted)),
+            },
             month_end: policy.month_end,
             missing_day,
         };
@@ -68,9 +71,19 @@ impl Dates {
         self.existing(self.cycle_end(instalment).plus(self.due_after_cycle, 1, self.month_end))
     }
 
-    /// The date on which the period of an instalment begins.
-    pub fn period_start(&self, instalment: u32) -> Day {
-        if instalment <= 1 { self.start } else { self.due_day(instalment - 1) }
+    /// The date an interval after another, a number of times.
+    pub(crate) fn after(&self, day: Day, interval: Interval, count: i32) -> Day {
+        self.existing(day.plus(interval, count, self.month_end))
+    }
+
+    /// The end date of the cycle of an instalment with this due date.
+    pub(crate) fn cycle_end_before(&self, due_day: Day) -> Day {
+        self.after(due_day, self.due_after_cycle, -1)
+    }
+
+    /// The interval between due dates.
+    pub(crate) fn cycle(&self) -> Interval {
+        self.cycle
     }
 
     /// The agreed length of an instalment's period.
@@ -78,8 +91,8 @@ impl Dates {
         if instalment <= 1 { self.first_period } else { self.cycle }
     }
 
-    /// The date at whose close an unpaid instalment becomes late.
-    pub fn late_day(&self, instalment: u32) -> Day {
-        self.existing(self.due_day(instalment).plus(self.grace, 1, self.month_end))
+    /// The date at whose close an unpaid instalment with this due date becomes late.
+    pub fn late_after(&self, due_day: Day) -> Day {
+        self.existing(due_day.plus(self.grace, 1, self.month_end))
     }
 }

@@ -28,7 +28,7 @@ impl StepContext<'_> {
 
     /// Fills interest after maturity. Posted interest is past due; interest accrued since is due.
     pub fn fill_tail(&mut self, money: &mut MoneyToAllocate, due: Due) -> Result<(), FoldError> {
-        let row = self.plan.count() + 1;
+        let row = self.last_row() + 1;
         match due {
             Due::Past => self.fill_posted_interest(money, row),
             Due::Now => {
@@ -42,14 +42,14 @@ impl StepContext<'_> {
 
     /// The last instalment whose period has begun or begins at this instant.
     pub fn last_begun(&self) -> u32 {
-        self.state.loan().current().min(self.plan.count())
+        self.state.loan().current().min(self.last_row())
     }
 
     /// Whether an instalment is past due, due or in advance. Fees charged after maturity belong to no instalment and
     /// are past due.
     pub fn due(&self, instalment: u32) -> Due {
         let current = self.state.loan().current();
-        if instalment > self.plan.count() || instalment < current {
+        if instalment > self.last_row() || instalment < current {
             Due::Past
         } else if instalment == current && self.has_begun() {
             Due::Now
@@ -65,7 +65,7 @@ impl StepContext<'_> {
                 self.fill_fees(money, owed, |_, fee_instalment| fee_instalment == instalment);
                 Ok(())
             }
-            _ if instalment > self.plan.count() || instalment < self.state.loan().first_row => Ok(()),
+            _ if instalment > self.last_row() || instalment < self.state.loan().first_row => Ok(()),
             Owed::Interest => self.fill_interest(money, instalment),
             Owed::Principal => {
                 self.fill_principal(money, instalment);
@@ -128,7 +128,7 @@ impl StepContext<'_> {
         if instalment != self.open_row() {
             return Cents::ZERO;
         }
-        loan.interest_room(self.plan, instalment).map_or(accrued, |room| room.min(accrued))
+        loan.interest_room(instalment).map_or(accrued, |room| room.min(accrued))
     }
 
     /// Pays interest before it is posted: it becomes a line item that is paid at once.
@@ -146,7 +146,7 @@ impl StepContext<'_> {
         debt.balance = Cents::ZERO;
         money.accrued -= cents;
         money.left -= cents;
-        let (last, today) = (self.plan.count(), self.today);
+        let (last, today) = (self.last_row(), self.today);
         let loan = self.loan();
         if instalment > last {
             loan.add_to_tail(instalment, today, cents);
@@ -166,7 +166,7 @@ impl StepContext<'_> {
             return Ok(());
         }
         let row = self.state.loan().row(instalment).copied().unwrap_or_default();
-        let cents = (self.plan.plan.flat_interest - row.prepaid_interest).or_zero().min(money.left);
+        let cents = (self.state.loan().plan.kept_interest(instalment) - row.prepaid_interest).or_zero().min(money.left);
         if cents.is_zero() {
             return Ok(());
         }
@@ -213,7 +213,7 @@ impl StepContext<'_> {
     pub fn principal_room(&self, accrued: Cents, instalment: u32) -> Cents {
         let loan = self.state.loan();
         let row = loan.row(instalment).copied().unwrap_or_default();
-        let planned = match loan.target(self.plan, instalment) {
+        let planned = match loan.target(instalment) {
             PrincipalTarget::Total(total) => {
                 total - row.interest - self.accrued_for(accrued, instalment) - row.principal_paid
             }

@@ -2,10 +2,9 @@
 
 use super::loan::{Loan, OpenItem, Period, PrincipalTarget};
 use super::rates::{Cap, CapSource};
-use super::terms::{Installment, Method};
 use crate::calendar::Day;
 use crate::item::{Component, ItemId, ItemKind};
-use crate::money::{Cents, Overflow, Percent, Rounding};
+use crate::money::{Cents, Overflow, Percent};
 use crate::step::{FoldError, StepContext};
 use crate::time::Time;
 
@@ -31,7 +30,7 @@ impl StepContext<'_> {
         let (principal, period) = (loan.accruing_principal(), &mut loan.period);
         // Clocks set back across midnight can show an earlier date again: counted days stay counted.
         let day = today.clamp(period.through, period.end);
-        period.accrued += i128::from(principal.0) * period.earning.weigh(&loan.rates, period.through, day);
+        period.accrued += period.earning.accrue(principal, &loan.rates, period.through, day);
         period.through = day;
         // The level payment needs the rates of the whole open period, including days already counted.
         loan.rates.forget_before(period.start);
@@ -50,8 +49,8 @@ impl StepContext<'_> {
             return Ok(());
         }
         period.principal = loan.principal;
-        if plan.policy.method == Method::Flat && plan.earns(period.instalment) {
-            let interest = plan.plan.flat_interest;
+        if plan.policy.method.keeps_interest() && plan.earns(period.instalment, loan.plan.count()) {
+            let interest = loan.plan.kept_interest(period.instalment);
             period.fixed = Some(if loan.principal.is_zero() { period.recognised } else { interest });
         }
         Ok(self.fix_interest()?)
@@ -62,9 +61,9 @@ impl StepContext<'_> {
     pub fn fix_interest(&mut self) -> Result<(), Overflow> {
         let plan = self.plan;
         let loan = self.loan();
-        let is_fixed = loan.period.fixed.is_some() && plan.policy.method != Method::Flat;
-        if is_fixed && plan.earns(loan.current()) {
-            let counted = loan.counted_to(loan.period.end, plan.policy.rounding)?;
+        let is_fixed = loan.period.fixed.is_some() && !plan.policy.method.keeps_interest();
+        if is_fixed && plan.earns(loan.current(), loan.plan.count()) {
+            let counted = loan.counted_to(loan.period.end)?;
             // A repaid loan never owes more than before: the payoff that was paid remains the payoff.
             let was = loan.period.fixed.unwrap_or_default();
             let interest = if loan.principal.is_zero() { counted.min(was) } else { counted };
@@ -102,8 +101,13 @@ impl StepContext<'_> {
             return Ok(Cents::ZERO);
         }
         let loan = self.state.loan();
-        let interest = loan.interest_to(self.today, self.plan.policy.rounding)?;
+        let interest = loan.interest_to(self.today)?;
         Ok((interest - loan.period.recognised).or_zero())
+    }
+
+    /// The amount that pays everything off. Call [`StepContext::accrue`] first.
+    pub fn payoff(&self) -> Result<Cents, FoldError> {
+        Ok(self.state.balances().owed() + self.unrecognised()?)
     }
 
     /// Turns interest of the open period into a line item before the period ends.
@@ -121,7 +125,7 @@ impl StepContext<'_> {
         self.accrue();
         let loan = self.state.loan();
         let period = loan.period;
-        let interest = loan.interest_to(period.end, self.plan.policy.rounding)?;
+        let interest = loan.interest_to(period.end)?;
         let rest = (interest - period.recognised).or_zero();
         if rest.is_positive() {
             self.admit(rest)?;
@@ -129,6 +133,7 @@ impl StepContext<'_> {
             let debt = self.add_debt(id, ItemKind::Interest, rest, Component::Interest, self.place.at);
             self.loan().interest_items.push_back(debt);
             self.assign_interest(self.open_row(), rest);
+            self.loan().period.recognised += rest;
         }
         Ok(())
     }
@@ -136,22 +141,22 @@ impl StepContext<'_> {
     /// The row that takes the open period's interest. After the last instalment it is the row of interest after
     /// maturity.
     pub fn open_row(&self) -> u32 {
-        self.state.loan().current().min(self.plan.count() + 1)
+        self.state.loan().current().min(self.last_row() + 1)
     }
 
     /// Assigns posted interest to a row. A row with a fixed total takes at most what its principal leaves of that
     /// total; the rest moves to the following rows, and the last row takes all of it.
     pub fn assign_interest(&mut self, instalment: u32, amount: Cents) {
-        let (plan, today) = (self.plan, self.today);
+        let (last, today) = (self.last_row(), self.today);
         let loan = self.loan();
         loan.interest += amount;
-        if instalment > plan.count() {
+        if instalment > last {
             return loan.add_to_tail(instalment, today, amount);
         }
         let mut left = amount;
         let mut number = instalment.max(loan.first_row);
         while left.is_positive() {
-            let room = loan.interest_room(plan, number).map_or(left, |room| room.min(left));
+            let room = loan.interest_room(number).map_or(left, |room| room.min(left));
             loan.row_mut(number).interest += room;
             left -= room;
             number += 1;
@@ -168,31 +173,26 @@ impl Loan {
 
     /// The interest of the open period up to a date, rounded, if the principal does not change. If interest is fixed at
     /// the beginning, that of the whole period.
-    pub fn interest_to(&self, day: Day, rounding: Rounding) -> Result<Cents, Overflow> {
-        self.period.fixed.map_or_else(|| self.counted_to(day, rounding), Ok)
+    pub fn interest_to(&self, day: Day) -> Result<Cents, Overflow> {
+        self.period.fixed.map_or_else(|| self.counted_to(day), Ok)
     }
 
     /// [`Loan::interest_to`], always computed by days.
-    fn counted_to(&self, day: Day, rounding: Rounding) -> Result<Cents, Overflow> {
+    fn counted_to(&self, day: Day) -> Result<Cents, Overflow> {
         let period = &self.period;
         let day = day.clamp(period.through, period.end);
-        let more = i128::from(self.accruing_principal().0) * period.earning.weigh(&self.rates, period.through, day);
-        period.earning.cents(period.accrued + more, rounding)
+        let more = period.earning.accrue(self.accruing_principal(), &self.rates, period.through, day);
+        self.rounded_interest(period.accrued + more)
     }
 
     /// How much more interest a row can take; `None` if it has no limit.
-    pub(crate) fn interest_room(&self, plan: &Installment, instalment: u32) -> Option<Cents> {
-        match self.target(plan, instalment) {
+    pub(crate) fn interest_room(&self, instalment: u32) -> Option<Cents> {
+        match self.target(instalment) {
             PrincipalTarget::Total(total) => {
                 let row = self.row(instalment).copied().unwrap_or_default();
                 Some((total - row.principal_paid - row.interest).or_zero())
             }
             PrincipalTarget::Principal(_) | PrincipalTarget::Rest => None,
         }
-    }
-
-    /// The planned amount of a row that is not posted.
-    pub(crate) fn target(&self, plan: &Installment, instalment: u32) -> PrincipalTarget {
-        plan.target(instalment, self.asks.of(instalment))
     }
 }

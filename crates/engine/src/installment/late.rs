@@ -1,14 +1,11 @@
 //! Due moments, late fees, delinquency and charge-off.
 
 use super::loan::{InstalmentRow, Loan, PrincipalTarget};
-use super::terms::{Due, LateFee, Method};
-use crate::item::{ItemId, ItemKind};
-use crate::money::Cents;
+use super::terms::Due;
 use crate::outcome::{EventKind, GraceResult};
 use crate::status::Status;
 use crate::step::{FoldError, StepContext};
-use crate::time::Time;
-use crate::timeline::{Backdating, FeeClass};
+use crate::timeline::Backdating;
 use alloc::vec::Vec;
 
 impl InstalmentRow {
@@ -33,7 +30,7 @@ impl StepContext<'_> {
     pub fn period_end(&mut self) -> Result<(), FoldError> {
         let instalment = self.state.loan().current();
         self.post_interest()?;
-        if instalment <= self.plan.count() {
+        if instalment <= self.last_row() {
             self.post_principal(instalment);
             let paid = self.judge(instalment)?;
             self.announce(EventKind::DueDatePassed { instalment, paid });
@@ -49,6 +46,9 @@ impl StepContext<'_> {
         if self.state.surplus.is_positive() {
             self.use_surplus()?;
         }
+        if instalment == self.last_row() {
+            self.write_off_small_balance()?;
+        }
         let row = self.loan().row_mut(instalment);
         row.on_time = row.unpaid().is_zero();
         Ok(row.on_time)
@@ -60,9 +60,8 @@ impl StepContext<'_> {
     /// the rest. It never takes more than is left of the loan. Principal that was paid into the end of the loan counts
     /// as paid once the rows reach it.
     pub fn post_principal(&mut self, instalment: u32) {
-        let plan = self.plan;
         let loan = self.loan();
-        let target = loan.target(plan, instalment);
+        let target = loan.target(instalment);
         let left_of_loan = loan.lent - loan.posted_principal;
         let unscheduled = loan.unscheduled();
         let row = loan.row_mut(instalment);
@@ -110,11 +109,11 @@ impl StepContext<'_> {
             // A paid instalment ends the run of late ones.
             GraceResult::Paid => self.loan().late_count = 0,
             GraceResult::Late => {
-                self.charge_late_fee(instalment)?;
+                self.charge_late_fee(instalment, 0)?;
                 self.loan().late_count += 1;
                 self.follow_late_count()?;
             }
-            GraceResult::Uncounted => self.charge_late_fee(instalment)?,
+            GraceResult::Uncounted => self.charge_late_fee(instalment, 0)?,
             GraceResult::Spared | GraceResult::Excused | GraceResult::Stopped => {}
         }
         Ok(grace_result)
@@ -133,16 +132,6 @@ impl StepContext<'_> {
         loan.settle_receipts(instalment, grace_result, pyramiding);
         self.next_late_row();
         grace_result
-    }
-
-    fn charge_late_fee(&mut self, instalment: u32) -> Result<(), FoldError> {
-        let row = self.state.loan().row(instalment).copied().unwrap_or_default();
-        let fee = self.late_fee(&row)?;
-        if fee.is_positive() {
-            let id = ItemId::LateFee { instalment };
-            self.charge_fee(id, ItemKind::LateFee, fee, FeeClass::Penalty, self.place.at)?;
-        }
-        Ok(())
     }
 
     /// Makes the account delinquent, or charges it off, once enough instalments in a row are late.
@@ -186,28 +175,10 @@ impl StepContext<'_> {
         self.follow_late_count()
     }
 
-    fn late_fee(&self, row: &InstalmentRow) -> Result<Cents, FoldError> {
-        let policy = &self.plan.policy.late_fee;
-        let rounding = self.plan.policy.rounding;
-        let fee = match policy.kind {
-            LateFee::Flat => policy.flat,
-            LateFee::PercentOfUnpaid => policy.percent.of(row.unpaid(), rounding)?,
-            LateFee::PercentOfUnpaidPrincipal => policy.percent.of(row.unpaid_principal(), rounding)?,
-            LateFee::PercentOfPayment => policy.percent.of(row.asked(), rounding)?,
-        };
-        let fee = policy.least.map_or(fee, |least| fee.max(least));
-        let fee = policy.most.map_or(fee, |most| fee.min(most));
-        Ok(match policy.cap {
-            Some(cap) => fee.min(cap.of(row.unpaid(), rounding)?),
-            None => fee,
-        })
-    }
-
     /// Moves to the next instalment whose grace will end.
     pub fn next_late_row(&mut self) {
-        let last = self.plan.count();
         let next = self.state.loan().late_row + 1;
-        let late_at = if next > last { Time::NEVER } else { self.terms.close_of(self.plan.dates.late_day(next)) };
+        let late_at = self.fee_moment(next, 0);
         let loan = self.loan();
         (loan.late_row, loan.late_at) = (next, late_at);
     }
@@ -222,14 +193,14 @@ impl StepContext<'_> {
         if row.posted {
             return Ok(row.unpaid().is_positive());
         }
-        let (is_flat, accrued) = (self.plan.policy.method == Method::Flat, self.unrecognised()?);
+        let (is_flat, accrued) = (self.plan.policy.method.keeps_interest(), self.unrecognised()?);
         let own_interest = if is_flat && self.due(instalment) == Due::Ahead && loan.principal.is_positive() {
-            (self.plan.plan.flat_interest - row.prepaid_interest).or_zero()
+            (self.state.loan().plan.kept_interest(instalment) - row.prepaid_interest).or_zero()
         } else {
             self.accrued_for(accrued, instalment)
         };
         let interest = row.unpaid_interest() + own_interest;
-        if !is_flat && matches!(loan.target(self.plan, instalment), PrincipalTarget::Principal(_)) {
+        if !is_flat && matches!(loan.target(instalment), PrincipalTarget::Principal(_)) {
             // A row without a fixed total cannot be paid before its period is posted, as long as principal earns
             // interest.
             return Ok((loan.principal + interest).is_positive());

@@ -1,11 +1,10 @@
 //! Opening, closing and reopening a loan, and all inputs other than payments and their reversals.
 
-use super::earning::Earning;
+use super::in_force::PlanInForce;
 use super::loan::{InstalmentRow, OpenFee, OpenItem, Period};
 use super::rates::Rates;
-use super::row_amounts::RowAmounts;
 use super::terms::{InterestMethod, Method};
-use crate::item::{Component, ItemId, ItemKind, LineItem, Split};
+use crate::item::{Component, ItemId, ItemKind, ItemReason, LineItem, Split};
 use crate::money::Cents;
 use crate::outcome::{EventKind, GraceResult, Refusal};
 use crate::status::{AccountStanding, Status};
@@ -16,19 +15,19 @@ use crate::timeline::{Entry, FeeClass};
 impl StepContext<'_> {
     /// Pays the loan out.
     pub fn open(&mut self) -> Result<(), FoldError> {
-        let opening = self.terms.opening;
+        let opening = &self.terms.opening;
         self.announce(EventKind::AccountCreated);
         self.admit(opening.principal)?;
-        let (asks, rate) = (RowAmounts::agreed(self.plan.plan.level), self.plan.policy.rate);
+        let agreed = self.plan;
         let loan = self.loan();
-        loan.rates = Rates::plain(rate);
-        (loan.lent, loan.principal, loan.asks) = (opening.principal, opening.principal, asks);
+        loan.rates = Rates::plain(agreed.policy.rate);
+        loan.plan = PlanInForce::agreed(&agreed.policy, &agreed.plan);
+        (loan.lent, loan.principal) = (opening.principal, opening.principal);
         let debt = self.add_debt(ItemId::Loan, ItemKind::Loan, opening.principal, Component::Principal, self.place.at);
         self.loan().principal_items.push(debt);
         self.open_period(1)?;
         self.cap_by_status()?;
-        let late_at = self.terms.close_of(self.plan.dates.late_day(1));
-        self.loan().late_at = late_at;
+        self.begin_late_fees(1);
         if opening.origination_fee.is_positive() {
             let (id, kind) = (ItemId::OriginationFee, ItemKind::OriginationFee);
             self.charge_fee(id, kind, opening.origination_fee, FeeClass::Fee, self.place.at)?;
@@ -41,20 +40,21 @@ impl StepContext<'_> {
         let (terms, plan) = (self.terms, self.plan);
         let policy = &plan.policy;
         let loan = self.loan();
-        let matured = instalment > plan.count();
-        let earns = plan.earns(instalment);
+        loan.carry_fraction(policy.interest_rounding_at)?;
+        let matured = instalment > loan.plan.count();
+        let earns = plan.earns(instalment, loan.plan.count());
         let (start, began_at) = match instalment {
             1 => (plan.dates.start, terms.opening.effective_at),
             _ => (loan.period.end, loan.period.ends_at),
         };
-        let end = plan.dates.due_day(instalment);
-        let earning = Earning::in_period(policy, &plan.dates, instalment, start, end);
+        let end = loan.plan.due_day(&plan.dates, instalment);
+        let earning = loan.plan.earning(policy, &plan.dates, instalment);
         let row = if matured { InstalmentRow::default() } else { *loan.row_mut(instalment) };
         let fixed = match (policy.method, policy.interest) {
             _ if !earns => Some(Cents::ZERO),
             // If no principal is left, later rows have no interest; interest already paid in advance stays.
-            (Method::Flat, _) if loan.principal.is_zero() => Some(row.prepaid_interest),
-            (Method::Flat, _) => Some(plan.plan.flat_interest),
+            (Method::Flat | Method::Precomputed, _) if loan.principal.is_zero() => Some(row.prepaid_interest),
+            (Method::Flat | Method::Precomputed, _) => Some(loan.plan.kept_interest(instalment)),
             (_, InterestMethod::Periodic) => Some(Cents::ZERO),
             (_, InterestMethod::Daily) => None,
         };
@@ -104,7 +104,7 @@ impl StepContext<'_> {
     ) -> Result<(), FoldError> {
         self.admit(amount)?;
         let debt = self.add_debt(id, kind, amount, Component::Fee, effective_at);
-        let last = self.plan.count();
+        let last = self.last_row();
         let current = self.state.loan().current();
         // The close of a period's end date still belongs to that period.
         let instalment = if self.has_begun() { current } else { current - 1 }.min(last + 1);
@@ -131,6 +131,9 @@ impl StepContext<'_> {
             return Ok(Err(Refusal::NothingToWaive));
         };
         let debt = loan.fees.remove(index).debt;
+        if debt.kind == ItemKind::LateFee {
+            loan.late_fees.charged -= debt.balance;
+        }
         self.set_balance(debt.slot, &debt.id, Cents::ZERO);
         let id = ItemId::Input(entry.name.clone());
         let mut item = LineItem::new(id.clone(), ItemKind::FeeWaiver, self.place.at, -debt.balance);
@@ -154,23 +157,36 @@ impl StepContext<'_> {
                 let row = self.open_row();
                 self.assign_interest(row, amount);
             }
-            Component::Principal => {
-                self.admit(amount)?;
-                self.accrue();
-                let debt = self.add_debt(id, kind, amount, component, entry.effective_at);
-                let loan = self.loan();
-                loan.principal_items.push(debt);
-                loan.lent += amount;
-                loan.principal += amount;
-                self.schedule_rest();
-            }
+            Component::Principal => self.raise_principal(id, amount, entry.effective_at, None)?,
         }
+        Ok(())
+    }
+
+    /// Raises the principal by a credit offset. The last row asks for it.
+    pub fn raise_principal(
+        &mut self,
+        id: ItemId,
+        amount: Cents,
+        effective_at: Time,
+        reason: Option<ItemReason>,
+    ) -> Result<(), FoldError> {
+        self.admit(amount)?;
+        self.accrue();
+        let debt = self.add_debt(id, ItemKind::CreditOffset, amount, Component::Principal, effective_at);
+        if let Some(item) = debt.slot.and_then(|slot| self.out.items.get_mut(slot as usize)) {
+            item.reason = reason;
+        }
+        let loan = self.loan();
+        loan.principal_items.push(debt);
+        loan.lent += amount;
+        loan.principal += amount;
+        self.schedule_rest();
         Ok(())
     }
 
     /// After maturity there are no later rows: principal that belongs to no row is added to the last.
     pub fn schedule_rest(&mut self) {
-        let last = self.plan.count();
+        let last = self.last_row();
         let loan = self.loan();
         if loan.current() > last {
             let rest = loan.unscheduled();
@@ -206,7 +222,8 @@ impl StepContext<'_> {
         self.note_charge_off(to);
         self.loan().closed_at = self.place.at;
         let (terms, place) = (self.terms, self.place);
-        self.state.notices.iter_mut().for_each(|notice| notice.close(terms, place));
+        let (notices, rows) = self.state.notices_and_rows();
+        notices.iter_mut().for_each(|notice| notice.close(terms, rows, place));
         self.move_to(to)
     }
 
@@ -225,7 +242,7 @@ impl StepContext<'_> {
     /// Passes the due dates that lie in the time the account was closed, without fees, announcements or interest.
     /// Instalments are past due, due or in advance by the calendar, whether the account is open or closed.
     pub fn pass_closed_time(&mut self) -> Result<(), FoldError> {
-        let last = self.plan.count();
+        let last = self.last_row();
         self.drop_interest_of_closed_time();
         while self.has_passed(self.state.loan().period.ends_at) {
             let instalment = self.state.loan().current();
@@ -243,6 +260,11 @@ impl StepContext<'_> {
         while self.state.loan().late_row <= last && self.has_passed(self.state.loan().late_at) {
             self.pass_fee_moment(|_| GraceResult::Excused);
         }
+        for tier in 1..=self.state.loan().late_fees.tiers.len() {
+            while self.has_passed(self.state.loan().late_fees.tiers[tier - 1].at) {
+                self.pass_tier(tier);
+            }
+        }
         self.loan().release_paid_rows(last);
         Ok(())
     }
@@ -252,7 +274,8 @@ impl StepContext<'_> {
         self.pass_closed_time()?;
         self.move_to(to)?;
         let (terms, place, through) = (self.terms, self.place, self.state.processed_through);
-        self.state.notices.iter_mut().for_each(|notice| notice.reopen(terms, place, through));
+        let (notices, rows) = self.state.notices_and_rows();
+        notices.iter_mut().for_each(|notice| notice.reopen(terms, rows, place, through));
         Ok(())
     }
 
@@ -274,7 +297,7 @@ impl StepContext<'_> {
     /// Applies the consequences of the balances after a step: an account that owes nothing closes, and one that has
     /// caught up is cured.
     pub fn settle(&mut self, was_past_due: bool) -> Result<(), FoldError> {
-        let last = self.plan.count();
+        let last = self.last_row();
         self.loan().release_paid_rows(last);
         let cured = was_past_due && self.state.loan().oldest_past_due().is_none();
         if cured {

@@ -3,21 +3,24 @@
 //! The loan keeps two ledgers of the same debts. The *rows* record to which instalment a debt belongs: they decide what
 //! is due, late and paid. The *open items* record the line item of a debt: a payment's splits refer to them.
 
+use super::carry::Carry;
 use super::earning::Earning;
+use super::in_force::PlanInForce;
+use super::late_tiers::LateFees;
+use super::past::Past;
 use super::rates::Rates;
 use super::receipts::Receipt;
-use super::row_amounts::{Lowered, RowAmounts};
-use super::surplus_lots::{Lot, SurplusPast};
-use super::terms::{Installment, Method};
+use super::row_amounts::{Ask, Lowered};
+use super::surplus_lots::Lot;
+use super::terms::Installment;
 use crate::calendar::Day;
-use crate::item::{Component, ItemId, ItemKind, ItemStatus, Name, Split};
+use crate::item::{Component, ItemId, ItemKind, Split};
 use crate::money::Cents;
 use crate::outcome::GraceResult;
 use crate::time::Time;
 use crate::timeline::FeeClass;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use core::ops::Range;
 use serde::{Deserialize, Serialize};
 
 /// The state of an instalment.
@@ -199,68 +202,6 @@ impl Allocation {
     }
 }
 
-/// An applied payment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Applied {
-    /// Its name.
-    pub name: Name,
-    /// How much; positive.
-    pub amount: Cents,
-    /// Its status.
-    pub status: ItemStatus,
-    /// Whether it bounced.
-    pub reversed: bool,
-    /// The number of the fold's step that applied it.
-    pub step: u64,
-    /// Its ranges in [`Past::shares`] and [`Past::paid_down`]: where its money went.
-    shares: Range<u32>,
-    paid_down: Range<u32>,
-    lowered: Option<Lowered>,
-}
-
-/// History needed only to undo payments and to show the past. A state read from a snapshot has none of it; a fold from
-/// the beginning rebuilds it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Past {
-    /// All interest after maturity ever posted: date and amount.
-    pub tail: Vec<(Day, Cents)>,
-    /// Posted and paid rows, from the first instalment on.
-    pub rows: Vec<InstalmentRow>,
-    /// Every applied payment, in order.
-    pub payments: Vec<Applied>,
-    /// Payments that are invalid and do not count.
-    pub invalid: Vec<Name>,
-    /// The uses of surplus.
-    pub surplus: SurplusPast,
-    /// Where the money of all payments went by row, one payment after the other.
-    shares: Vec<PaymentShare>,
-    /// The same by line item.
-    paid_down: Vec<(Split, u64)>,
-}
-
-impl Past {
-    /// Records a payment and where its money went. Empties `allocated`.
-    pub fn remember(&mut self, name: Name, amount: Cents, status: ItemStatus, step: u64, allocated: &mut Allocation) {
-        let (shares, paid_down) = (self.shares.len() as u32, self.paid_down.len() as u32);
-        self.shares.append(&mut allocated.shares);
-        self.paid_down.append(&mut allocated.paid_down);
-        let shares = shares..self.shares.len() as u32;
-        let paid_down = paid_down..self.paid_down.len() as u32;
-        let lowered = allocated.lowered.take();
-        self.payments.push(Applied { name, amount, status, reversed: false, step, shares, paid_down, lowered });
-    }
-
-    /// Where the money of a payment went.
-    pub fn allocation_of(&self, payment: &Applied) -> Allocation {
-        let within = |range: &Range<u32>| range.start as usize..range.end as usize;
-        Allocation {
-            shares: self.shares[within(&payment.shares)].to_vec(),
-            paid_down: self.paid_down[within(&payment.paid_down)].to_vec(),
-            lowered: payment.lowered.clone(),
-        }
-    }
-}
-
 /// The state of an instalment loan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Loan {
@@ -270,10 +211,12 @@ pub struct Loan {
     pub principal: Cents,
     /// The unpaid posted interest.
     pub interest: Cents,
-    /// The amount of each row.
-    pub asks: RowAmounts,
+    /// The plan in force.
+    pub plan: PlanInForce,
     /// The open period.
     pub period: Period,
+    /// The fraction of a cent that is added to the open period's interest.
+    pub carry: Carry,
     /// The yearly rates.
     pub rates: Rates,
     /// The number of the first row in `rows`; all earlier ones are posted and paid.
@@ -291,6 +234,8 @@ pub struct Loan {
     pub late_row: u32,
     /// When its grace ends.
     pub late_at: Time,
+    /// Later fees of the same instalments, and the sum of all late fees.
+    pub late_fees: LateFees,
     /// Late instalments in a row.
     pub late_count: u32,
     /// When the account was last closed.
@@ -321,8 +266,9 @@ impl Loan {
             lent: Cents::ZERO,
             principal: Cents::ZERO,
             interest: Cents::ZERO,
-            asks: RowAmounts::default(),
+            plan: PlanInForce::default(),
             period: Period::NONE,
+            carry: Carry::default(),
             rates: Rates::default(),
             first_row: 1,
             rows: VecDeque::new(),
@@ -331,6 +277,7 @@ impl Loan {
             posted_unpaid: Cents::ZERO,
             late_row: 1,
             late_at: Time::NEVER,
+            late_fees: LateFees::default(),
             late_count: 0,
             closed_at: Time::BEGINNING,
             charge_offs: 0,
@@ -347,10 +294,7 @@ impl Loan {
     /// Reserves capacity for this many inputs.
     pub(crate) fn make_room(&mut self, inputs: usize) {
         if let Some(past) = &mut self.past {
-            past.rows.reserve(inputs);
-            past.payments.reserve(inputs);
-            past.shares.reserve(2 * inputs);
-            past.paid_down.reserve(2 * inputs);
+            past.make_room(inputs);
         }
     }
 
@@ -410,8 +354,8 @@ impl Loan {
     /// the unpaid part is what was posted last.
     pub fn oldest_unpaid_day(&self, plan: &Installment) -> Option<Day> {
         let oldest = self.oldest_past_due()?;
-        if oldest <= plan.count() {
-            return Some(plan.dates.due_day(oldest));
+        if oldest <= self.plan.count() {
+            return Some(self.plan.due_day(&plan.dates, oldest));
         }
         let mut unpaid = self.row(oldest)?.unpaid_interest();
         let covers = |(_, posted): &&(Day, Cents)| {
@@ -474,7 +418,7 @@ impl Loan {
 
 /// The planned principal of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PrincipalTarget {
+pub enum PrincipalTarget {
     /// The row has this total; its principal is the total less its interest.
     Total(Cents),
     /// The row has this principal, regardless of its interest.
@@ -483,18 +427,15 @@ pub(crate) enum PrincipalTarget {
     Rest,
 }
 
-impl Installment {
-    /// The planned amount of a row if the level is `level`.
-    pub(crate) fn target(&self, instalment: u32, level: Cents) -> PrincipalTarget {
-        if instalment >= self.count() {
+impl Loan {
+    /// The planned amount of a row that is not posted.
+    pub fn target(&self, instalment: u32) -> PrincipalTarget {
+        if instalment >= self.plan.count() {
             return PrincipalTarget::Rest;
         }
-        if instalment <= self.policy.interest_only {
-            return PrincipalTarget::Principal(Cents::ZERO);
-        }
-        match self.policy.method {
-            Method::Level => PrincipalTarget::Total(level),
-            Method::EqualPrincipal | Method::Flat => PrincipalTarget::Principal(level),
+        match self.plan.ask(instalment) {
+            Ask::Total(total) => PrincipalTarget::Total(total),
+            Ask::Principal(principal) | Ask::Kept { principal, .. } => PrincipalTarget::Principal(principal),
         }
     }
 }

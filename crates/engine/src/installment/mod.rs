@@ -7,17 +7,24 @@
 //! | file | contents |
 //! |---|---|
 //! | `terms` | the product's configuration for instalments, checked |
+//! | `policy_check` | the rules that the configuration must keep |
+//! | `buckets` | the buckets that payments fill, and their order |
 //! | `dates` | cycles, due dates, periods |
 //! | `plan` | exact computation of the level payment and of the other methods' instalments |
-//! | `row_amounts`, `recalculate` | the plan in force: the amount of each row, and its recalculation |
+//! | `in_force`, `row_amounts`, `recalculate` | the plan in force: the dates and amounts of its rows, and its recalculation |
 //! | `rates` | the yearly rate of each date |
 //! | `earning` | day counts: what a day of principal earns |
+//! | `carry` | fractions of a cent that rounding leaves behind |
 //! | `interest` | accrual, posting at a period's end |
 //! | `payments` | payments, their status, reversals, offsets |
+//! | `past` | history for undoing payments and showing the past |
 //! | `allocation`, `fill` | where the money of a payment goes: the order, and each bucket |
 //! | `surplus`, `surplus_lots` | money left over by payments: kept by payment, and used when something is owed again |
+//! | `refunds` | surplus paid out, and refunds that come back |
+//! | `write_off` | small balances |
 //! | `undo` | undoing a payment |
 //! | `late` | due moments, late fees, delinquency, charge-off |
+//! | `late_tiers` | several late fees for the same instalment; the amount of a late fee and its limits |
 //! | `receipts` | the payments received for an instalment, whichever debt they paid |
 //! | `life` | opening, closing, reopening |
 //! | `schedule` | past and future rows |
@@ -26,27 +33,36 @@
 
 pub(crate) mod allocation;
 pub mod audit;
+pub mod buckets;
+pub mod carry;
 pub mod dates;
 pub mod earning;
 pub(crate) mod fill;
+pub mod in_force;
 pub mod interest;
 pub(crate) mod late;
+pub mod late_tiers;
 pub(crate) mod life;
 pub mod loan;
+pub(crate) mod past;
 pub(crate) mod payments;
 pub mod plan;
+pub mod policy_check;
 pub mod rates;
 pub mod reading;
 pub(crate) mod recalculate;
 pub mod receipts;
+pub(crate) mod refunds;
 pub mod row_amounts;
 pub mod schedule;
 pub(crate) mod surplus;
 pub mod surplus_lots;
 pub mod terms;
 pub(crate) mod undo;
+pub(crate) mod write_off;
 
 pub use terms::{
-    AfterMaturity, Bucket, DayCount, Due, Installment, InstallmentPolicy, InterestMethod, LateFee, LateFeePolicy,
-    Method, Owed, Pyramiding, Span, Surplus,
+    Adjust, AfterMaturity, Bucket, BusinessDays, DayCount, Due, Installment, InstallmentPolicy, InterestMethod,
+    InterestRoundingAt, LateFee, LateFeePolicy, LateFeeTier, Method, Owed, PrecomputedRefund, PrecomputedSplit,
+    Pyramiding, ReAgeLimits, Shortfall, ShortfallGoesTo, ShortfallRule, Span, Surplus, Weekday,
 };

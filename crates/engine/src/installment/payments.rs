@@ -78,7 +78,7 @@ impl StepContext<'_> {
     }
 
     /// Records that a payment is invalid.
-    fn forget_payment(&mut self, name: &Name) {
+    pub fn forget_payment(&mut self, name: &Name) {
         if let Some(past) = &mut self.loan().past {
             past.invalid.push(name.clone());
         }
@@ -89,6 +89,7 @@ impl StepContext<'_> {
         let Receipt { name, amount, status, allocation, effective_at, known } = receipt;
         let events = self.out.events.len();
         let mut allocated = match self.undone(name) {
+            // The item stays as it was; no money is poured.
             Some(Revised::Reversed(allocated)) => allocated.clone(),
             Some(_) => {
                 self.state.unsettled.push(Unsettled { name: name.clone(), standing: Undecided::Counts });
@@ -98,6 +99,7 @@ impl StepContext<'_> {
             None => {
                 self.admit(amount)?;
                 let allocated = self.allocate(amount, allocation)?;
+                self.drop_fraction()?;
                 let (step, pyramiding) = (self.state.steps, self.plan.policy.late_fee.pyramiding);
                 self.loan().note_receipt(step, amount, &allocated.shares, pyramiding);
                 self.loan().keep_surplus(step, allocated.surplus());
@@ -125,7 +127,7 @@ impl StepContext<'_> {
             past.remember(name.clone(), amount, status, step, &mut allocated);
         }
         self.keep_room(allocated);
-        Ok(())
+        if self.undone(name).is_none() { self.write_off_small_balance() } else { Ok(()) }
     }
 
     /// Keeps the allocated memory for the next payment.
@@ -173,7 +175,7 @@ impl StepContext<'_> {
 
     /// Decides about a payment that is neither pending nor authorized. The decision is refused if the payment was
     /// applied or is invalid, and remembered if the payment's own time is in the future.
-    fn decide_early(
+    pub fn decide_early(
         &mut self,
         name: &Name,
         valid: bool,
@@ -261,7 +263,7 @@ impl StepContext<'_> {
 
     /// Reopens an account that closed because it was paid off, if an undone payment left more owed than the surplus
     /// pays.
-    fn reopen_if_owing_again(&mut self, owed_before: Cents) -> Result<(), FoldError> {
+    pub fn reopen_if_owing_again(&mut self, owed_before: Cents) -> Result<(), FoldError> {
         self.use_surplus_if_more_is_owed(owed_before)?;
         let owes_again = self.state.balances().owed() > owed_before;
         if owes_again && self.state.status.closed_by_itself() { self.reopen(self.state.active_pair) } else { Ok(()) }
@@ -295,6 +297,7 @@ impl StepContext<'_> {
         self.admit(amount)?;
         let events = self.out.events.len();
         let allocated = self.allocate(amount, Some(component))?;
+        self.drop_fraction()?;
         let step = self.state.steps;
         self.loan().keep_surplus(step, allocated.surplus());
         let id = ItemId::Input(entry.name.clone());

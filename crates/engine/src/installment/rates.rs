@@ -58,11 +58,16 @@ impl Rates {
     /// Sums weight times rate (in millionths of a percent) over the dates from `from` to `to`, the last excluded.
     /// `weight` returns the total weight of a stretch of dates.
     pub(crate) fn weigh(&self, from: Day, to: Day, weight: impl Fn(Day, Day) -> i128) -> i128 {
+        self.sum(from, to, |from, to, rate| weight(from, to) * rate)
+    }
+
+    /// Sums what each stretch of dates with the same rate (in millionths of a percent) adds, the last date excluded.
+    pub(crate) fn sum(&self, from: Day, to: Day, of: impl Fn(Day, Day, i128) -> i128) -> i128 {
         let mut sum = 0;
         let mut begin = from;
         while begin < to {
             let end = self.next_change(begin).map_or(to, |change| change.min(to));
-            sum += weight(begin, end) * self.on(begin).millionths();
+            sum += of(begin, end, self.on(begin).millionths());
             begin = end;
         }
         sum

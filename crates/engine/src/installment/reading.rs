@@ -1,6 +1,5 @@
 //! The figures of an account at a point in time: payoff, per-diem, days past due.
 
-use super::earning::Earning;
 use super::loan::{InstalmentRow, Loan, OpenFee};
 use super::terms::Installment;
 use crate::calendar::Day;
@@ -11,7 +10,7 @@ use crate::status::Status;
 use crate::step::{FoldError, StepContext};
 use crate::terms::Terms;
 use crate::time::Time;
-use crate::timeline::{Rank, TimelinePosition};
+use crate::timeline::TimelinePosition;
 
 /// The figures of an account at a point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +49,7 @@ pub fn read(terms: &Terms, state: &State, at: Time) -> Result<Reading, FoldError
 /// A closed account at a point in time, with the due dates passed that lie after its closing.
 pub(crate) fn pass_closed_time(terms: &Terms, state: &State, at: Time) -> Result<State, FoldError> {
     let mut state = state.clone();
-    let place = TimelinePosition { at, rank: Rank::Late, seq: 0 };
+    let place = TimelinePosition::late(at, 0);
     StepContext::scratch(terms, &mut state, &mut FoldOutcome::default(), place).pass_closed_time()?;
     Ok(state)
 }
@@ -60,10 +59,10 @@ fn read_now(terms: &Terms, state: &State, at: Time) -> Result<Reading, FoldError
     let today = terms.zone.day_at(at);
     let closed = state.status.is_closed();
     let balances = state.balances();
-    let accrued = if closed { Cents::ZERO } else { loan.accrued_at(plan, at, today)? };
+    let accrued = if closed { Cents::ZERO } else { loan.accrued_at(at, today)? };
     let oldest = loan.oldest_unpaid_day(plan);
-    let past_due_fees = loan.past_due_fees(plan);
-    let is_due = !closed && (1..=plan.count()).contains(&loan.current());
+    let past_due_fees = loan.past_due_fees();
+    let is_due = !closed && (1..=loan.plan.count()).contains(&loan.current());
     Ok(Reading {
         status: state.status,
         balances,
@@ -80,11 +79,11 @@ fn read_now(terms: &Terms, state: &State, at: Time) -> Result<Reading, FoldError
 
 impl Loan {
     /// Interest of the open period that is owed by then and not posted yet.
-    fn accrued_at(&self, plan: &Installment, at: Time, today: Day) -> Result<Cents, Overflow> {
+    fn accrued_at(&self, at: Time, today: Day) -> Result<Cents, Overflow> {
         if !self.period.has_begun(at) {
             return Ok(Cents::ZERO);
         }
-        let interest = self.interest_to(today, plan.policy.rounding)?;
+        let interest = self.interest_to(today)?;
         Ok((interest - self.period.recognised).or_zero())
     }
 
@@ -98,13 +97,12 @@ impl Loan {
         if today >= period.end {
             // The end date itself is the first day of the next period.
             let next = period.instalment + 1;
-            if !plan.earns(next) {
+            if !plan.earns(next, self.plan.count()) {
                 return Ok(Cents::ZERO);
             }
-            earning = Earning::in_period(&plan.policy, &plan.dates, next, period.end, plan.dates.due_day(next));
+            earning = self.plan.earning(&plan.policy, &plan.dates, next);
         }
-        let weight = earning.weigh(&self.rates, today, today.plus_days(1));
-        earning.cents(i128::from(self.principal.0) * weight, plan.policy.rounding)
+        earning.cents(earning.accrue(self.principal, &self.rates, today, today.plus_days(1)))
     }
 
     /// Unpaid interest and principal of the instalments whose due moment has passed.
@@ -113,8 +111,8 @@ impl Loan {
     }
 
     /// Unpaid fees of the periods that have ended, and fees that belong to no instalment.
-    fn past_due_fees(&self, plan: &Installment) -> Cents {
-        let is_past_due = |fee: &&OpenFee| fee.instalment < self.current() || fee.instalment > plan.count();
+    fn past_due_fees(&self) -> Cents {
+        let is_past_due = |fee: &&OpenFee| fee.instalment < self.current() || fee.instalment > self.plan.count();
         self.fees.iter().filter(is_past_due).map(|fee| fee.debt.balance).sum()
     }
 }

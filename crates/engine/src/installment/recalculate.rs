@@ -1,8 +1,8 @@
 //! Recalculating the level payment over future rows.
 
 use super::loan::PrincipalTarget;
-use super::plan::{self, Spread};
-use super::row_amounts::Lowered;
+use super::plan::{Periods, Spread};
+use super::row_amounts::{Ask, Lowered};
 use crate::money::Cents;
 use crate::step::{FoldError, StepContext};
 use alloc::vec::Vec;
@@ -14,19 +14,19 @@ impl StepContext<'_> {
     /// amounts. Returns the amounts before, or `None` if there are no rows to recalculate.
     pub fn recalculate(&mut self, first: u32, asked_before: Cents) -> Result<Option<Lowered>, FoldError> {
         let plan = self.plan;
-        let first = first.max(plan.policy.interest_only + 1);
+        let first = first.max(self.state.loan().plan.repays_from());
         let (mut paid, mut begun, mut carried, mut paid_into) = (Vec::new(), Vec::new(), Cents::ZERO, Cents::ZERO);
         let loan = self.state.loan();
         for (number, row) in loan.numbered_rows().filter(|(number, row)| *number >= first && !row.posted) {
             let own = if number == loan.current() { loan.period.recognised } else { row.prepaid_interest };
             let paid_in = row.interest_paid + row.principal_paid;
-            let total = match loan.target(plan, number) {
+            let total = match loan.target(number) {
                 PrincipalTarget::Total(total) => Some(total),
                 PrincipalTarget::Principal(_) | PrincipalTarget::Rest => None,
             };
             if total.is_some_and(|total| total.is_positive() && paid_in >= total) {
                 paid.push(number);
-                begun.push((number, loan.asks.of(number)));
+                begun.push((number, loan.plan.amount(number)));
                 continue;
             }
             carried += (row.interest - own).or_zero();
@@ -35,16 +35,19 @@ impl StepContext<'_> {
                 begun.push((number, paid_in));
             }
         }
-        if first > plan.count() {
+        if first > loan.plan.count() {
             return Ok(None);
         }
         let principal = loan.unscheduled() - asked_before + paid_into;
         let over = Spread { principal: principal.or_zero(), carried, first, paid: &paid };
-        let level = plan::spread(&plan.policy, &plan.dates, &loan.rates, &over, plan.plan.flat_interest)?;
-        let asks = &mut self.loan().asks;
-        let lowered = asks.rewrite(first, level);
+        let periods = Periods { policy: &plan.policy, dates: &plan.dates, rates: &loan.rates, rows: &loan.plan };
+        let kept_interest = loan.plan.kept_interest(first);
+        let level = periods.spread(&over, kept_interest)?;
+        let ask = |amount| Ask::of(plan.policy.method, amount, kept_interest);
+        let rows = &mut self.loan().plan;
+        let lowered = rows.rewrite(first, ask(level));
         for (number, least) in begun.into_iter().filter(|(number, least)| *least > level || paid.contains(number)) {
-            asks.rewrite_one(number, least);
+            rows.rewrite_one(number, ask(least));
         }
         Ok(Some(lowered))
     }
@@ -52,18 +55,18 @@ impl StepContext<'_> {
     /// Restores the plan that a payment lowered. The rows ahead get their earlier amounts back, except those rewritten
     /// since, which are recalculated. A row due today is no longer ahead. Call it after the money was given back.
     pub fn give_back_plan(&mut self, lowered: &Lowered) -> Result<(), FoldError> {
-        let (plan, today) = (self.plan, self.today);
-        let mut ahead = self.state.loan().current();
-        while ahead <= plan.count() && plan.dates.due_day(ahead) <= today {
-            ahead += 1;
-        }
-        if ahead > plan.count() {
-            return Ok(());
-        }
-        let Some(rewritten) = self.loan().asks.restore(lowered, ahead) else { return Ok(()) };
+        let Some(ahead) = self.first_ahead() else { return Ok(()) };
+        let Some(rewritten) = self.loan().plan.restore(lowered, ahead) else { return Ok(()) };
         let asked = self.planned_principal(rewritten)?;
         self.recalculate(rewritten, asked)?;
         Ok(())
+    }
+
+    /// The first row whose due date is after today.
+    pub fn first_ahead(&self) -> Option<u32> {
+        let loan = self.state.loan();
+        let mut rows = loan.current()..=loan.plan.count();
+        rows.find(|row| loan.plan.due_day(&self.plan.dates, *row) > self.today)
     }
 
     /// The unpaid principal of the future rows before `first`, if all goes as planned.

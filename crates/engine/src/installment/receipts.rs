@@ -117,7 +117,7 @@ impl Loan {
         };
         let parts: Vec<ReceiptPart> = shares.iter().filter_map(part).collect();
         let last = parts.iter().map(|part| part.instalment).fold(begun, u32::max);
-        if last >= self.late_row {
+        if last >= self.oldest_fee_row(self.late_row) {
             self.receipts.push(Receipt { step, amount, begun, last, parts, used: Vec::new() });
         }
     }
@@ -167,12 +167,18 @@ impl Loan {
         receipts.map(|receipt| receipt.amount - earlier(receipt)).sum()
     }
 
+    /// Drops payments that count only for instalments before this one.
+    pub(super) fn drop_receipts_before(&mut self, instalment: u32) {
+        self.receipts.retain(|receipt| receipt.last >= instalment);
+    }
+
     /// The grace of an instalment ends: decides whether money that went to it counts for later ones, and drops payments
     /// that count for no later one.
     pub(crate) fn settle_receipts(&mut self, instalment: u32, grace_result: GraceResult, pyramiding: Pyramiding) {
         let taken_off =
             InstalmentRow { grace_result: Some(grace_result), ..InstalmentRow::default() }.is_taken_off(pyramiding);
-        self.receipts.retain(|receipt| receipt.last > instalment);
+        let oldest = self.oldest_fee_row(instalment + 1);
+        self.drop_receipts_before(oldest);
         // A part is deducted until its instalment is found late, spared, excused or stopped.
         if !taken_off {
             let parts = self.receipts.iter_mut().flat_map(|receipt| receipt.parts.iter_mut().chain(&mut receipt.used));

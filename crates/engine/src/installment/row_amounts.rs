@@ -1,19 +1,55 @@
-//! The plan in force: the amount of each row.
+//! What each row of the plan asks for.
 //!
-//! An account starts with the plan agreed in its terms. Payments beyond the instalments may rewrite future rows.
-//! Consecutive rows with the same amount form one stretch, so the plan stays small regardless of the number of rows.
+//! An account starts with the amounts agreed in its terms. Payments beyond the instalments and changes rewrite future
+//! rows. Consecutive rows with the same amount form one stretch, so the plan stays small regardless of the number of
+//! rows.
 
+use super::terms::Method;
 use crate::money::Cents;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
+
+/// What a row asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Ask {
+    /// This total: interest is what accrues, principal the rest.
+    Total(Cents),
+    /// This principal; the interest of its period is added on top.
+    Principal(Cents),
+    /// Both are fixed.
+    Kept {
+        /// The principal.
+        principal: Cents,
+        /// The interest.
+        interest: Cents,
+    },
+}
+
+impl Ask {
+    /// What a row of a method asks for; `interest` is its fixed interest.
+    pub(crate) fn of(method: Method, amount: Cents, interest: Cents) -> Ask {
+        match method {
+            Method::Level => Ask::Total(amount),
+            Method::EqualPrincipal => Ask::Principal(amount),
+            Method::Flat | Method::Precomputed => Ask::Kept { principal: amount, interest },
+        }
+    }
+
+    /// Its total, or its principal if interest is added on top.
+    pub fn amount(self) -> Cents {
+        match self {
+            Ask::Total(amount) | Ask::Principal(amount) | Ask::Kept { principal: amount, .. } => amount,
+        }
+    }
+}
 
 /// Consecutive rows with the same amount, up to the next stretch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stretch {
     /// The first row.
     pub from: u32,
-    /// The amount of each row: its total, or its principal if interest is added on top.
-    pub level: Cents,
+    /// What each row asks for.
+    pub ask: Ask,
     /// The number of the rewriting that created it; 0 is the agreed plan.
     pub rewriting: u64,
 }
@@ -34,29 +70,31 @@ pub(crate) struct Lowered {
 }
 
 impl RowAmounts {
-    /// The agreed plan: every row has the same amount.
-    pub(crate) fn agreed(level: Cents) -> RowAmounts {
-        RowAmounts { stretches: alloc::vec![Stretch { from: 1, level, rewriting: 0 }], rewritings: 0 }
+    /// The agreed amounts: each stretch with its first row.
+    pub(crate) fn agreed(stretches: impl IntoIterator<Item = (u32, Ask)>) -> RowAmounts {
+        let stretch = |(from, ask)| Stretch { from, ask, rewriting: 0 };
+        RowAmounts { stretches: stretches.into_iter().map(stretch).collect(), rewritings: 0 }
     }
 
-    /// The amount of a row.
-    pub fn of(&self, row: u32) -> Cents {
-        self.stretches.iter().rev().find(|stretch| stretch.from <= row).map_or(Cents::ZERO, |stretch| stretch.level)
+    /// What a row asks for.
+    pub fn of(&self, row: u32) -> Ask {
+        let stretch = self.stretches.iter().rev().find(|stretch| stretch.from <= row);
+        stretch.map_or(Ask::Principal(Cents::ZERO), |stretch| stretch.ask)
     }
 
-    /// Sets the amount of the rows from `first` on to `level`, and returns the amounts before.
-    pub(crate) fn rewrite(&mut self, first: u32, level: Cents) -> Lowered {
+    /// Rewrites the amount of the rows from `first` on, and returns the amounts before.
+    pub(crate) fn rewrite(&mut self, first: u32, ask: Ask) -> Lowered {
         self.rewritings += 1;
         let before = self.cut(first);
-        self.stretches.push(Stretch { from: first, level, rewriting: self.rewritings });
+        self.stretches.push(Stretch { from: first, ask, rewriting: self.rewritings });
         Lowered { rewriting: self.rewritings, first, before }
     }
 
     /// Sets the amount of a single row, as part of the latest rewriting.
-    pub(crate) fn rewrite_one(&mut self, row: u32, level: Cents) {
+    pub(crate) fn rewrite_one(&mut self, row: u32, ask: Ask) {
         let rewriting = self.rewritings;
         let after = self.cut(row);
-        self.stretches.push(Stretch { from: row, level, rewriting });
+        self.stretches.push(Stretch { from: row, ask, rewriting });
         self.stretches.extend(tail_of(&after, row + 1));
     }
 
@@ -94,14 +132,14 @@ mod tests {
     use super::*;
 
     fn levels(asks: &RowAmounts) -> Vec<i64> {
-        (1..=6).map(|row| asks.of(row).0).collect()
+        (1..=6).map(|row| asks.of(row).amount().0).collect()
     }
 
     #[test]
     fn what_was_lowered_is_given_back() {
-        let mut asks = RowAmounts::agreed(Cents(9));
-        let first = asks.rewrite(2, Cents(7));
-        let second = asks.rewrite(4, Cents(5));
+        let mut asks = RowAmounts::agreed([(1, Ask::Total(Cents(9)))]);
+        let first = asks.rewrite(2, Ask::Total(Cents(7)));
+        let second = asks.rewrite(4, Ask::Total(Cents(5)));
         assert_eq!(levels(&asks), [9, 7, 7, 5, 5, 5]);
         let mut newest_first = asks.clone();
         assert_eq!(newest_first.restore(&second, 3), None);
@@ -110,15 +148,15 @@ mod tests {
         assert_eq!(levels(&newest_first), [9, 7, 9, 9, 9, 9], "row 2 is no longer ahead");
         assert_eq!(asks.restore(&first, 1), Some(4), "rows from 4 on were rewritten since");
         assert_eq!(levels(&asks), [9, 9, 9, 5, 5, 5]);
-        asks.rewrite(4, Cents(6));
+        asks.rewrite(4, Ask::Total(Cents(6)));
         assert_eq!(asks.restore(&second, 1), Some(4), "and again since");
     }
 
     #[test]
     fn one_row_may_ask_something_of_its_own() {
-        let mut asks = RowAmounts::agreed(Cents(9));
-        let lowered = asks.rewrite(3, Cents(7));
-        asks.rewrite_one(3, Cents(8));
+        let mut asks = RowAmounts::agreed([(1, Ask::Total(Cents(9)))]);
+        let lowered = asks.rewrite(3, Ask::Total(Cents(7)));
+        asks.rewrite_one(3, Ask::Total(Cents(8)));
         assert_eq!(levels(&asks), [9, 9, 8, 7, 7, 7]);
         assert_eq!(asks.restore(&lowered, 1), None);
         assert_eq!(levels(&asks), [9; 6]);

@@ -3,8 +3,10 @@
 //! The projection pays past-due amounts on the date of reading and every later instalment in full on its due date. It
 //! uses the same posting code as the fold, on a copy of the state.
 
+use super::carry::Carry;
 use super::loan::{InstalmentRow, Loan};
 use super::reading::pass_closed_time;
+use super::terms::InterestRoundingAt;
 use crate::calendar::Day;
 use crate::money::Cents;
 use crate::outcome::FoldOutcome;
@@ -12,7 +14,7 @@ use crate::state::State;
 use crate::step::{FoldError, StepContext};
 use crate::terms::Terms;
 use crate::time::Time;
-use crate::timeline::{Rank, TimelinePosition};
+use crate::timeline::TimelinePosition;
 use alloc::vec::Vec;
 
 /// A row of the schedule.
@@ -57,20 +59,20 @@ pub fn schedule(terms: &Terms, state: &State, at: Time) -> Result<Vec<ScheduleRo
     let passed = if state.status.is_closed() { Some(pass_closed_time(terms, state, at)?) } else { None };
     let state = passed.as_ref().unwrap_or(state);
     let loan = state.loan();
-    let last = terms.installment().count();
+    let last = loan.plan.count();
     let mut rows = Vec::with_capacity(last as usize);
     let mut start = loan.lent;
     for instalment in 1..loan.current().min(last + 1) {
         let row = passed_row(loan, instalment).ok_or(FoldError::NeedsPast)?;
         let paid = row.interest_paid + row.principal_paid + row.extra;
-        start = push(&mut rows, terms, instalment, row, paid, start);
+        start = push(&mut rows, (terms, loan), instalment, row, paid, start);
     }
     let mut projection = Projection::new(terms, state, at, !state.status.is_closed())?;
     for instalment in loan.current()..=last {
         let row = projection.post()?;
         let paid_so_far =
             loan.row(instalment).map_or(Cents::ZERO, |row| row.interest_paid + row.principal_paid + row.extra);
-        start = push(&mut rows, terms, instalment, &row, paid_so_far + row.tail, start);
+        start = push(&mut rows, (terms, loan), instalment, &row, paid_so_far + row.tail, start);
         projection.pay_and_go_on()?;
     }
     Ok(rows)
@@ -86,7 +88,7 @@ fn passed_row(loan: &Loan, instalment: u32) -> Option<&InstalmentRow> {
 /// Adds a row and returns the principal after it.
 fn push(
     rows: &mut Vec<ScheduleRow>,
-    terms: &Terms,
+    (terms, loan): (&Terms, &Loan),
     instalment: u32,
     row: &InstalmentRow,
     paid: Cents,
@@ -95,10 +97,10 @@ fn push(
     let dates = &terms.installment().dates;
     let principal = row.principal + row.extra;
     let end = start - principal;
-    let due_day = dates.due_day(instalment);
+    let due_day = loan.plan.due_day(dates, instalment);
     rows.push(ScheduleRow {
         instalment,
-        cycle_end: dates.cycle_end(instalment),
+        cycle_end: loan.plan.cycle_end(dates, instalment),
         due_day,
         due_at: terms.close_of(due_day),
         interest: row.interest,
@@ -139,6 +141,9 @@ impl<'a> Projection<'a> {
         projection.state.loan_mut().past = None;
         projection.state.forget_slots();
         projection.run(at).accrue();
+        if projection.state.loan().oldest_past_due().is_some() {
+            projection.run(at).drop_fraction()?;
+        }
         let loan = projection.state.loan_mut();
         loan.principal -= loan.posted_unpaid;
         loan.posted_unpaid = Cents::ZERO;
@@ -148,7 +153,7 @@ impl<'a> Projection<'a> {
     }
 
     fn run(&mut self, at: Time) -> StepContext<'_> {
-        let place = TimelinePosition { at, rank: Rank::Late, seq: 0 };
+        let place = TimelinePosition::late(at, 0);
         StepContext::scratch(self.terms, &mut self.state, &mut self.scratch, place)
     }
 
@@ -185,6 +190,9 @@ impl<'a> Projection<'a> {
         loan.posted_unpaid -= unpaid;
         self.earns &= loan.principal.is_positive();
         self.run(ends_at).open_period(instalment + 1)?;
+        if self.terms.installment().policy.interest_rounding_at == InterestRoundingAt::Payment {
+            self.state.loan_mut().carry = Carry::default();
+        }
         self.settle_interest();
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! The surplus of a loan by the payments that it is from, and its uses.
 
 use super::loan::{Allocation, Loan};
+use super::refunds::Refunded;
 use crate::money::Cents;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,8 @@ pub(crate) type Fed = (u64, Cents);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SurplusPast {
     uses: Vec<SurplusUse>,
+    /// The refunds.
+    pub refunds: Vec<Refunded>,
 }
 
 /// A use of surplus.

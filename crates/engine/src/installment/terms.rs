@@ -4,11 +4,13 @@ use super::dates::Dates;
 use super::plan::{self, Plan};
 use crate::calendar::{Day, Interval, MonthEnd};
 use crate::money::{Cents, Percent, Rounding};
-use crate::validation::{Invalid, LATEST, check_amount};
+use crate::validation::{Invalid, LATEST};
 use crate::zone::Zone;
 use alloc::format;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
+
+pub use super::buckets::{Bucket, Due, Owed, Span, Surplus};
 
 /// The most instalments a loan may have.
 pub const MOST_INSTALMENTS: u32 = 1_200;
@@ -25,6 +27,166 @@ pub enum Method {
     EqualPrincipal,
     /// Equal principal and equal interest on the original principal.
     Flat,
+    /// Interest is fixed when the loan is opened, see [`PrecomputedSplit`].
+    Precomputed,
+}
+
+impl Method {
+    /// Whether the interest of each instalment is fixed.
+    pub fn keeps_interest(self) -> bool {
+        matches!(self, Method::Flat | Method::Precomputed)
+    }
+}
+
+/// How interest fixed at the opening is spread over the instalments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PrecomputedSplit {
+    /// As in the plan of a level loan.
+    #[default]
+    Actuarial,
+    /// In proportion to the number of instalments still to come: the rule of 78 for twelve instalments.
+    SumOfDigits,
+    /// Equally, as [`Method::Flat`].
+    Equal,
+}
+
+/// Which precomputed interest a payoff leaves out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PrecomputedRefund {
+    /// That of periods that have not begun.
+    #[default]
+    NotBegun,
+    /// None: all interest is owed.
+    None,
+}
+
+/// When interest is rounded to whole cents.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum InterestRoundingAt {
+    /// At the end of each period; the fraction is dropped or rounded up there.
+    #[default]
+    PeriodEnd,
+    /// At the end of each period; the fraction is carried to the next.
+    Carry,
+    /// As `Carry`; at each payment the fraction falls away.
+    Payment,
+    /// Each date's interest is rounded.
+    Daily,
+}
+
+/// Which of the two limits on a shortfall applies if a product has both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ShortfallRule {
+    /// The higher one.
+    #[default]
+    Higher,
+    /// The lower one.
+    Lower,
+}
+
+/// Which instalment asks for the unpaid part of one that counts as paid.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ShortfallGoesTo {
+    /// The next one.
+    #[default]
+    NextInstalment,
+    /// The last one; interest goes to the next.
+    LastInstalment,
+}
+
+/// How much may be missing of an instalment that counts as paid.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shortfall {
+    /// An amount.
+    pub cents: Option<Cents>,
+    /// A percentage of the instalment.
+    pub percent: Option<Percent>,
+    /// Which of the two applies.
+    pub rule: ShortfallRule,
+    /// Where the missing amount goes.
+    pub goes_to: ShortfallGoesTo,
+}
+
+/// How often an account may be re-aged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReAgeLimits {
+    /// How often within twelve months.
+    pub per_12_months: Option<u32>,
+    /// How often within sixty months.
+    pub per_60_months: Option<u32>,
+    /// The age of the account in months before which it may not be re-aged.
+    pub min_age_months: Option<u32>,
+}
+
+/// The days of the week, for weekends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Weekday {
+    /// Monday.
+    Monday,
+    /// Tuesday.
+    Tuesday,
+    /// Wednesday.
+    Wednesday,
+    /// Thursday.
+    Thursday,
+    /// Friday.
+    Friday,
+    /// Saturday.
+    Saturday,
+    /// Sunday.
+    Sunday,
+}
+
+/// Where a due date moves that is not a business day.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Adjust {
+    /// Nowhere.
+    #[default]
+    None,
+    /// To the next business day.
+    Following,
+    /// To the next business day, or back if that is in another month.
+    ModifiedFollowing,
+    /// To the business day before.
+    Preceding,
+}
+
+/// Business days, and where other due dates move.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BusinessDays {
+    /// Where a due date moves.
+    pub adjust: Adjust,
+    /// The days of the week that are no business days.
+    pub weekend: Vec<Weekday>,
+    /// The dates that are no business days, rising.
+    pub holidays: Vec<Day>,
+}
+
+impl Default for BusinessDays {
+    fn default() -> BusinessDays {
+        BusinessDays {
+            adjust: Adjust::None,
+            weekend: alloc::vec![Weekday::Saturday, Weekday::Sunday],
+            holidays: Vec::new(),
+        }
+    }
+}
+
+/// One of several late fees for the same instalment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LateFeeTier {
+    /// How many days after the due date it is charged.
+    pub after: u32,
+    /// How it is computed.
+    pub kind: LateFee,
+    /// The amount of a flat fee.
+    pub flat: Cents,
+    /// The percentage, for the percent kinds.
+    pub percent: Percent,
+    /// The minimum fee.
+    pub least: Option<Cents>,
+    /// The maximum fee.
+    pub most: Option<Cents>,
 }
 
 /// When interest is counted.
@@ -87,7 +249,7 @@ pub enum Pyramiding {
 }
 
 /// The rules for late fees.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LateFeePolicy {
     /// How long after the due date an unpaid instalment becomes late.
     pub grace: Interval,
@@ -107,105 +269,10 @@ pub struct LateFeePolicy {
     pub cap: Option<Percent>,
     /// Which payments spare an instalment the fee.
     pub pyramiding: Pyramiding,
-}
-
-/// Whether a debt is past due, due or in advance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Due {
-    /// Its due moment has passed.
-    Past,
-    /// Its period is open.
-    Now,
-    /// Its period has not begun.
-    Ahead,
-}
-
-/// The kind of a debt, as far as payments distinguish it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Owed {
-    /// A fee for a service.
-    Fee,
-    /// A fee for a breach.
-    Penalty,
-    /// Interest.
-    Interest,
-    /// Principal.
-    Principal,
-}
-
-/// One of the twelve buckets that payments are allocated to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Bucket {
-    /// Whether the debt is past due, due or in advance.
-    pub due: Due,
-    /// Its kind.
-    pub owed: Owed,
-}
-
-impl Bucket {
-    /// The default order of past-due and due debts. Buckets missing from a product's order follow in this order, so
-    /// that money never becomes surplus while something is due.
-    pub const DEFAULT_ORDER: [Bucket; 8] = [
-        Bucket::new(Due::Past, Owed::Interest),
-        Bucket::new(Due::Past, Owed::Principal),
-        Bucket::new(Due::Now, Owed::Interest),
-        Bucket::new(Due::Now, Owed::Principal),
-        Bucket::new(Due::Past, Owed::Fee),
-        Bucket::new(Due::Past, Owed::Penalty),
-        Bucket::new(Due::Now, Owed::Fee),
-        Bucket::new(Due::Now, Owed::Penalty),
-    ];
-
-    /// A bucket.
-    pub const fn new(due: Due, owed: Owed) -> Bucket {
-        Bucket { due, owed }
-    }
-
-    /// Parses `PAST_DUE_FEE`, `DUE_INTEREST`, `IN_ADVANCE_PRINCIPAL` and so on.
-    pub fn parse(name: &str) -> Option<Bucket> {
-        let (due, rest) = [("PAST_DUE_", Due::Past), ("DUE_", Due::Now), ("IN_ADVANCE_", Due::Ahead)]
-            .into_iter()
-            .find_map(|(prefix, due)| name.strip_prefix(prefix).map(|rest| (due, rest)))?;
-        let owed = match rest {
-            "FEE" => Owed::Fee,
-            "PENALTY" => Owed::Penalty,
-            "INTEREST" => Owed::Interest,
-            "PRINCIPAL" => Owed::Principal,
-            _ => return None,
-        };
-        Some(Bucket { due, owed })
-    }
-}
-
-/// In which direction the buckets are filled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Span {
-    /// One bucket of all instalments, oldest first, then the next bucket.
-    BucketFirst,
-    /// All buckets of the oldest instalment, then the next instalment.
-    OldestInstalmentFirst,
-    /// Interest and principal of the oldest instalment, then of the next; then fees and penalties, bucket by bucket.
-    #[default]
-    InstalmentsFirst,
-}
-
-impl Span {
-    /// The span of a product that configures none: with its own order, it fills bucket by bucket.
-    pub fn without_own(order_is_given: bool) -> Span {
-        if order_is_given { Span::BucketFirst } else { Span::default() }
-    }
-}
-
-/// Where money goes that is left when nothing is due.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Surplus {
-    /// To principal, from the end of the loan backwards: the loan ends sooner.
-    #[default]
-    LastInstalment,
-    /// To the next instalments, in advance.
-    NextInstalment,
-    /// To principal; later instalments are recalculated.
-    ReducePrincipal,
+    /// Several fees, by days after the due date, in place of grace and the single fee; empty if there is one fee.
+    pub tiers: Vec<LateFeeTier>,
+    /// The most that all late fees of a loan may come to, less those waived.
+    pub loan_cap: Option<Cents>,
 }
 
 /// A product's configuration for instalments.
@@ -251,6 +318,24 @@ pub struct InstallmentPolicy {
     pub delinquent_after: u32,
     /// This many late instalments in a row charge the account off.
     pub charge_off_after: u32,
+    /// The days of the month on which instalments fall due, if there are two a month; `cycle` is then not used.
+    pub semi_monthly: Option<[u8; 2]>,
+    /// Business days, and where other due dates move.
+    pub business_days: BusinessDays,
+    /// How much may be missing of an instalment that counts as paid.
+    pub shortfall: Shortfall,
+    /// The largest payoff that is written off; zero for none.
+    pub write_off: Cents,
+    /// How often an account may be re-aged.
+    pub re_age_limits: ReAgeLimits,
+    /// How to round interest.
+    pub interest_rounding: Rounding,
+    /// When to round interest.
+    pub interest_rounding_at: InterestRoundingAt,
+    /// How precomputed interest is spread.
+    pub precomputed_split: PrecomputedSplit,
+    /// Which precomputed interest a payoff leaves out.
+    pub precomputed_refund: PrecomputedRefund,
 }
 
 impl InstallmentPolicy {
@@ -277,72 +362,16 @@ impl InstallmentPolicy {
             late_fee: LateFeePolicy::default(),
             delinquent_after: 1,
             charge_off_after: NEVER,
+            semi_monthly: None,
+            business_days: BusinessDays::default(),
+            shortfall: Shortfall::default(),
+            write_off: Cents::ZERO,
+            re_age_limits: ReAgeLimits::default(),
+            interest_rounding: Rounding::default(),
+            interest_rounding_at: InterestRoundingAt::default(),
+            precomputed_split: PrecomputedSplit::default(),
+            precomputed_refund: PrecomputedRefund::default(),
         }
-    }
-
-    /// Adds every rule that this policy breaks to `invalid`.
-    pub(crate) fn check(&self, invalid: &mut Vec<Invalid>) {
-        let mut broken = |field, rule: alloc::string::String| invalid.push(Invalid::new(field, rule));
-        if !(1..=MOST_INSTALMENTS).contains(&self.instalments) {
-            broken("post_promotional_policies.post_promo_len", format!("must be from 1 to {MOST_INSTALMENTS}"));
-        }
-        if self.interest_only >= self.instalments {
-            let rule = "must be less than the number of instalments";
-            broken("product_lifecycle_policies.amortization_policies.interest_only_cycles", rule.into());
-        }
-        if self.rate > Percent::LARGEST {
-            let rule = format!("must be from 0 to {}", Percent::LARGEST);
-            broken("post_promotional_policies.post_promo_default_interest_rate_percent", rule);
-        }
-        for (at, bucket) in self.order.iter().enumerate() {
-            if self.order[..at].contains(bucket) {
-                let rule = "must not name a kind of debt twice";
-                broken("product_lifecycle_policies.payment_pouring_policies.order", rule.into());
-            }
-        }
-        if self.cycle.months < 0 || self.cycle.days < 0 || self.cycle.is_zero() {
-            let rule = "must be a positive interval without negative parts";
-            broken("product_lifecycle_policies.billing_cycle_policies.cycle_interval", rule.into());
-        }
-        if self.cycle.months == 0 && self.due_after_cycle.months != 0 {
-            // Months of different lengths would put the due dates of short cycles on the same day.
-            let rule = "must be in days, because cycle_interval is in days";
-            broken("product_lifecycle_policies.billing_cycle_policies.cycle_due_interval", rule.into());
-        }
-        let late = &self.late_fee;
-        if late.grace.days < 0 || late.grace.months < 0 {
-            broken("product_lifecycle_policies.fee_policies.late_fee_grace", "must not be negative".into());
-        }
-        for percent in [Some(late.percent), late.cap].into_iter().flatten() {
-            if percent > Percent::LARGEST {
-                let rule = format!("must be from 0 to {}", Percent::LARGEST);
-                broken("product_lifecycle_policies.fee_policies.late_fee_percent", rule);
-            }
-        }
-        for (field, threshold) in [
-            ("delinquent_on_n_consecutive_late_fees", self.delinquent_after),
-            ("charge_off_on_n_consecutive_late_fees", self.charge_off_after),
-        ] {
-            if !(1..=NEVER).contains(&threshold) {
-                let rule = format!("{field} must be from 1 to {NEVER} ({NEVER} = never)");
-                broken("product_lifecycle_policies.payment_due_policies", rule);
-            }
-        }
-        let fees = "product_lifecycle_policies.fee_policies.late_fee_min_cents";
-        let least = late.least.unwrap_or_default();
-        let most = late.most.unwrap_or(Cents::LARGEST_INPUT);
-        if least > most {
-            broken(fees, "must not be greater than late_fee_max_cents".into());
-        }
-        check_amount(invalid, fees, least, Cents::ZERO);
-        check_amount(invalid, "product_lifecycle_policies.fee_policies.late_fee_max_cents", most, Cents::ZERO);
-        check_amount(invalid, "summary.late_fee_cents", late.flat, Cents::ZERO);
-        check_amount(
-            invalid,
-            "product_lifecycle_policies.amortization_policies.installment_rounding_cents",
-            self.instalment_rounding,
-            Cents(1),
-        );
     }
 }
 
@@ -383,15 +412,15 @@ impl Installment {
         Ok(Installment { policy: policy.clone(), dates, plan, order, order_ahead: order_ahead(&policy.order) })
     }
 
-    /// The number of instalments.
+    /// The number of instalments that were agreed.
     pub fn count(&self) -> u32 {
         self.policy.instalments
     }
 
-    /// Whether interest is counted in a period; after the last instalment the product decides.
-    pub(crate) fn earns(&self, period: u32) -> bool {
-        let after = self.policy.after_maturity == AfterMaturity::Accrue && self.policy.method != Method::Flat;
-        period <= self.count() || after
+    /// Whether interest is counted in a period, if `last` is the last row; after it the product decides.
+    pub(crate) fn earns(&self, period: u32, last: u32) -> bool {
+        let after = self.policy.after_maturity == AfterMaturity::Accrue && !self.policy.method.keeps_interest();
+        period <= last || after
     }
 }
 

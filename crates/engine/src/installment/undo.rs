@@ -1,7 +1,8 @@
 //! Undoing a payment as posted, by exact negatives of where its money went. Later postings are not recomputed. Rows
 //! ahead that the payment lowered get their earlier amounts back.
 
-use super::loan::{Allocation, Applied, OpenFee, OpenItem, PaymentShare};
+use super::loan::{Allocation, OpenFee, OpenItem, PaymentShare};
+use super::past::Applied;
 use crate::item::{Component, ItemId, ItemStatus, Split};
 use crate::money::Cents;
 use crate::outcome::EventKind;
@@ -12,12 +13,14 @@ impl StepContext<'_> {
     /// Undoes everything that an applied payment paid. Needs the past.
     pub fn undo(&mut self, applied: &Applied, allocated: &Allocation) -> Result<(), FoldError> {
         self.accrue();
+        self.undo_write_off(applied.step)?;
         self.undo_uses_of_surplus(applied.step)?;
+        let refunded = self.recall_refunded(applied.step);
         self.undo_allocation(allocated)?;
         self.loan().drop_receipt(applied.step);
         self.state.paid_total -= applied.amount;
         self.schedule_rest();
-        Ok(())
+        self.owe_refunded(&applied.name, refunded)
     }
 
     /// Undoes everything that allocated money paid.
@@ -78,7 +81,7 @@ impl StepContext<'_> {
                 kept.interest_paid -= cents;
                 kept.note_unpaid();
                 self.loan().interest += cents;
-                if row > self.plan.count() {
+                if row > self.last_row() {
                     self.loan().recall_tail();
                 }
             }

@@ -150,7 +150,7 @@ fn agree(policy: InstallmentPolicy, zone: &str, start: Day, time: &str, principa
         status_effects: Default::default(),
         product: ProductPolicy::Installment(policy),
     };
-    let opening = Opening { effective_at, principal: Cents(principal), origination_fee: Cents::ZERO };
+    let opening = Opening::new(effective_at, Cents(principal), Cents::ZERO);
     Terms::new(&policy, opening).expect("what is drawn can be agreed")
 }
 

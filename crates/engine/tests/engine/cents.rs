@@ -190,8 +190,8 @@ fn undoing_the_first_of_two_payments_that_lowered_the_instalments() {
     // Row 3 is open and was lowered by the first payment only: it is the agreed 207.06 again.
     let third = &rows(&book)[2];
     assert!(third.starts_with("3 2027-04-15: "), "{third}");
-    assert_eq!(book.state.loan().asks.of(3), Cents(20_706));
-    assert_eq!(book.state.loan().asks.of(4), Cents(12_201));
+    assert_eq!(book.state.loan().plan.amount(3), Cents(20_706));
+    assert_eq!(book.state.loan().plan.amount(4), Cents(12_201));
 }
 
 /// 1,200.00 at 12 % in three, daily: 408.03 is paid a day late and pays the first instalment. The second has (1200.00 +

@@ -64,14 +64,18 @@ proptest! {
     /// Rounding yields the nearest whole number; ties go to the even one or up.
     #[test]
     fn rounding_is_nearest(numerator in 0..1_000_000_i128, denominator in 1..1_000_i128) {
-        for rounding in [Rounding::HalfEven, Rounding::HalfUp] {
+        for rounding in [Rounding::HalfEven, Rounding::HalfUp, Rounding::Down] {
             let rounded = i128::from(round_ratio(numerator, denominator, rounding).unwrap().0);
             let twice_off = 2 * (rounded * denominator - numerator);
+            if rounding == Rounding::Down {
+                prop_assert!(twice_off <= 0 && -twice_off < 2 * denominator);
+                continue;
+            }
             prop_assert!(twice_off.abs() <= denominator);
             if twice_off.abs() == denominator {
                 match rounding {
                     Rounding::HalfEven => prop_assert_eq!(rounded % 2, 0),
-                    Rounding::HalfUp => prop_assert!(twice_off > 0),
+                    Rounding::HalfUp | Rounding::Down => prop_assert!(twice_off > 0),
                 }
             }
         }
@@ -364,7 +368,7 @@ fn a_snapshot_says_what_it_is() {
     assert_eq!(snapshot::read(&longer, OWNER), Err(NoSnapshot::Damaged), "nothing may follow");
     let other: Vec<u8> = [9].into_iter().chain(bytes[1..].iter().copied()).collect();
     assert_eq!(snapshot::read(&other, OWNER), Err(NoSnapshot::Version(9)));
-    assert_eq!(NoSnapshot::Version(9).to_string(), "snapshot version 9 is unknown; this build uses version 7");
+    assert_eq!(NoSnapshot::Version(9).to_string(), "snapshot version 9 is unknown; this build uses version 8");
     assert_eq!(NoSnapshot::Damaged.to_string(), "the snapshot is damaged");
 }
 

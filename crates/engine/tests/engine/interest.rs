@@ -78,6 +78,7 @@ fn per_diem() {
         let terms = by(DayCount::Actual365).of("2025-01-15T12:00:00-05:00", 1_825, 12);
         let terms = terms.with(|policy| {
             (policy.rate, policy.rounding) = (daybook_engine::money::Percent::parse("10").unwrap(), rounding);
+            policy.interest_rounding = rounding;
         });
         accruing("2025-01-16T12:00:00-05:00", &terms, cents, cents);
     }

@@ -319,7 +319,7 @@ fn daily_by_actual_365() {
         ),
     ] {
         for book in lived(&actual_365(), &[("p1", amount, when)]) {
-            assert_eq!(book.state.loan().asks.of(1).0, 10_659);
+            assert_eq!(book.state.loan().plan.amount(1).0, 10_659);
             assert_eq!(items(&book)[0], split, "{when}");
             assert_eq!(rows(&book)[1], row, "{when}");
             assert_eq!(standing(&book), end, "{when}");

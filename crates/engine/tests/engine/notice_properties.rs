@@ -95,7 +95,7 @@ fn asks(book: &Book, instalment: u32, at: Time) -> bool {
         _ if instalment == policy.instalments => None,
         Method::Level => repays.then_some(plan.plan.level),
         Method::Flat => Some(plan.plan.flat_interest + if repays { plan.plan.level } else { Cents::ZERO }),
-        Method::EqualPrincipal => None,
+        Method::EqualPrincipal | Method::Precomputed => None,
     };
     match fell_due {
         Some(paid) => !paid,
@@ -132,9 +132,10 @@ fn occurrences(
         (moment(date(day(&plan.dates, k)) + days.days(), time), Some(k))
     };
     use daybook_engine::installment::dates::Dates;
+    let late_day = |dates: &Dates, k| dates.late_after(dates.due_day(k));
     match setting.kind {
         NoticeKind::PaymentDueDate => (1..=plan.count()).map(|k| about(Dates::due_day, k)).collect(),
-        NoticeKind::LateFeeDate => (1..=plan.count()).map(|k| about(Dates::late_day, k)).collect(),
+        NoticeKind::LateFeeDate => (1..=plan.count()).map(|k| about(late_day, k)).collect(),
         NoticeKind::LoanEndDate => vec![about(Dates::due_day, plan.count())],
         NoticeKind::AccountSummary => {
             let When::Every(every) = setting.when else { panic!("an interval") };

@@ -1,6 +1,7 @@
 //! The placement of inputs, row by row of the rules' table, and its effect on a backdated payment.
 
 use super::support::{Loan, at, dated_events, events, item, items, loan, pay, payment, standing};
+use daybook_engine::change::InputClass;
 use daybook_engine::item::ItemId;
 use daybook_engine::notify::{NoticeKind, Setting, When};
 use daybook_engine::timeline::{Backdating, Input, Placement, Rank, Situation, TimelinePosition, place};
@@ -10,12 +11,13 @@ const BEFORE: &str = "2025-02-15T12:00:00-05:00";
 const AFTER: &str = "2025-02-25T12:00:01-05:00";
 
 fn situation(held: bool, last: Option<(&str, Rank, u64)>, backdating: Backdating) -> Situation {
-    let last_folded = last.map(|(time, rank, seq)| TimelinePosition { at: at(time), rank, seq });
+    let last_folded =
+        last.map(|(time, rank, seq)| TimelinePosition { at: at(time), rank, class: InputClass::Other, seq });
     Situation { held, clock: at(CLOCK), last_folded, backdating }
 }
 
 fn input_at(time: &str) -> TimelinePosition {
-    TimelinePosition { at: at(time), rank: Rank::Input, seq: 7 }
+    TimelinePosition { at: at(time), rank: Rank::Input, class: InputClass::Other, seq: 7 }
 }
 
 #[test]
@@ -24,10 +26,13 @@ fn the_table() {
     for backdating in [Backdating::AsPosted, Backdating::Replay] {
         // The product holds its events: the input's own time, under any policy and after any folded steps.
         for when in [BEFORE, CLOCK, AFTER] {
-            assert_eq!(place(&situation(true, late, backdating), at(when), 7), Placement::Next(input_at(when)));
+            assert_eq!(
+                place(&situation(true, late, backdating), at(when), InputClass::Other, 7),
+                Placement::Next(input_at(when))
+            );
         }
         // After the account clock: scheduled.
-        let ahead = place(&situation(false, late, backdating), at(AFTER), 7);
+        let ahead = place(&situation(false, late, backdating), at(AFTER), InputClass::Other, 7);
         assert_eq!(ahead, Placement::Scheduled(input_at(AFTER)));
         // No folded step sorts after it.
         for last in [
@@ -36,18 +41,19 @@ fn the_table() {
             Some(("2025-02-15T11:59:59-05:00", Rank::Moment, 0)),
             Some(("2025-02-15T11:59:59-05:00", Rank::Late, 9)),
         ] {
-            let next = place(&situation(false, last, backdating), at(BEFORE), 7);
+            let next = place(&situation(false, last, backdating), at(BEFORE), InputClass::Other, 7);
             assert_eq!(next, Placement::Next(input_at(BEFORE)), "{last:?}");
         }
-        let now = place(&situation(false, Some((BEFORE, Rank::Moment, 0)), backdating), at(CLOCK), 7);
+        let now =
+            place(&situation(false, Some((BEFORE, Rank::Moment, 0)), backdating), at(CLOCK), InputClass::Other, 7);
         assert_eq!(now, Placement::Next(input_at(CLOCK)));
     }
     // Backdated: a folded step sorts after it, possibly at the same instant.
     for last in [(BEFORE, Rank::Moment, 0), (BEFORE, Rank::Late, 1), (BEFORE, Rank::Input, 8), (CLOCK, Rank::Input, 1)]
     {
-        let posted = place(&situation(false, Some(last), Backdating::AsPosted), at(BEFORE), 7);
-        assert_eq!(posted, Placement::Next(TimelinePosition { at: at(CLOCK), rank: Rank::Late, seq: 7 }));
-        let replayed = place(&situation(false, Some(last), Backdating::Replay), at(BEFORE), 7);
+        let posted = place(&situation(false, Some(last), Backdating::AsPosted), at(BEFORE), InputClass::Other, 7);
+        assert_eq!(posted, Placement::Next(TimelinePosition::late(at(CLOCK), 7)));
+        let replayed = place(&situation(false, Some(last), Backdating::Replay), at(BEFORE), InputClass::Other, 7);
         assert_eq!(replayed, Placement::Replay(input_at(BEFORE)));
         assert_eq!(replayed.place(), input_at(BEFORE));
     }

@@ -1,5 +1,6 @@
 //! Invariants, checked on random histories. `daybook_testkit::campaign` documents their number and seed.
 
+use daybook_engine::change::InputClass;
 use daybook_engine::fold::{FoldError, fold};
 use daybook_engine::installment::audit::audit;
 use daybook_engine::installment::reading::{Reading, read};
@@ -234,14 +235,14 @@ fn amounts_beyond_counting_are_an_error() {
     };
     let effective_at = Time::from_seconds(1_735_707_600);
     let principal = Cents::LARGEST_INPUT;
-    let opening = daybook_engine::terms::Opening { effective_at, principal, origination_fee: Cents::ZERO };
+    let opening = daybook_engine::terms::Opening::new(effective_at, principal, Cents::ZERO);
     let terms = Terms::new(&policy, opening).unwrap();
     let mut book = Book::held(terms.clone());
     // 115,000 credits of 10^13 cents add up to just under the limit; the interest on them exceeds it.
     for seq in 2..115_000_u64 {
         let at = effective_at.plus_micros(seq as i64);
         book.entries.push(Entry {
-            place: TimelinePosition { at, rank: Rank::Input, seq },
+            place: TimelinePosition { at, rank: Rank::Input, class: InputClass::Other, seq },
             effective_at: at,
             scheduled: false,
             name: format!("credit-{seq}").as_str().into(),
@@ -361,7 +362,7 @@ fn a_snapshot_asks_for_the_past_to_undo_a_payment() {
             last_folded: state.last_folded,
             backdating: Backdating::AsPosted,
         };
-        let Placement::Next(place) = place(&situation, book.clock, 1_000) else {
+        let Placement::Next(place) = place(&situation, book.clock, InputClass::Other, 1_000) else {
             return Ok(());
         };
         let entry = Entry {

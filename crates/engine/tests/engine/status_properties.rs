@@ -33,7 +33,7 @@ fn agreed(terms: &Terms, change: impl FnOnce(&mut InstallmentPolicy)) -> Option<
         status_effects: terms.status_effects.clone(),
         product: ProductPolicy::Installment(policy),
     };
-    Terms::new(&policy, terms.opening).ok()
+    Terms::new(&policy, terms.opening.clone()).ok()
 }
 
 fn told(life: &Life) -> Book {
@@ -228,7 +228,7 @@ fn an_old_fee_makes_nothing_late() {
         let mut waived = inputs.clone();
         // A waiver of a fee that was not charged is refused and changes nothing.
         for instalment in 1..=plan.count() {
-            let at = payer.terms.close_of(plan.dates.late_day(instalment)).plus_micros(1);
+            let at = payer.terms.close_of(plan.dates.late_after(plan.dates.due_day(instalment))).plus_micros(1);
             let input = Input::Waiver { fee: ItemId::LateFee { instalment } };
             waived.push((at, at, format!("w{instalment}"), input));
         }

@@ -235,7 +235,7 @@ fn the_level_payment_leaves_out_stopped_dates() {
     pay(&mut book, "p3", 20_000, "2025-03-03T12:00:00-05:00");
     ask(&mut book, "r", "2025-03-05T12:00:00-05:00", reversal("p1")).unwrap();
     assert_eq!(book.state.balances().principal, Cents(80_256));
-    assert_eq!(book.state.loan().asks.of(3), Cents(7_512));
+    assert_eq!(book.state.loan().plan.amount(3), Cents(7_512));
 }
 
 /// Configurable notices stop with the status and resume after it; stopped notices are not sent later. `due_date_passed`

@@ -82,11 +82,7 @@ impl Loan {
             status_effects: self.status_effects.clone(),
             product: ProductPolicy::Installment(self.policy.clone()),
         };
-        let opening = Opening {
-            effective_at: at(self.start),
-            principal: Cents(self.principal),
-            origination_fee: Cents(self.origination_fee),
-        };
+        let opening = Opening::new(at(self.start), Cents(self.principal), Cents(self.origination_fee));
         Terms::new(&policy, opening).unwrap()
     }
 

@@ -84,7 +84,7 @@ fn next_instalment_pays_in_advance() {
 fn reduce_principal_lowers_the_instalment() {
     let mut book = overpaid(Surplus::ReducePrincipal);
     assert_eq!(item(&book, "p1"), "p1 -5562.81: 100.00 dbk_interest_1.1, 2462.81 dbk_loan, 3000.00 dbk_loan");
-    assert_eq!(book.state.loan().asks.of(2), Cents(154_274));
+    assert_eq!(book.state.loan().plan.amount(2), Cents(154_274));
     assert_eq!(
         rows(&book),
         [
@@ -336,7 +336,7 @@ fn a_payoff_that_bounced_leaves_the_level() {
     pay(&mut book, "p", 120_194, "2025-01-20T12:00:00-05:00");
     assert_eq!(standing(&book), "CLOSED/PAID_OFF owes 0.00 + 0.00 + 0.00");
     ask(&mut book, "r", "2025-01-21T12:00:00-05:00", reversal("p")).unwrap();
-    assert_eq!(book.state.loan().asks.of(2), Cents(10_662));
+    assert_eq!(book.state.loan().plan.amount(2), Cents(10_662));
     assert_eq!(rows(&book)[2], "3 2025-04-15: 10.09 + 96.53, end 912.89");
 }
 
@@ -346,7 +346,7 @@ fn a_payoff_that_bounced_leaves_the_level() {
 fn reduced_at_the_due_instant() {
     let mut book = loan().with(|policy| policy.surplus = Surplus::ReducePrincipal).open();
     pay(&mut book, "p", 50_000, "2025-02-15T23:59:59-05:00");
-    assert_eq!(book.state.loan().asks.of(2), Cents(6_868));
+    assert_eq!(book.state.loan().plan.amount(2), Cents(6_868));
     assert_eq!(rows(&book)[1], "2 2025-03-15: 7.12 + 454.94, end 650.44, paid 393.38");
 }
 

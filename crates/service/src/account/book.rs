@@ -16,11 +16,13 @@ use super::message_writer::{About, Timing};
 use super::outdated;
 use super::owner_of;
 use super::profile::Profile;
+use super::refusals::{refused, refused_as};
 use super::slice::Slice;
 use super::writes::Writes;
 use crate::catalog::ProductInfo;
 use crate::problem::Problem;
 use daybook_engine::calendar::Day;
+use daybook_engine::change::InputClass;
 use daybook_engine::fold::{FoldError, next_moment_at};
 use daybook_engine::item::Name;
 use daybook_engine::outcome::Refusal;
@@ -146,7 +148,12 @@ impl Book {
         time: Time,
     ) -> Result<Book, Problem> {
         let at = terms.opening.effective_at;
-        let row = row_at(TimelinePosition { at, rank: Rank::Input, seq: 1 }, Name::from(OPEN), time, time);
+        let row = row_at(
+            TimelinePosition { at, rank: Rank::Input, class: InputClass::Opening, seq: 1 },
+            Name::from(OPEN),
+            time,
+            time,
+        );
         let opening = JournalEntry::new(row, Record::Input(Input::Open), Some(Time::BEGINNING))?;
         let writes = Writes {
             inputs: vec![opening.seq()],
@@ -394,7 +401,8 @@ impl Book {
         if !state.status.is_closed() || !state.balances().owed().is_positive() {
             return None;
         }
-        let after_all = plan.dates.due_day(plan.count()).plus_days(2);
+        let schedule = &state.loan().plan;
+        let after_all = schedule.due_day(&plan.dates, schedule.count()).plus_days(2);
         let reading = self.reading(state, self.terms.close_of(after_all)).ok()?;
         (reading.days_past_due > 0).then(|| after_all.plus_days(-reading.days_past_due))
     }
@@ -429,33 +437,10 @@ impl Book {
     }
 
     pub(super) fn refused(&self, seq: u64, refusal: Refusal) -> Problem {
-        let rule = refusal.rule();
-        let named = self.journal.iter().find(|record| record.place.seq == seq);
-        let what = named.map_or(String::new(), |record| format!("{}: ", words_of(record)));
-        match refusal {
-            Refusal::BeforeAccount => Problem::invalid(
-                "effective_at",
-                format!("{what}must not be before the account begins (its effective_at)"),
-            ),
-            Refusal::AmountOutOfRange => Problem::invalid("original_amount_cents", format!("{what}{rule}")),
-            Refusal::NothingToWaive => Problem::new("nothing_to_waive", format!("{what}{rule}")),
-            Refusal::AlreadyReversed => Problem::new("already_reversed", format!("{what}{rule}")),
-            Refusal::NotReversible | Refusal::NotConfirmed => Problem::new("not_reversible", format!("{what}{rule}")),
-            Refusal::StatusIsFinal => Problem::new("status_is_final", format!("{what}{rule}")),
-            Refusal::AlreadyOpen => Problem::new("conflict", format!("{what}{rule}")),
+        match self.journal.iter().find(|record| record.place.seq == seq) {
+            Some(record) => refused(&record.record, &record.row.name, refusal),
+            None => refused_as("", refusal),
         }
-    }
-}
-
-/// An input in words. The ids that the service made up are left out, because the caller does not know them.
-fn words_of(record: &JournalEntry) -> String {
-    let name = &record.row.name;
-    let id = if name.starts_with("dbk_") { String::new() } else { format!(" \"{name}\"") };
-    match &record.record {
-        Record::Input(Input::PaymentStatus { payment, .. }) => format!("the status of payment \"{payment}\""),
-        Record::Input(Input::Reversal { payment }) => format!("the reversal{id} of payment \"{payment}\""),
-        Record::Input(Input::Waiver { fee }) => format!("the waiver{id} of fee \"{fee}\""),
-        other => format!("{}{id}", other.kind().replace('_', " ")),
     }
 }
 

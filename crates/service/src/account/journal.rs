@@ -6,6 +6,7 @@
 
 use crate::problem::Problem;
 use crate::view;
+use daybook_engine::change::InputClass;
 use daybook_engine::item::{ItemId, LineItem, Name};
 use daybook_engine::time::Time;
 use daybook_engine::timeline::{Entry, Input, Rank, TimelinePosition};
@@ -89,6 +90,10 @@ impl Record {
             Record::Input(Input::Debit { .. }) => "debit_offset",
             Record::Input(Input::Status(_)) => "status",
             Record::Input(Input::Notify(_)) => "notification_config",
+            Record::Input(Input::Change(change)) => change.kind(),
+            Record::Input(Input::CancelChange { .. }) => "change_cancel",
+            Record::Input(Input::Refund { .. }) => "refund",
+            Record::Input(Input::RefundReversal { .. }) => "refund_reversal",
             Record::Release { .. } => "release",
             Record::Roll { .. } => "roll",
             Record::Profile => "account_update",
@@ -155,7 +160,11 @@ impl JournalEntry {
             1 => Rank::Moment,
             _ => Rank::Late,
         };
-        let place = TimelinePosition { at: row.applies_at, rank, seq: row.seq as u64 };
+        let class = match (&record, rank) {
+            (Record::Input(input), Rank::Input) => input.class(),
+            _ => InputClass::Other,
+        };
+        let place = TimelinePosition { at: row.applies_at, rank, class, seq: row.seq as u64 };
         JournalEntry { place, scheduled: row.scheduled, row, record, held }
     }
 
@@ -224,6 +233,8 @@ pub fn named<'a>(names: Option<&Names>, journal: &'a [JournalEntry], name: &str)
 pub fn refers_to(input: &Input) -> Option<&Name> {
     match input {
         Input::PaymentStatus { payment, .. } | Input::Reversal { payment } => Some(payment),
+        Input::CancelChange { change } => Some(change),
+        Input::RefundReversal { refund } => Some(refund),
         Input::Waiver { fee: ItemId::Input(name) } => Some(name),
         _ => None,
     }

@@ -6,11 +6,13 @@
 //! | `book` | the account itself |
 //! | `attempt` | undoing a request that fails |
 //! | `requests` | requests: submit an input, withdraw one, roll the clock |
+//! | `changes` | changes of the loan: make, withdraw and show them |
 //! | `folding` | folding forward, or from the beginning |
 //! | `release` | releasing held inputs |
 //! | `slice` | how much is processed in one transaction |
 //! | `outdated` | accounts that earlier rules wrote |
 //! | `refolding` | folding the whole journal again by newer rules |
+//! | `refusals` | errors for inputs that the engine refuses |
 //! | `causes` | the causes of messages |
 //! | `message_writer` | messages, with the data as of each event |
 //! | `notices` | the configured notices, as they are shown |
@@ -23,6 +25,7 @@
 mod attempt;
 pub mod book;
 pub mod causes;
+pub mod changes;
 mod folding;
 pub mod journal;
 pub mod message_writer;
@@ -32,6 +35,7 @@ pub mod postings;
 pub mod preview;
 pub mod profile;
 pub mod refolding;
+mod refusals;
 mod release;
 mod requests;
 pub mod slice;

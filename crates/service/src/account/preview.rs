@@ -92,6 +92,20 @@ impl Book {
         read(&self.terms, state, at).map_err(|_| Problem::internal("the account's amounts are too large to calculate"))
     }
 
+    /// The account as of a moment that it is processed through. Needs the whole journal.
+    pub fn as_settled(&self, through: Time) -> Result<AsOf, Halt> {
+        if !self.complete {
+            return Err(Halt::NeedsAll);
+        }
+        let (state, out) = replay(&self.terms, &self.settled_entries(through), through).map_err(stopped)?;
+        Ok(AsOf { at: through, state, ledger: Ledger::of(&out), refused: out.refused })
+    }
+
+    /// The schedule of a state that was folded from the beginning.
+    pub fn schedule_of(&self, state: &State, at: Time) -> Result<Vec<ScheduleRow>, Halt> {
+        schedule(&self.terms, state, at).map_err(stopped)
+    }
+
     /// The schedule as of a moment. Needs the whole journal.
     pub fn schedule(&self, at: Time, now: Time) -> Result<Vec<ScheduleRow>, Halt> {
         let opening = self.terms.opening.effective_at;

@@ -4,10 +4,12 @@ use super::book::{Applied, Book, Halt, RequestedInput, Rolled};
 use super::journal::{JournalEntry, OPEN, Record, row_at};
 use super::message_writer::Timing;
 use super::profile::Profile;
+use super::refusals::refused;
 use crate::problem::Problem;
+use daybook_engine::arrival;
 use daybook_engine::item::{ItemId, ItemStatus, Name};
 use daybook_engine::time::Time;
-use daybook_engine::timeline::{Entry, Input, Placement, Rank, Situation, TimelinePosition, place};
+use daybook_engine::timeline::{Entry, Input, Placement, Situation, TimelinePosition, place};
 use daybook_store::records::InputRow;
 use std::collections::BTreeSet;
 
@@ -28,6 +30,12 @@ impl Book {
                 Input::Waiver { fee } if asked.name.starts_with("dbk_") => {
                     Problem::new("nothing_to_waive", format!("fee \"{fee}\" was already waived"))
                 }
+                Input::CancelChange { change } => {
+                    Problem::new("cannot_cancel", format!("change \"{change}\" was already cancelled"))
+                }
+                Input::RefundReversal { refund } if asked.name.starts_with("dbk_") => {
+                    Problem::new("already_reversed", format!("refund \"{refund}\" was already reversed"))
+                }
                 _ => Problem::id_taken("line_item_id", "line item", &asked.name),
             }
             .into());
@@ -35,21 +43,20 @@ impl Book {
         self.attempt(|book| book.try_submit(asked, now)).map(|()| Applied::Now)
     }
 
-    fn try_submit(&mut self, asked: &RequestedInput, now: Time) -> Result<(), Halt> {
+    pub(super) fn try_submit(&mut self, asked: &RequestedInput, now: Time) -> Result<(), Halt> {
         let clock = self.clock(now);
         let held = self.product.mode.holding;
         let effective_at = asked.effective_at.unwrap_or(clock);
-        if effective_at < self.terms.opening.effective_at {
-            return Err(
-                Problem::invalid("effective_at", "must not be before the account begins (its effective_at)").into()
-            );
-        }
+        self.check_begun(effective_at)?;
         self.check_reference(&asked.input)?;
         self.check_undecided(&asked.input, held)?;
+        if !held && let Some(refusal) = arrival::refusal(&self.state, &asked.input) {
+            return Err(refused(&Record::Input(asked.input.clone()), &asked.name, refusal).into());
+        }
         let seq = self.now.next_seq as u64;
         let situation =
             Situation { held, clock, last_folded: self.state.last_folded, backdating: self.terms.backdating };
-        let placement = place(&situation, effective_at, seq);
+        let placement = place(&situation, effective_at, asked.input.class(), seq);
         let row = InputRow {
             effective_at,
             scheduled: !held && matches!(placement, Placement::Scheduled(_)),
@@ -86,6 +93,17 @@ impl Book {
         Ok(())
     }
 
+    /// Checks that a moment is not before the account begins.
+    fn check_begun(&self, effective_at: Time) -> Result<(), Problem> {
+        let opening = &self.terms.opening;
+        let message = match &opening.agreed.boarded {
+            Some(boarded) if effective_at < boarded.as_of => "must not be before the account's opening (opening.as_of)",
+            _ if effective_at < opening.effective_at => "must not be before the account begins (its effective_at)",
+            _ => return Ok(()),
+        };
+        Err(Problem::invalid("effective_at", message))
+    }
+
     /// Checks that the line item an input refers to exists.
     fn check_reference(&self, input: &Input) -> Result<(), Problem> {
         // The engine may yet create its own fees; a fee that a caller created must already exist.
@@ -96,6 +114,22 @@ impl Book {
                 Some(_) => Err(Problem::new("nothing_to_waive", format!("line item \"{name}\" is not a fee"))),
                 None => Err(Problem::not_found("line item", name)),
             };
+        }
+        match input {
+            Input::CancelChange { change } => {
+                return match self.named(change).map(|record| &record.record) {
+                    Some(Record::Input(Input::Change(_))) => Ok(()),
+                    _ => Err(Problem::not_found("change", change)),
+                };
+            }
+            Input::RefundReversal { refund } => {
+                return match self.named(refund).map(|record| &record.record) {
+                    Some(Record::Input(Input::Refund { .. })) => Ok(()),
+                    Some(_) => Err(Problem::new("not_reversible", format!("line item \"{refund}\" is not a refund"))),
+                    None => Err(Problem::not_found("line item", refund)),
+                };
+            }
+            _ => {}
         }
         let (Input::PaymentStatus { payment, .. } | Input::Reversal { payment }) = input else { return Ok(()) };
         match self.named(payment).map(|record| &record.record) {
@@ -113,9 +147,14 @@ impl Book {
         let record = &self.journal[index];
         let may = self.product.mode.holding || self.now.failure.is_some();
         if !self.is_held(record) || !may || *record.row.name == *OPEN {
-            let message = format!(
-                "line item \"{name}\" is not held; only line items that are held in migration mode can be withdrawn"
-            );
+            let message = match &record.record {
+                Record::Input(Input::Change(_)) => {
+                    format!("change \"{name}\" is processed; only a change that is held or scheduled can be withdrawn")
+                }
+                _ => format!(
+                    "line item \"{name}\" is not held; only line items that are held in migration mode can be withdrawn"
+                ),
+            };
             return Err(Problem::new("not_held", message).into());
         }
         // Held inputs that refer to the payment or fee are withdrawn with it: they mean nothing without it.
@@ -124,6 +163,8 @@ impl Book {
                 self.is_held(record) && **payment == *name
             }
             Record::Input(Input::Waiver { fee: ItemId::Input(fee) }) => self.is_held(record) && **fee == *name,
+            Record::Input(Input::CancelChange { change }) => self.is_held(record) && **change == *name,
+            Record::Input(Input::RefundReversal { refund }) => self.is_held(record) && **refund == *name,
             _ => false,
         };
         let mut taken: Vec<i64> = self.journal.iter().filter(goes_along).map(JournalEntry::seq).collect();
@@ -189,7 +230,7 @@ impl Book {
     /// Appends a record that the service itself makes.
     pub(super) fn append(&mut self, record: Record, what: &str, at: Time, now: Time) -> Result<(), Problem> {
         let seq = self.now.next_seq;
-        let place = TimelinePosition { at, rank: Rank::Late, seq: seq as u64 };
+        let place = TimelinePosition::late(at, seq as u64);
         self.record(row_at(place, Name::from(format!("dbk_{what}_{seq}")), now, at), record).map(drop)
     }
 

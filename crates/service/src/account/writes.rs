@@ -173,6 +173,7 @@ impl WrittenItem {
             },
             extra,
             reversed_by: item.reversed_by,
+            reason: item.reason.map(|reason| Arc::from(reason.name())),
         }
     }
 }

@@ -107,6 +107,38 @@ form! {
     }
 }
 
+form! {
+    /// Pays surplus out to the borrower.
+    NewRefund {
+        /// The id of the line item.
+        line_item_id: Id,
+        /// The amount, in cents; positive, and at most the surplus.
+        original_amount_cents: Amount,
+        ;
+        /// When it is paid out. Default: the account clock.
+        effective_at: Moment,
+        /// The caller's own fields, stored with it.
+        #[serde(deserialize_with = "list::<_, _, MOST_ITEM_EXTERNAL_FIELDS>")]
+        #[schema(max_items = 10)]
+        external_fields: Vec<ExternalField>,
+    }
+}
+
+form! {
+    /// Reverses a refund that came back.
+    RefundReversal {
+        ;
+        /// The id of the reversal's own line item; generated if absent.
+        line_item_id: Id,
+        /// When it takes effect. Default: the account clock.
+        effective_at: Moment,
+        /// The caller's own fields, stored with it.
+        #[serde(deserialize_with = "list::<_, _, MOST_ITEM_EXTERNAL_FIELDS>")]
+        #[schema(max_items = 10)]
+        external_fields: Vec<ExternalField>,
+    }
+}
+
 impl PaymentRecord {
     /// The engine input it requests.
     pub fn input(&self) -> Input {

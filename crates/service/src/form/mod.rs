@@ -17,6 +17,7 @@
 
 mod account;
 mod auth;
+mod change;
 mod customer;
 pub mod fields;
 mod line_item;
@@ -29,8 +30,15 @@ mod webhook;
 
 pub use account::{AccountSummary, AssignCustomer, CycleType, NewAccount, PostPromoOverview, SetStatus};
 pub use auth::{NewKey, TokenRequest};
+pub use change::{
+    ChangeCancel, DeferralRow, DueDateChange, LoanChange, NewCapitalization, NewDeferral, NewExtension,
+    NewInterestPause, NewInterestRate, NewReAge, NewReAmortization, NewRestructure, NewSkip, NewTempPromo, RateTags,
+    ReplacedInterestRate, Resolved,
+};
 pub use customer::{AssignAccount, BusinessDetails, CustomerUpdate, FieldUpdate, NewCustomer};
-pub use line_item::{ChangeLineItem, FeeWaiver, ManualFee, Offset, PaymentRecord, PaymentReversal};
+pub use line_item::{
+    ChangeLineItem, FeeWaiver, ManualFee, NewRefund, Offset, PaymentRecord, PaymentReversal, RefundReversal,
+};
 pub use notification::NotificationConfig;
 pub(crate) use product::CLOSE_OF_BUSINESS;
 pub use product::{

@@ -2,6 +2,7 @@
 
 use super::queue::LONG;
 use crate::account::book::{RequestedInput, Rolled};
+use crate::account::changes::RequestedChange;
 use crate::account::journal::refers_to;
 use crate::account::profile::Profile;
 use crate::lock::lock;
@@ -100,6 +101,10 @@ pub enum Work {
     Submit(Box<RequestedInput>, Show),
     /// Withdraw a held input.
     Withdraw(Name),
+    /// Change the loan.
+    Change(Box<RequestedChange>),
+    /// Withdraw a held or scheduled change.
+    WithdrawChange(Name),
     /// Assign customers.
     AddCustomers(Vec<AccountCustomer>),
     /// Roll the clock.
@@ -148,6 +153,8 @@ pub enum Show {
     Account,
     /// The configured notices.
     Notices,
+    /// The change of the loan that the input is about.
+    Change,
 }
 
 impl Work {
@@ -159,6 +166,8 @@ impl Work {
                 names.extend(refers_to(&asked.input).cloned());
             }
             Work::Withdraw(name) => names.push(name.clone()),
+            // Their whole journal is loaded.
+            Work::Change(_) | Work::WithdrawChange(_) => {}
             Work::Open(_) | Work::AddCustomers(_) | Work::Roll { .. } | Work::Settle { .. } => {}
         }
     }
@@ -168,8 +177,16 @@ impl Work {
         use daybook_engine::timeline::Input;
         match self {
             Work::Submit(asked, _) => {
-                matches!(asked.input, Input::Reversal { .. } | Input::Waiver { .. } | Input::PaymentStatus { .. })
+                matches!(
+                    asked.input,
+                    Input::Reversal { .. }
+                        | Input::Waiver { .. }
+                        | Input::PaymentStatus { .. }
+                        | Input::CancelChange { .. }
+                        | Input::RefundReversal { .. }
+                )
             }
+            Work::Change(_) | Work::WithdrawChange(_) => true,
             Work::Settle { whole, .. } => *whole,
             _ => false,
         }

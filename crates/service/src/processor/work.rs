@@ -32,6 +32,8 @@ pub enum JobResponse<'a> {
     Account(Box<view::Account<'a>>),
     /// A line item.
     LineItem(Box<view::LineItem<'a>>),
+    /// A change of the loan.
+    Change(Box<view::LoanChange>),
     /// The configured notices.
     Notices(view::Results<view::NotificationSetting>),
     /// The result of a roll.
@@ -46,6 +48,7 @@ impl JobResponse<'_> {
         match self {
             JobResponse::Account(account) => render(&account),
             JobResponse::LineItem(item) => render(&item),
+            JobResponse::Change(change) => render(&change),
             JobResponse::Notices(notices) => render(&notices),
             JobResponse::Rolled(rolled) => render(&rolled),
             JobResponse::None => Bytes::new(),
@@ -57,6 +60,7 @@ impl JobResponse<'_> {
         match self {
             JobResponse::Account(account) => JobResponse::Account(Box::new(account.into_owned())),
             JobResponse::LineItem(item) => JobResponse::LineItem(Box::new(item.into_owned())),
+            JobResponse::Change(change) => JobResponse::Change(change),
             JobResponse::Notices(notices) => JobResponse::Notices(notices),
             JobResponse::Rolled(rolled) => JobResponse::Rolled(rolled),
             JobResponse::None => JobResponse::None,
@@ -90,7 +94,9 @@ pub fn begin(book: &mut Book, work: &Work, now: Time, slice: Option<Slice>) -> R
     match work {
         Work::Open(opening) => check_opening(book, opening)?,
         Work::Roll { to, .. } => check_roll(book, *to, now)?,
-        Work::Withdraw(_) | Work::Settle { .. } if book.now.failure.is_some() => return Ok(true),
+        Work::Withdraw(_) | Work::WithdrawChange(_) | Work::Settle { .. } if book.now.failure.is_some() => {
+            return Ok(true);
+        }
         _ => {}
     }
     match (book.settle_some(now, slice), work) {
@@ -126,6 +132,10 @@ pub fn work<A>(book: &mut Book, work: &Work, now: Time, show: ShowAnswer<A>) -> 
         Work::Open(opening) => to_account(book, now, &opening.warnings, show),
         Work::Submit(asked, what) => submit(book, asked, *what, now, show),
         Work::Withdraw(name) => withdraw(book, name, now, show),
+        Work::Change(asked) => {
+            book.submit_change(asked, now).and_then(|_| Ok(JobResult::To(change(book, &asked.name, show)?)))
+        }
+        Work::WithdrawChange(name) => withdraw_change(book, name, now, show),
         Work::AddCustomers(customers) => {
             add_customers(book, customers, now).and_then(|()| to_account(book, now, &[], show))
         }
@@ -188,7 +198,22 @@ fn submit<A>(
         Show::Item => Ok(JobResult::To(item(book, shown, show)?)),
         Show::Account => to_account(book, now, &[], show),
         Show::Notices => Ok(JobResult::To(show(JobResponse::Notices(notices(book))))),
+        Show::Change => match &asked.input {
+            Input::CancelChange { change: name } => Ok(JobResult::To(change(book, name, show)?)),
+            _ => Err(Problem::internal("a change was requested for an input that is about none").into()),
+        },
     }
+}
+
+/// A change of the loan as the caller sees it.
+fn change<A>(book: &Book, id: &str, show: ShowAnswer<A>) -> Result<A, Halt> {
+    Ok(show(JobResponse::Change(Box::new(book.change(id)?))))
+}
+
+fn withdraw_change<A>(book: &mut Book, id: &str, now: Time, show: ShowAnswer<A>) -> Result<JobResult<A>, Halt> {
+    let shown = change(book, id, show)?;
+    book.withdraw_change(id, now)?;
+    Ok(JobResult::To(shown))
 }
 
 fn withdraw<A>(book: &mut Book, name: &str, now: Time, show: ShowAnswer<A>) -> Result<JobResult<A>, Halt> {

@@ -3,7 +3,7 @@
 
 use crate::Service;
 use crate::problem::Problem;
-use crate::withdrawals::{WITHDRAWAL, records_of};
+use crate::withdrawals::{CHANGE_WITHDRAWAL, WITHDRAWAL, records_of};
 use daybook_engine::time::Time;
 use daybook_store::LoadedAccount;
 use daybook_store::audit::AuditFilter;
@@ -66,22 +66,27 @@ impl Service {
         let Some(first) = inputs.first().filter(|_| !gaps.is_empty()) else { return Ok(Missing::default()) };
         let mut withdrawn = BTreeSet::new();
         let mut is_certain = self.trail_reaches_back_to(&row.key, first.recorded_at).await?;
-        let (account, action) = (row.key.account.to_string(), WITHDRAWAL.to_owned());
-        let filter = AuditFilter { subject_id: Some(account), action: Some(action), ..AuditFilter::default() };
-        let mut before = None;
-        loop {
-            let page = self.store.audit_records(row.key.org, &filter, before, STEP, STEP).await?;
-            for audit in &page.records {
-                match records_of(&audit.record) {
-                    Some(records) => withdrawn.extend(records),
-                    None => is_certain = false,
+        for action in [WITHDRAWAL, CHANGE_WITHDRAWAL] {
+            let (account, action) = (row.key.account.to_string(), action.to_owned());
+            let filter = AuditFilter { subject_id: Some(account), action: Some(action), ..AuditFilter::default() };
+            let mut before = None;
+            loop {
+                let page = self.store.audit_records(row.key.org, &filter, before, STEP, STEP).await?;
+                for audit in &page.records {
+                    match records_of(&audit.record) {
+                        Some(records) => withdrawn.extend(records),
+                        // The withdrawal of a scheduled change is itself a record of the journal.
+                        None if audit.record.action == CHANGE_WITHDRAWAL => {}
+                        None => is_certain = false,
+                    }
+                }
+                before = page.next;
+                if before.is_none() {
+                    break;
                 }
             }
-            before = page.next;
-            if before.is_none() {
-                return Ok(Missing { gaps: without(&gaps, &withdrawn), is_certain });
-            }
         }
+        Ok(Missing { gaps: without(&gaps, &withdrawn), is_certain })
     }
 
     /// Whether the audit trail of an account's organization began before the account. An earlier build made

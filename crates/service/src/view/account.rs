@@ -6,6 +6,7 @@ use super::time::Local;
 use super::{ProductFacts, ProductOverview, owned};
 use crate::form::fields::{CustomerRole, ExternalField, IntervalText, PercentText, StoredObject, TimeOfDayText};
 use crate::policy::first_cycle;
+use daybook_engine::calendar::Day;
 use daybook_engine::installment::InstallmentPolicy;
 use daybook_engine::installment::reading::Reading;
 use daybook_engine::money::Cents;
@@ -264,7 +265,7 @@ impl<'a> Account<'a> {
     pub fn new(facts: &AccountFacts<'a, '_>) -> Account<'a> {
         let AccountFacts { product, terms, state, reading, .. } = *facts;
         let local = |time: Time| Local::new(time, &product.zone);
-        let asked = MinPay::of(terms, state, reading);
+        let asked = MinPay::of(state, reading);
         let loan = terms.installment();
         Account {
             account_id: facts.account_id.into(),
@@ -282,7 +283,7 @@ impl<'a> Account<'a> {
                     late_fee_cap_percent: loan.policy.late_fee.cap.map(percent),
                     late_fee_grace: IntervalText::known(loan.policy.late_fee.grace),
                     payment_reversal_fee_impl_cents: terms.reversal_fee.0,
-                    loan_end_date: local(terms.close_of(loan.dates.due_day(loan.count()))),
+                    loan_end_date: local(terms.close_of(last_due_day(terms, state))),
                     product_time_zone: product.zone.name().into(),
                 },
                 post_promo_overview: AccountPostPromo {
@@ -342,6 +343,16 @@ impl<'a> Account<'a> {
     pub fn with_warnings(self, warnings: Vec<String>) -> Account<'a> {
         Account { warnings, ..self }
     }
+}
+
+/// The due date of the last instalment, by the plan in force.
+fn last_due_day(terms: &Terms, state: &State) -> Day {
+    let agreed = terms.installment();
+    if !state.is_open() {
+        return agreed.dates.due_day(agreed.count());
+    }
+    let plan = &state.loan().plan;
+    plan.due_day(&agreed.dates, plan.count())
 }
 
 impl AccountProduct<'_> {

@@ -1,6 +1,7 @@
 //! The timeline of an account, which explains its balance, and the history of its status.
 
 use super::account::AccountOverview;
+use super::change_text::{Tense, change_text};
 use super::line_item::{DisplayText, ProcessingState};
 use super::time::Local;
 use crate::account::postings::{BalancePart, Posting};
@@ -231,6 +232,16 @@ impl EventText {
                 let verb = if setting.enabled { "set" } else { "turned off" };
                 EventText::new("notification_config", format!("The notice {} was {verb}.", setting.kind.name()))
             }
+            Input::Change(change) => EventText::new(change.kind(), change_text(change, Tense::Past)),
+            Input::CancelChange { change } => {
+                EventText::new("change_cancel", format!("Change {change} was cancelled."))
+            }
+            Input::Refund { amount } => {
+                EventText::new("refund", format!("Surplus of {amount} was paid out to the borrower."))
+            }
+            Input::RefundReversal { refund } => {
+                EventText::new("refund_reversal", format!("Refund {refund} came back."))
+            }
         }
     }
 
@@ -260,6 +271,10 @@ impl EventText {
                 let verb = if setting.enabled { "set" } else { "turned off" };
                 format!("The notice {} will be {verb}.", setting.kind.name())
             }
+            Input::Change(change) => change_text(change, Tense::Future),
+            Input::CancelChange { change } => format!("The change {change} will be cancelled."),
+            Input::Refund { amount } => format!("{amount} of the surplus will be refunded to the borrower."),
+            Input::RefundReversal { refund } => format!("The refund {refund} will be reversed."),
         }
     }
 

@@ -3,7 +3,7 @@
 use super::time::Local;
 use super::{ProductFacts, owned};
 use crate::form::fields::ExternalField;
-use daybook_engine::item::{self, Component, ItemId, ItemKind, ItemStatus, Name, Split};
+use daybook_engine::item::{self, Component, ItemId, ItemKind, ItemReason, ItemStatus, Name, Split};
 use daybook_engine::money::Cents;
 use daybook_engine::time::Time;
 use daybook_engine::timeline::{Entry, Input};
@@ -195,7 +195,14 @@ pub fn waiting_item(entry: &Entry) -> Option<item::LineItem> {
         Input::Waiver { .. } => (ItemKind::FeeWaiver, Cents::ZERO, ItemStatus::Valid),
         Input::Credit { amount, .. } => (ItemKind::CreditOffset, *amount, ItemStatus::Valid),
         Input::Debit { amount, .. } => (ItemKind::DebitOffset, -*amount, ItemStatus::Valid),
-        Input::Open | Input::PaymentStatus { .. } | Input::Status(_) | Input::Notify(_) => return None,
+        Input::Refund { amount } => (ItemKind::Refund, *amount, ItemStatus::Valid),
+        Input::RefundReversal { .. } => (ItemKind::RefundReversal, Cents::ZERO, ItemStatus::Valid),
+        Input::Open
+        | Input::PaymentStatus { .. }
+        | Input::Status(_)
+        | Input::Notify(_)
+        | Input::Change(_)
+        | Input::CancelChange { .. } => return None,
     };
     Some(item::LineItem {
         id: ItemId::Input(entry.name.clone()),
@@ -210,6 +217,7 @@ pub fn waiting_item(entry: &Entry) -> Option<item::LineItem> {
         fees: Cents::ZERO,
         splits: Vec::new(),
         reversed_by: None,
+        reason: None,
     })
 }
 
@@ -265,17 +273,21 @@ impl Serialize for Relationships<'_> {
 pub struct Description {
     kind: ItemKind,
     id: ItemId,
+    reason: Option<ItemReason>,
 }
 
 impl Description {
     /// The description of a line item.
     pub fn of(item: &item::LineItem) -> Description {
-        Description { kind: item.kind, id: item.id.clone() }
+        Description { kind: item.kind, id: item.id.clone(), reason: item.reason }
     }
 }
 
 impl fmt::Display for Description {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(reason) = self.reason {
+            return f.write_str(reason.name());
+        }
         let plain = match (self.kind, &self.id) {
             (_, ItemId::Interest { period, part: 0 }) => return write!(f, "Interest for period {period}"),
             (_, ItemId::Interest { period, part }) => return write!(f, "Interest for period {period}, part {part}"),
@@ -296,6 +308,8 @@ impl fmt::Display for Description {
             (ItemKind::FeeWaiver, _) => "Fee waiver",
             (ItemKind::ChargeOff, _) => "Charge-off",
             (ItemKind::SurplusApplied, _) => "Surplus applied",
+            (ItemKind::Refund, _) => "Refund",
+            (ItemKind::RefundReversal, _) => "Refund reversal",
         };
         f.write_str(plain)
     }

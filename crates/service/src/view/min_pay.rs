@@ -1,11 +1,9 @@
 //! What a borrower has to pay to be current at the next due date.
 
-use daybook_engine::installment::Method;
-use daybook_engine::installment::loan::Loan;
+use daybook_engine::installment::loan::{Loan, PrincipalTarget};
 use daybook_engine::installment::reading::Reading;
 use daybook_engine::money::{Cents, Overflow};
 use daybook_engine::state::State;
-use daybook_engine::terms::Terms;
 use daybook_engine::time::Time;
 
 /// The amount to pay, and by when. A closed account has none.
@@ -30,7 +28,7 @@ impl MinPay {
     }
 
     /// Computes it for an account.
-    pub fn of(terms: &Terms, state: &State, reading: &Reading) -> MinPay {
+    pub fn of(state: &State, reading: &Reading) -> MinPay {
         if state.status.is_closed() || !state.is_open() {
             return MinPay::default();
         }
@@ -44,7 +42,7 @@ impl MinPay {
         if let Some((instalment, due_at)) = reading.next_due {
             let row = loan.row(instalment).copied().unwrap_or_default();
             // If the interest overflows, the fold stops before the account can be read.
-            asked.current = open_instalment(terms, loan).unwrap_or(Cents::ZERO);
+            asked.current = open_instalment(loan).unwrap_or(Cents::ZERO);
             asked.statement = asked.current + row.interest_paid + row.principal_paid;
             asked.due_at = Some(due_at);
         }
@@ -53,24 +51,20 @@ impl MinPay {
 }
 
 /// The part of the open instalment that will be unpaid at its due moment if nothing else is paid.
-fn open_instalment(terms: &Terms, loan: &Loan) -> Result<Cents, Overflow> {
-    let plan = terms.installment();
+fn open_instalment(loan: &Loan) -> Result<Cents, Overflow> {
     let row = loan.row(loan.current()).copied().unwrap_or_default();
-    let interest = loan.interest_to(loan.period.end, plan.policy.rounding)?;
+    let interest = loan.interest_to(loan.period.end)?;
     let accruing = (interest - loan.period.recognised).or_zero();
     let left = loan.principal - loan.posted_unpaid;
-    let level = loan.asks.of(loan.current());
-    let (interest, principal) = if loan.current() >= plan.count() {
-        (accruing, left)
-    } else if loan.current() <= plan.policy.interest_only {
-        (accruing, Cents::ZERO)
-    } else if plan.policy.method == Method::Level {
+    let (interest, principal) = match loan.target(loan.current()) {
+        PrincipalTarget::Rest => (accruing, left),
         // The total is fixed: interest takes at most what remains after the principal already paid.
-        let room = (level - row.principal_paid - row.interest).or_zero();
-        let interest = accruing.min(room);
-        (interest, room - interest)
-    } else {
-        (accruing, (level - row.principal_paid).or_zero())
+        PrincipalTarget::Total(total) => {
+            let room = (total - row.principal_paid - row.interest).or_zero();
+            let interest = accruing.min(room);
+            (interest, room - interest)
+        }
+        PrincipalTarget::Principal(principal) => (accruing, (principal - row.principal_paid).or_zero()),
     };
     Ok(row.unpaid_interest() + interest + principal.min(left))
 }

@@ -18,6 +18,8 @@
 
 mod account;
 mod audit;
+mod change;
+mod change_text;
 mod customer;
 mod event;
 mod key;
@@ -25,6 +27,7 @@ mod line_item;
 mod message;
 mod min_pay;
 mod notification;
+mod preview;
 mod product;
 mod schedule;
 pub mod time;
@@ -32,6 +35,7 @@ mod webhook;
 
 pub use account::*;
 pub use audit::*;
+pub use change::*;
 pub use customer::*;
 pub use event::*;
 pub use key::*;
@@ -39,6 +43,7 @@ pub use line_item::*;
 pub use message::*;
 pub use min_pay::MinPay;
 pub use notification::*;
+pub use preview::*;
 pub use product::*;
 pub use schedule::*;
 pub use webhook::*;

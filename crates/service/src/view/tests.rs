@@ -5,6 +5,7 @@ use super::*;
 use crate::form::{NewAccount, NewCustomer, NewProduct, parse};
 use crate::policy;
 use daybook_engine::calendar::Day;
+use daybook_engine::change::InputClass;
 use daybook_engine::installment::reading::read;
 use daybook_engine::installment::schedule::schedule;
 use daybook_engine::money::Cents;
@@ -50,7 +51,7 @@ fn case() -> Case {
         ("2025-03-10T12:00:00-04:00", "p2", pay(r#"{"line_item_id": "p2", "original_amount_cents": 40803}"#)),
     ];
     let entry = |(seq, (when, name, input)): (usize, (&str, &str, Input))| Entry {
-        place: TimelinePosition { at: at(when), rank: Rank::Input, seq: seq as u64 + 1 },
+        place: TimelinePosition { at: at(when), rank: Rank::Input, class: InputClass::Other, seq: seq as u64 + 1 },
         effective_at: at(when),
         scheduled: false,
         name: name.into(),
@@ -202,7 +203,8 @@ fn what_is_asked_is_what_the_schedule_asks_whatever_the_product() {
         for (seq, (when, cents)) in amounts.into_iter().enumerate() {
             let body = format!(r#"{{"line_item_id": "p{seq}", "original_amount_cents": {cents}}}"#);
             let input = parse::<crate::form::PaymentRecord>(body.as_bytes()).unwrap().input();
-            let place = TimelinePosition { at: at(when), rank: Rank::Input, seq: seq as u64 + 2 };
+            let place =
+                TimelinePosition { at: at(when), rank: Rank::Input, class: InputClass::Other, seq: seq as u64 + 2 };
             let name = format!("p{seq}").into();
             case.entries.push(Entry { place, effective_at: place.at, scheduled: false, name, input });
         }
@@ -215,7 +217,7 @@ fn what_is_asked_is_what_the_schedule_asks_whatever_the_product() {
         ] {
             let (state, _) = replay(&terms, &case.entries, at(now)).unwrap();
             let reading = read(&terms, &state, at(now)).unwrap();
-            let asked = MinPay::of(&terms, &state, &reading);
+            let asked = MinPay::of(&state, &reading);
             let rows = schedule(&terms, &state, at(now)).unwrap();
             assert_eq!(asked.unpaid.0, 0, "{policies} {now}");
             assert_eq!(asked.current, rows[row].outstanding, "{policies} {now}");
@@ -440,7 +442,8 @@ fn a_notice_shows_when_it_fires_next() {
     let mut case = case();
     let config: crate::form::NotificationConfig =
         parse(br#"{"notification_type": "payment_due_date", "time_offset": "-1 days", "time": "09:00:00"}"#).unwrap();
-    let place = TimelinePosition { at: at("2025-01-20T12:00:00-05:00"), rank: Rank::Input, seq: 9 };
+    let place =
+        TimelinePosition { at: at("2025-01-20T12:00:00-05:00"), rank: Rank::Input, class: InputClass::Other, seq: 9 };
     let input = Input::Notify(config.setting().unwrap());
     case.entries.insert(1, Entry { place, effective_at: place.at, scheduled: false, name: "n".into(), input });
     let (state, _) = replay(&case.terms, &case.entries, at("2025-02-21T12:00:00-05:00")).unwrap();

@@ -73,6 +73,7 @@ const DERIVED: &[(&str, &str, &str, &str)] = &[
     ("line_items", "splits", "{bytes}", PAYMENT),
     ("line_items", "extra", "NULL", PAYMENT),
     ("line_items", "reversed_by", "'another'", PAYMENT),
+    ("line_items", "reason", "'CAPITALIZED'", PAYMENT),
     ("message_groups", "event", "'account_closed'", MESSAGE),
     ("message_groups", "event_id", "'another'", MESSAGE),
     ("message_groups", "cause", "'input:77'", MESSAGE),

@@ -11,7 +11,7 @@ pub(super) const ORGANIZATION: &str =
 pub(super) const CUSTOMER: &str = "org, customer_id, version, body, sealed, content_hash, created_at, updated_at";
 /// The columns of a line item.
 pub(super) const ITEM: &str = "item_id, kind, status, effective_at, applied_at, created_at, updated_at, amount, \
-    balance, principal, interest, fees, splits, extra, reversed_by";
+    balance, principal, interest, fees, splits, extra, reversed_by, reason";
 
 /// Reads every row in the same way.
 pub(super) fn each<T>(rows: &[Row], read: impl Fn(&mut Cells<'_>) -> Result<T>) -> Result<Vec<T>> {

@@ -31,6 +31,7 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (15, include_str!("../../migrations/postgres/0015_audit_subjects.sql")),
     (16, include_str!("../../migrations/postgres/0016_message_groups.sql")),
     (17, include_str!("../../migrations/postgres/0017_group_rows.sql")),
+    (18, include_str!("../../migrations/postgres/0018_loan_changes.sql")),
 ];
 
 /// The number of the lock: the letters "daybook" as bytes.

@@ -37,17 +37,18 @@ const INSERT_INPUTS: &str = "
 
 const WRITE_ITEMS: &str = "
     INSERT INTO line_items (org, account, item_id, kind, status, effective_at, applied_at, created_at, updated_at,
-        amount, balance, principal, interest, fees, splits, extra, reversed_by)
+        amount, balance, principal, interest, fees, splits, extra, reversed_by,
+        reason)
     SELECT unnest($1::bigint[]), unnest($2::text[]), unnest($3::text[]), unnest($4::text[]), unnest($5::text[]),
         unnest($6::bigint[]), unnest($7::bigint[]), unnest($8::bigint[]), unnest($9::bigint[]), unnest($10::bigint[]),
         unnest($11::bigint[]), unnest($12::bigint[]), unnest($13::bigint[]), unnest($14::bigint[]),
-        unnest($15::bytea[]), unnest($16::text[]), unnest($17::text[])
+        unnest($15::bytea[]), unnest($16::text[]), unnest($17::text[]), unnest($18::text[])
     ON CONFLICT (org, account, item_id) DO UPDATE
     SET kind = excluded.kind, status = excluded.status, effective_at = excluded.effective_at,
         applied_at = excluded.applied_at, updated_at = excluded.updated_at, amount = excluded.amount,
         balance = excluded.balance, principal = excluded.principal, interest = excluded.interest,
         fees = excluded.fees, splits = excluded.splits, extra = excluded.extra,
-        reversed_by = excluded.reversed_by";
+        reversed_by = excluded.reversed_by, reason = excluded.reason";
 
 const CHANGE_ITEMS: &str = "
     UPDATE line_items l
@@ -208,6 +209,7 @@ fn write_items<'a>(writes: &[&'a AccountWrite]) -> Vec<Query<'a>> {
                 column(rows, |&(_, item)| &*item.splits),
                 column(rows, |&(_, item)| item.extra.as_deref()),
                 column(rows, |&(_, item)| item.reversed_by.as_deref()),
+                column(rows, |&(_, item)| item.reason.as_deref()),
             ],
         )
     };

@@ -29,6 +29,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (15, "audit_subjects", include_str!("../../migrations/sqlite/0015_audit_subjects.sql")),
     (16, "message_groups", include_str!("../../migrations/sqlite/0016_message_groups.sql")),
     (17, "group_rows", include_str!("../../migrations/sqlite/0017_group_rows.sql")),
+    (18, "loan_changes", include_str!("../../migrations/sqlite/0018_loan_changes.sql")),
 ];
 
 /// The number of the last migration.

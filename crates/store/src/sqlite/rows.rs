@@ -67,7 +67,7 @@ pub(super) const ORGANIZATION: &str =
 pub(super) const CUSTOMER: &str = "org, customer, version, body, sealed, content_hash, created_at, updated_at";
 /// The columns of a line item.
 pub(super) const ITEM: &str = "item, kind, status, effective_at, applied_at, created_at, updated_at, amount, balance, \
-     principal, interest, fees, splits, extra, reversed_by";
+     principal, interest, fees, splits, extra, reversed_by, reason";
 /// The first columns of a message in the log: the position within the place, and no times.
 pub(super) const LOGGED: &str = concat!(position_in!("place"), ", NULL, NULL");
 

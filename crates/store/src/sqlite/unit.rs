@@ -74,13 +74,13 @@ const INSERT_INPUT: &str = "
 
 const WRITE_ITEM: &str = "
     INSERT INTO line_items (org, account, item, kind, status, effective_at, applied_at, created_at, updated_at, amount,
-        balance, principal, interest, fees, splits, extra, reversed_by)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
+        balance, principal, interest, fees, splits, extra, reversed_by, reason)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)
     ON CONFLICT (org, account, item) DO UPDATE SET kind = excluded.kind, status = excluded.status,
         effective_at = excluded.effective_at, applied_at = excluded.applied_at, updated_at = excluded.updated_at,
         amount = excluded.amount, balance = excluded.balance, principal = excluded.principal,
         interest = excluded.interest, fees = excluded.fees, splits = excluded.splits, extra = excluded.extra,
-        reversed_by = excluded.reversed_by";
+        reversed_by = excluded.reversed_by, reason = excluded.reason";
 
 const CHANGE_ITEM: &str = "
     UPDATE line_items SET balance = coalesce(?4, balance), status = coalesce(?5, status), updated_at = ?6,
@@ -305,6 +305,7 @@ impl<'c> UnitWriter<'c> {
             item.splits,
             item.extra,
             item.reversed_by,
+            item.reason,
         ])?;
         Ok(())
     }

@@ -141,6 +141,7 @@ pub fn item(item_id: &str) -> ItemRow {
         splits: vec![2, 0, 2],
         extra: Some("{\"ref\":1}".into()),
         reversed_by: None,
+        reason: None,
     }
 }
 

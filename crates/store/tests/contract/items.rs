@@ -21,6 +21,7 @@ fn change(item_id: &str) -> ItemChange {
         status: None,
         void: false,
         reversed_by: None,
+        reason: None,
         updated_at: at(900),
     }
 }
@@ -54,6 +55,7 @@ pub async fn an_item_made_anew_keeps_its_creation(store: Arc<dyn Store>) {
         splits: vec![6],
         extra: None,
         reversed_by: Some("r".into()),
+        reason: Some("CAPITALIZED".into()),
     };
     let mut write = update(&key, 1, now());
     write.items = vec![anew.clone()];

@@ -330,7 +330,8 @@ fn came(
 ) -> (Vec<String>, Option<LineItem<'static>>) {
     match (change, answer) {
         (AccountChange::Status | AccountChange::Notice, _) if account_view.holds() => (vec![HELD.to_owned()], None),
-        (AccountChange::Withdraw | AccountChange::Status, _) | (_, Rehearsed::Account(_) | Rehearsed::None) => {
+        (AccountChange::Withdraw | AccountChange::Status, _)
+        | (_, Rehearsed::Account(_) | Rehearsed::Change(_) | Rehearsed::None) => {
             (Vec::new(), None)
         }
         (_, Rehearsed::Notices(notices)) => (next_notices(notices.results, body), None),

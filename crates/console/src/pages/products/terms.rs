@@ -234,6 +234,9 @@ fn amortization(amortization: &AmortizationPolicies) -> String {
         Some(AmortizationMethod::Flat) => {
             "The same principal in each instalment, and the same interest, on the original principal"
         }
+        Some(AmortizationMethod::Precomputed) => {
+            "Equal instalments; the interest is fixed when the account is opened, and does not change"
+        }
         Some(AmortizationMethod::Level) | None => "Equal instalments",
     };
     let only = match amortization.interest_only_cycles.map_or(0, |cycles| cycles.get()) {

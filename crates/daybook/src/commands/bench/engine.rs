@@ -13,6 +13,7 @@ use crate::cli::BenchEngineArgs;
 use crate::commands::Failure;
 use daybook_clock::Stopwatch;
 use daybook_engine::calendar::{Interval, TimeOfDay};
+use daybook_engine::change::InputClass;
 use daybook_engine::installment::{InstallmentPolicy, InterestMethod};
 use daybook_engine::item::ItemStatus;
 use daybook_engine::money::{Cents, Percent};
@@ -120,12 +121,12 @@ fn terms(months: u32) -> Option<Terms> {
         product: ProductPolicy::Installment(installment),
     };
     let effective_at = Time::parse("2024-01-31T09:00:00-05:00")?;
-    let opening = Opening { effective_at, principal: Cents(25_000_000), origination_fee: Cents::ZERO };
+    let opening = Opening::new(effective_at, Cents(25_000_000), Cents::ZERO);
     Terms::new(&policy, opening).ok()
 }
 
 fn entry(seq: u64, at: Time, input: Input) -> Entry {
-    let place = TimelinePosition { at, rank: Rank::Input, seq };
+    let place = TimelinePosition { at, rank: Rank::Input, class: InputClass::Other, seq };
     Entry { place, effective_at: at, scheduled: false, name: format!("entry-{seq}").as_str().into(), input }
 }
 

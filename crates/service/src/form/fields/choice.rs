@@ -96,6 +96,8 @@ macro_rules! engine_choices {
     )*};
 }
 
+pub(in crate::form) use {choices, engine_choices};
+
 choices! {
     /// Whether late fees are charged while an account has a status.
     LateFeesEffect {
@@ -271,6 +273,8 @@ engine_choices! {
         EqualPrincipal = "EQUAL_PRINCIPAL",
         /// Equal principal and equal interest on the original principal.
         Flat = "FLAT",
+        /// Interest fixed when the account is opened.
+        Precomputed = "PRECOMPUTED",
     }
     /// The date used in a month that is too short for a monthly date.
     MonthEndRule as MonthEnd {
@@ -297,12 +301,14 @@ engine_choices! {
         /// A day is 1/365, or 1/366 in a leap year.
         ActualActual = "ACTUAL_ACTUAL",
     }
-    /// How half a cent is rounded.
+    /// How a fraction of a cent is rounded.
     RoundingRule as Rounding {
-        /// To the even cent.
+        /// To the nearest cent; half a cent to the even cent.
         HalfEven = "HALF_EVEN",
-        /// Away from zero.
+        /// To the nearest cent; half a cent away from zero.
         HalfUp = "HALF_UP",
+        /// Towards zero.
+        Down = "DOWN",
     }
     /// What happens after the last due date while a balance is owed.
     InterestAfterMaturity as AfterMaturity {

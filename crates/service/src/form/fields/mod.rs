@@ -3,12 +3,14 @@
 //! Each type parses itself from JSON and rejects invalid values with a sentence that begins with "must". Each describes
 //! the same rule in the API reference. Every string and every list has a limit.
 
+mod change_choice;
 mod choice;
 mod number;
 mod stored_object;
 mod text;
 mod time;
 
+pub use change_choice::*;
 pub use choice::*;
 pub use number::*;
 pub use stored_object::*;
@@ -42,6 +44,20 @@ where
             Err(D::Error::custom(format!("must have at most {MOST} entries, not {}", entries.len())))
         }
         entries => Ok(entries),
+    }
+}
+
+/// Parses a list that is required, with a minimum and a maximum number of entries.
+pub(crate) fn full_list<'de, D, T, const LEAST: usize, const MOST: usize>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    let entries = Vec::<T>::deserialize(deserializer)?;
+    if (LEAST..=MOST).contains(&entries.len()) {
+        Ok(entries)
+    } else {
+        Err(D::Error::custom(format!("must have {LEAST} to {MOST} entries, not {}", entries.len())))
     }
 }
 

@@ -1,11 +1,12 @@
 //! Numbers: amounts, counts, percentages.
 
+use daybook_engine::change::{MOST_EXTENSION_ROWS, MOST_ROWS_OF_A_CHANGE};
 use daybook_engine::money::{Cents, Percent};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use std::fmt;
-use utoipa::openapi::schema::{SchemaFormat, Type};
+use utoipa::openapi::schema::{SchemaFormat, SchemaType, Type};
 use utoipa::openapi::{KnownFormat, ObjectBuilder, RefOr, Schema};
 
 /// The rule for an integer.
@@ -71,7 +72,7 @@ macro_rules! numbers {
             }
 
             /// Wraps a number that is known to be valid.
-            pub(crate) const fn known(number: $inner) -> $name {
+            pub const fn known(number: $inner) -> $name {
                 $name(number)
             }
         }
@@ -121,6 +122,26 @@ numbers! {
         Cents, |cents: Cents| cents.0;
     /// A count; may be zero.
     Count(u32) COUNT, |number| number as u32, i64::from;
+    /// An amount of money, in cents, up to 100.00.
+    SmallAmount(Cents) NumberRule { sentence: "a whole number of cents from 0 to 10000", most: 10_000, least: 0, example: 99, ..CENTS },
+        Cents, |cents: Cents| cents.0;
+    /// How many instalments a change skips.
+    SkippedCount(u32) NumberRule {
+        sentence: "a whole number from 1 to 60", least: 1, most: MOST_ROWS_OF_A_CHANGE as i64, example: 1, ..COUNT
+    }, |number| number as u32, i64::from;
+    /// How many instalments are added.
+    AddedCount(u32) NumberRule {
+        sentence: "a whole number from 1 to 600", least: 1, most: MOST_EXTENSION_ROWS as i64, example: 12, ..COUNT
+    }, |number| number as u32, i64::from;
+    /// A number of instalments.
+    InstalmentCount(u32) NumberRule { sentence: "a whole number from 1 to 1200", least: 1, most: 1_200, ..COUNT },
+        |number| number as u32, i64::from;
+    /// A number of days.
+    DayCountNumber(u32) NumberRule { sentence: "a whole number from 0 to 3650", least: 0, most: 3_650, example: 10, ..COUNT },
+        |number| number as u32, i64::from;
+    /// A day of the month.
+    DayOfMonth(u8) NumberRule { sentence: "a whole number from 1 to 31", least: 1, most: 31, example: 15, ..COUNT },
+        |number| number as u8, i64::from;
     /// A count; at least one.
     PositiveCount(u32) NumberRule { sentence: "a whole number from 1 to 99999", least: 1, ..COUNT },
         |number| number as u32, i64::from;
@@ -193,4 +214,71 @@ impl utoipa::ToSchema for PercentText {
     fn name() -> std::borrow::Cow<'static, str> {
         "Percent".into()
     }
+}
+
+/// A percentage from 0 to 100.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SharePercent(Percent);
+
+/// A yearly rate: a number or its text, from 0 to 1000.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct YearlyRate(Percent);
+
+macro_rules! limited_percents {
+    ($($name:ident $rule:literal, $most:literal, $may_be_text:literal;)*) => {$(
+        impl $name {
+            /// The percentage.
+            pub const fn get(self) -> Percent {
+                self.0
+            }
+
+            /// Wraps a percentage that is known to be valid.
+            pub const fn known(percent: Percent) -> $name {
+                $name(percent)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<$name, D::Error> {
+                let number = Box::<RawValue>::deserialize(deserializer)?;
+                let text = number.get();
+                let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).filter(|_| $may_be_text);
+                let percent = Percent::parse(inner.unwrap_or(text));
+                let is_valid = |percent: &Percent| {
+                    let is_written_alike = *percent == Percent::ZERO || *percent >= SMALLEST_PERCENT;
+                    is_written_alike && *percent <= Percent::from_millionths($most * 1_000_000)
+                };
+                percent.filter(is_valid).map($name).ok_or_else(|| D::Error::custom($rule))
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                PercentText(self.0).serialize(serializer)
+            }
+        }
+
+        impl utoipa::PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                let types = if $may_be_text { vec![Type::Number, Type::String] } else { vec![Type::Number] };
+                let pattern = $may_be_text.then_some("^[0-9]{1,4}([.][0-9]{1,6})?$");
+                ObjectBuilder::new()
+                    .schema_type(SchemaType::Array(types))
+                    .description(Some($rule))
+                    .minimum(Some(0))
+                    .maximum(Some($most))
+                    .pattern(pattern)
+                    .examples([12])
+                    .into()
+            }
+        }
+
+        impl utoipa::ToSchema for $name {}
+    )*};
+}
+
+limited_percents! {
+    SharePercent "must be 0, or a number from 0.0001 to 100, with at most 6 decimal places and no exponent", 100, false;
+    YearlyRate "must be 0, or a number or its text from 0.0001 to 1000, with at most 6 decimal places and no exponent",
+        1000, true;
 }

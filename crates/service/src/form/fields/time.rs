@@ -3,6 +3,7 @@
 use super::text::{TextRule, read_text};
 use daybook_engine::calendar::{Day, Interval, TimeOfDay};
 use daybook_engine::notify::LARGEST_OFFSET;
+use daybook_engine::terms::{EARLIEST, LATEST};
 use daybook_engine::time::Time;
 use daybook_engine::zone::Zone;
 use serde::de::{Deserialize, Deserializer, Error};
@@ -76,6 +77,31 @@ parsed_texts! {
         example: "1 month",
         ..ANY
     }, parse_interval;
+    /// A date.
+    DateText(Day) TextRule {
+        sentence: "a date that exists, such as 2025-03-15",
+        format: Some(KnownFormat::Date),
+        example: "2025-03-15",
+        ..ANY
+    }, parse_date;
+    /// A date, which is the start of that day in the product's zone, or a point in time with its offset.
+    DateOrMoment(DateOrTime) TextRule {
+        sentence: "a date, such as 2025-03-15, or an RFC 3339 time with an offset, such as 2025-03-15T09:00:00-05:00",
+        example: "2025-03-15",
+        ..ANY
+    }, parse_date_or_moment;
+    /// An instalment: the last one, or its due date.
+    DeferredTo(Option<Day>) TextRule {
+        sentence: "MATURITY, or the due date of an instalment, such as 2025-06-15",
+        example: "MATURITY",
+        ..ANY
+    }, |text| if text == MATURITY { Ok(None) } else { parse_date(text).map(Some) };
+    /// The length of a cycle: an interval, or `semi-month` for two instalments a month.
+    CycleText(Cycle) TextRule {
+        sentence: "an interval, such as \"1 month\" or \"14 days\", or semi-month",
+        example: "1 month",
+        ..ANY
+    }, |text| if text == SEMI_MONTH { Ok(Cycle::SemiMonth) } else { parse_interval(text).map(Cycle::Every) };
     /// A number of days before or after a date.
     DayOffset(i32) TextRule {
         sentence: "a number of days from -366 to 366, such as \"-1 days\" (before), \"0 days\" or \"3 days\" (after)",
@@ -103,6 +129,70 @@ parsed_texts! {
         example: "America/New_York",
         ..ANY
     }, |text| Zone::named(text).ok_or(BY_RULE);
+}
+
+/// The first second of a day.
+const MIDNIGHT: TimeOfDay = match TimeOfDay::new(0, 0, 0) {
+    Some(midnight) => midnight,
+    None => TimeOfDay::END_OF_DAY,
+};
+/// The word for the last instalment.
+pub(crate) const MATURITY: &str = "MATURITY";
+/// The word for two instalments a month.
+const SEMI_MONTH: &str = "semi-month";
+
+/// A date or a point in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DateOrTime {
+    /// A date in the product's zone.
+    Date(Day),
+    /// A point in time.
+    Time(Time),
+}
+
+impl DateOrTime {
+    /// The point in time: for a date, the start of that day.
+    pub fn at(self, zone: &Zone) -> Time {
+        match self {
+            DateOrTime::Date(day) => zone.at(day, MIDNIGHT),
+            DateOrTime::Time(time) => time,
+        }
+    }
+
+    /// The date.
+    pub fn day(self, zone: &Zone) -> Day {
+        match self {
+            DateOrTime::Date(day) => day,
+            DateOrTime::Time(time) => zone.day_at(time),
+        }
+    }
+}
+
+impl fmt::Display for DateOrTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DateOrTime::Date(day) => day.fmt(f),
+            DateOrTime::Time(time) => crate::view::time::Utc(*time).fmt(f),
+        }
+    }
+}
+
+/// The length of a cycle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cycle {
+    /// An interval.
+    Every(Interval),
+    /// Half a month: two days of each month.
+    SemiMonth,
+}
+
+impl fmt::Display for Cycle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Cycle::Every(interval) => interval.fmt(f),
+            Cycle::SemiMonth => f.write_str(SEMI_MONTH),
+        }
+    }
 }
 
 /// A local time of day and, if one was given, the offset from UTC in seconds.
@@ -166,7 +256,16 @@ macro_rules! written_by_display {
     )*};
 }
 
-written_by_display!(IntervalText, TimeOfDayText, CloseOfBusiness);
+written_by_display!(IntervalText, TimeOfDayText, CloseOfBusiness, DateText, DateOrMoment, CycleText);
+
+impl Serialize for DeferredTo {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Some(day) => serializer.collect_str(&day),
+            None => serializer.serialize_str(MATURITY),
+        }
+    }
+}
 
 impl Serialize for Moment {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -282,6 +381,21 @@ fn parse_interval(text: &str) -> Result<Interval, &'static str> {
     // Longer numbers exceed every limit, and their sums could overflow.
     let short = text.split_ascii_whitespace().all(|word| word.len() <= 6);
     if short { Interval::parse(text).ok_or(BY_RULE) } else { Err(BY_RULE) }
+}
+
+fn parse_date(text: &str) -> Result<Day, &'static str> {
+    if !text.is_ascii() {
+        return Err(BY_RULE);
+    }
+    let day = Day::parse(text).ok_or(BY_RULE)?;
+    if (EARLIEST..=LATEST).contains(&day) { Ok(day) } else { Err("must be from 1900-01-01 to 2199-12-31") }
+}
+
+fn parse_date_or_moment(text: &str) -> Result<DateOrTime, &'static str> {
+    match text.len() {
+        10 => parse_date(text).map(DateOrTime::Date),
+        _ => parse_moment(text).map(DateOrTime::Time),
+    }
 }
 
 fn parse_day_offset(text: &str) -> Result<i32, &'static str> {

@@ -1,13 +1,9 @@
-//! Reads data that version 1 of the rules wrote: the terms of accounts, and their balances and status.
-//!
-//! No rule of version 1 is kept. Terms are derived again: the account's own policy stays, fields that version 1 did not
-//! have come from its product, and so does the order of payments if the product names none.
+//! Reads data that version 1 of the rules wrote.
 
-use super::balances_and_status::BalancesAndStatus;
-use crate::account::outdated::rules_version;
+use super::{agree, policy_of};
 use crate::catalog::ProductInfo;
-use crate::policy::product_policy;
 use crate::problem::Problem;
+use crate::refold::balances_and_status::BalancesAndStatus;
 use daybook_engine::calendar::{Day, Interval, MonthEnd, TimeOfDay};
 use daybook_engine::installment::{
     AfterMaturity, Bucket, DayCount, InstallmentPolicy, InterestMethod, LateFee, LateFeePolicy, Method, Span, Surplus,
@@ -15,41 +11,22 @@ use daybook_engine::installment::{
 use daybook_engine::item::Name;
 use daybook_engine::money::{Cents, Percent, Rounding};
 use daybook_engine::status::Status;
-use daybook_engine::terms::{Opening, Policy, ProductPolicy, RULES_VERSION, Terms};
+use daybook_engine::terms::{Opening, Policy, ProductPolicy, Terms};
 use daybook_engine::time::Time;
 use daybook_engine::timeline::{Backdating, FeeClass};
 use daybook_engine::zone::Zone;
-use daybook_store::records::AccountRow;
 use serde::Deserialize;
 
-/// The prefix of the failure reason of an account that could not be folded again.
-pub const FAILURE: &str = "It could not be recalculated under newer rules";
-/// The prefix that earlier builds wrote.
-const EARLIER_FAILURE: &str = "It could not be folded again by newer rules";
-
-/// Whether this is the failure reason of an account that could not be folded again.
-pub fn is_failure(reason: &str) -> bool {
-    [FAILURE, EARLIER_FAILURE].iter().any(|prefix| reason.starts_with(prefix))
+/// The terms under the current rules.
+pub(super) fn terms(bytes: &[u8], product: &ProductInfo) -> postcard::Result<Result<Terms, Problem>> {
+    let (old, _) = postcard::take_from_bytes::<OldTerms>(bytes)?;
+    Ok(old.agree(product))
 }
 
-/// The terms of an account under the current rules.
-pub fn terms(row: &AccountRow, product: &ProductInfo) -> Result<Terms, Problem> {
-    let unreadable = |error| Problem::internal(format!("its terms cannot be read: {error}"));
-    match rules_version(&row.terms) {
-        RULES_VERSION => postcard::from_bytes(&row.terms).map_err(unreadable),
-        1 => {
-            let (old, _) = postcard::take_from_bytes::<OldTerms>(&row.terms).map_err(unreadable)?;
-            old.agree(product)
-        }
-        version => Err(Problem::internal(format!("its terms are of version {version}, which is unknown"))),
-    }
-}
-
-/// The balances and status of an account of version 1; `None` if it was never processed.
-pub fn balances_and_status(row: &AccountRow) -> Option<BalancesAndStatus> {
-    let (1, bytes) = row.now.state.split_first().map(|(version, bytes)| (*version, bytes))? else { return None };
-    let (state, _) = postcard::take_from_bytes::<OldState>(bytes).ok()?;
-    let (terms, _) = postcard::take_from_bytes::<OldTerms>(&row.terms).ok()?;
+/// The balances and status of a state, without its version; `None` if it cannot be read.
+pub(super) fn balances_and_status(state: &[u8], terms: &[u8]) -> Option<BalancesAndStatus> {
+    let (state, _) = postcard::take_from_bytes::<OldState>(state).ok()?;
+    let (terms, _) = postcard::take_from_bytes::<OldTerms>(terms).ok()?;
     let OldProduct::Installment(policy) = terms.product;
     Some(state.balances_and_status(policy.instalments))
 }
@@ -117,10 +94,7 @@ struct OldLateFee {
 
 impl OldTerms {
     fn agree(self, product: &ProductInfo) -> Result<Terms, Problem> {
-        let usual = product_policy(&product.form, None).map_err(|broken| {
-            let sentences: Vec<String> = broken.iter().map(|problem| problem.to_string()).collect();
-            Problem::internal(format!("its product is not valid under the current rules: {}", sentences.join("; ")))
-        })?;
+        let usual = policy_of(product)?;
         let OldProduct::Installment(old) = self.product;
         let ProductPolicy::Installment(of_product) = usual.product;
         let policy = Policy {
@@ -132,11 +106,8 @@ impl OldTerms {
             ..usual
         };
         let OldOpening { effective_at, principal, origination_fee } = self.opening;
-        let opening = Opening { effective_at, principal, origination_fee };
-        Terms::new(&policy, opening).map_err(|invalid| {
-            let sentences: Vec<String> = invalid.iter().map(ToString::to_string).collect();
-            Problem::internal(format!("its terms are not valid under the current rules: {}", sentences.join("; ")))
-        })
+        let opening = Opening::new(effective_at, principal, origination_fee);
+        agree(&policy, opening)
     }
 }
 
@@ -159,6 +130,7 @@ impl OldPolicy {
             interest: self.interest,
             day_count: self.day_count,
             rounding: self.rounding,
+            interest_rounding: self.rounding,
             after_maturity: self.after_maturity,
             surplus: self.surplus,
             late_fee: LateFeePolicy {

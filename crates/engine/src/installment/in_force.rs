@@ -1,0 +1,215 @@
+//! The plan in force: when each row falls due, how long its period is, and what it asks for.
+//!
+//! An account starts with the plan of its terms; changes rewrite it. Rows that follow one rule are stored as one
+//! segment, so a plan that no change has touched takes a few bytes, regardless of the number of rows.
+//!
+//! A row's number is its place in the plan. Rows beyond the last have dates too: they are the periods of interest after
+//! maturity.
+
+use super::dates::Dates;
+use super::earning::Earning;
+use super::plan::Plan;
+use super::row_amounts::{Ask, Lowered, RowAmounts};
+use super::terms::InstallmentPolicy;
+use crate::calendar::{Day, Interval};
+use crate::money::Cents;
+use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
+
+/// The plan in force.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanInForce {
+    /// The number of rows.
+    count: u32,
+    /// The first row that repays principal; those before it are interest only.
+    repays_from: u32,
+    /// Where the due dates differ from those of the terms, by first row.
+    dates: Vec<DateSegment>,
+    /// The periods that differ from the regular ones, by row.
+    periods: Vec<OwnPeriod>,
+    /// What each row asks for.
+    amounts: RowAmounts,
+}
+
+/// Consecutive rows whose due dates follow one rule, up to the next segment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct DateSegment {
+    /// The first row.
+    from: u32,
+    /// What to add to a row's number to get its index in the rule.
+    shift: i32,
+    rule: DateRule,
+}
+
+/// How due dates follow each other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum DateRule {
+    /// As in the terms; the index is the number of the instalment there.
+    Agreed,
+    /// Index 0 is due on the anchor, the others at an interval from it.
+    Every { anchor: Day, interval: Interval },
+    /// The dates by index; later ones follow the last at an interval. Their periods are counted.
+    Listed { days: Vec<Day>, interval: Interval },
+}
+
+/// A period that differs from the regular ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct OwnPeriod {
+    row: u32,
+    /// Its first date; `None` for the due date of the row before.
+    start: Option<Day>,
+    length: OwnLength,
+}
+
+/// The length of a period under `THIRTY_360`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum OwnLength {
+    /// Counted between its dates: whole months, then days.
+    Counted,
+    /// Agreed.
+    Agreed(Interval),
+}
+
+impl PlanInForce {
+    /// The plan of the terms.
+    pub(crate) fn agreed(policy: &InstallmentPolicy, plan: &Plan) -> PlanInForce {
+        let ask = |amount| Ask::of(policy.method, amount, plan.flat_interest);
+        let interest_only = match ask(Cents::ZERO) {
+            Ask::Total(_) => Ask::Principal(Cents::ZERO),
+            ask => ask,
+        };
+        let mut rows = PlanInForce::regular(policy);
+        let before = (rows.repays_from > 1).then_some((1, interest_only));
+        rows.amounts = RowAmounts::agreed(before.into_iter().chain([(rows.repays_from, ask(plan.level))]));
+        rows
+    }
+
+    /// The dates of the terms, before the amounts are known.
+    pub(crate) fn regular(policy: &InstallmentPolicy) -> PlanInForce {
+        PlanInForce { count: policy.instalments, repays_from: policy.interest_only + 1, ..PlanInForce::default() }
+    }
+
+    /// The first row that repays principal.
+    pub(crate) fn repays_from(&self) -> u32 {
+        self.repays_from
+    }
+
+    /// The number of rows.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// What a row asks for. The last row takes the rest of the loan, regardless of this.
+    pub(crate) fn ask(&self, row: u32) -> Ask {
+        self.amounts.of(row)
+    }
+
+    /// The amount of a row: its total, or its principal if interest is added on top.
+    pub fn amount(&self, row: u32) -> Cents {
+        self.amounts.of(row).amount()
+    }
+
+    /// The fixed interest of a row; zero if its interest is what accrues.
+    pub(crate) fn kept_interest(&self, row: u32) -> Cents {
+        match self.amounts.of(row) {
+            Ask::Kept { interest, .. } => interest,
+            Ask::Total(_) | Ask::Principal(_) => Cents::ZERO,
+        }
+    }
+
+    /// The date at whose close a row falls due and its period ends.
+    pub fn due_day(&self, dates: &Dates, row: u32) -> Day {
+        match self.segment(row) {
+            None => dates.due_day(row),
+            Some(segment) => segment.due_day(dates, row),
+        }
+    }
+
+    /// The end date of a row's cycle.
+    pub fn cycle_end(&self, dates: &Dates, row: u32) -> Day {
+        match self.segment(row) {
+            None => dates.cycle_end(row),
+            Some(DateSegment { rule: DateRule::Agreed, shift, .. }) => dates.cycle_end(index(row, *shift) as u32),
+            Some(segment) => dates.cycle_end_before(segment.due_day(dates, row)),
+        }
+    }
+
+    /// The date at whose close an unpaid row becomes late.
+    pub fn late_day(&self, dates: &Dates, row: u32) -> Day {
+        dates.late_after(self.due_day(dates, row))
+    }
+
+    /// The date on which the period of a row begins.
+    pub fn period_start(&self, dates: &Dates, row: u32) -> Day {
+        match self.own_period(row) {
+            Some(OwnPeriod { start: Some(start), .. }) => *start,
+            _ if row <= 1 => dates.start,
+            _ => self.due_day(dates, row - 1),
+        }
+    }
+
+    /// The length of a row's period, as a fraction of a year under `THIRTY_360`.
+    pub(crate) fn period_length(&self, dates: &Dates, row: u32) -> Interval {
+        let counted = || self.period_start(dates, row).interval_to(self.due_day(dates, row));
+        match self.own_period(row).map(|own| own.length) {
+            Some(OwnLength::Agreed(length)) => length,
+            Some(OwnLength::Counted) => counted(),
+            None => match self.segment(row).map(|segment| &segment.rule) {
+                Some(DateRule::Listed { .. }) => counted(),
+                Some(DateRule::Every { interval, .. }) => *interval,
+                None | Some(DateRule::Agreed) => dates.period_length(row),
+            },
+        }
+    }
+
+    /// What a day of principal earns in the period of a row.
+    pub(crate) fn earning(&self, policy: &InstallmentPolicy, dates: &Dates, row: u32) -> Earning {
+        let (from, to) = (self.period_start(dates, row), self.due_day(dates, row));
+        Earning::in_period(policy, from, to, || self.period_length(dates, row))
+    }
+
+    fn segment(&self, row: u32) -> Option<&DateSegment> {
+        self.dates.iter().rev().find(|segment| segment.from <= row)
+    }
+
+    fn own_period(&self, row: u32) -> Option<&OwnPeriod> {
+        self.periods.iter().find(|own| own.row == row)
+    }
+
+    /// Rewrites the amounts of the rows from `first` on.
+    pub(crate) fn rewrite(&mut self, first: u32, ask: Ask) -> Lowered {
+        self.amounts.rewrite(first, ask)
+    }
+
+    /// Rewrites the amount of one row, as part of the latest rewriting.
+    pub(crate) fn rewrite_one(&mut self, row: u32, ask: Ask) {
+        self.amounts.rewrite_one(row, ask);
+    }
+
+    /// [`RowAmounts::restore`].
+    pub(crate) fn restore(&mut self, lowered: &Lowered, first: u32) -> Option<u32> {
+        self.amounts.restore(lowered, first)
+    }
+}
+
+impl DateSegment {
+    fn due_day(&self, dates: &Dates, row: u32) -> Day {
+        let index = index(row, self.shift);
+        match &self.rule {
+            DateRule::Agreed => dates.due_day(index as u32),
+            DateRule::Every { anchor, interval } => dates.after(*anchor, *interval, index),
+            DateRule::Listed { days, interval } => match days.get(index as usize) {
+                Some(day) => *day,
+                None => {
+                    let last = days.last().copied().unwrap_or(dates.start);
+                    dates.after(last, *interval, index + 1 - days.len() as i32)
+                }
+            },
+        }
+    }
+}
+
+/// The index of a row in a rule.
+fn index(row: u32, shift: i32) -> i32 {
+    row as i32 + shift
+}

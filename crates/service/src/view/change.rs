@@ -34,6 +34,12 @@ pub struct LoanChange {
     /// Its kind, and what it changes in the fields of the request, with every default filled in.
     #[serde(flatten)]
     pub details: ChangeDetails,
+    /// A sentence about the change, as something that was made.
+    #[serde(skip)]
+    pub made: String,
+    /// A sentence about the change, as something that will be made.
+    #[serde(skip)]
+    pub planned: String,
 }
 
 /// What a change changes.

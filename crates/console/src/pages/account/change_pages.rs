@@ -331,9 +331,7 @@ fn came(
     match (change, answer) {
         (AccountChange::Status | AccountChange::Notice, _) if account_view.holds() => (vec![HELD.to_owned()], None),
         (AccountChange::Withdraw | AccountChange::Status, _)
-        | (_, Rehearsed::Account(_) | Rehearsed::Change(_) | Rehearsed::None) => {
-            (Vec::new(), None)
-        }
+        | (_, Rehearsed::Account(_) | Rehearsed::Change(_) | Rehearsed::None) => (Vec::new(), None),
         (_, Rehearsed::Notices(notices)) => (next_notices(notices.results, body), None),
         (_, Rehearsed::Rolled(rolled)) => (roll_result(&rolled), None),
         // The item is as it was before its status was set.

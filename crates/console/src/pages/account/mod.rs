@@ -4,6 +4,7 @@
 //! /console/accounts/{id}?tab=…&as_of=…     show: the head, the time machine, and one tab
 //! /console/accounts/{id}/do/{what}         acting: a form, its confirmation, and doing it
 //! /console/accounts/{id}/roll              the same for rolling, which administrators may in TEST
+//! /console/accounts/{id}/change/{what}     changing the loan: a form, a preview, and making the change
 //! ```
 //!
 //! Every tab is a separate page, so the pages of a loan of thirty years stay small. The tabs that show the account's
@@ -12,13 +13,17 @@
 
 mod account_change;
 mod change_pages;
+mod compared;
 mod data;
+mod loan_change;
+mod loan_change_pages;
 mod machine;
 mod overview;
 mod tables;
 
 pub use change_pages::{ask, confirm, confirm_roll, perform, perform_roll, roll};
 pub(crate) use data::StatusWords;
+pub use loan_change_pages::{ask_change, menu, perform_change, preview_change};
 
 use crate::Console;
 use crate::display::{AsCount, AsMoment, AsMoney, DisplayTime, plain_words};
@@ -35,9 +40,10 @@ use daybook_service::form::fields::BackdatingPolicy;
 use daybook_service::policy::DEFAULT_ZONE;
 use daybook_service::problem::{Problem, ProblemKind};
 use daybook_service::view::{Account, MessageState, MigrationState, ProcessingState};
+use loan_change::LoanChange;
 use machine::{Machine, When};
 use overview::Overview;
-use tables::{ItemsTab, NoticesTab, ScheduleTab, TimelineTab, WebhooksTab};
+use tables::{ChangesTab, ItemsTab, NoticesTab, ScheduleTab, TimelineTab, WebhooksTab};
 
 /// The most customers whose names are fetched.
 const CUSTOMERS_SHOWN: usize = 8;
@@ -51,10 +57,12 @@ enum Tab {
     Timeline,
     Webhooks,
     Notices,
+    Changes,
 }
 
 impl Tab {
-    const ALL: [Tab; 6] = [Tab::Overview, Tab::Schedule, Tab::Items, Tab::Timeline, Tab::Webhooks, Tab::Notices];
+    const ALL: [Tab; 7] =
+        [Tab::Overview, Tab::Schedule, Tab::Items, Tab::Changes, Tab::Timeline, Tab::Webhooks, Tab::Notices];
 
     fn name(self) -> &'static str {
         match self {
@@ -64,6 +72,7 @@ impl Tab {
             Tab::Timeline => "timeline",
             Tab::Webhooks => "webhooks",
             Tab::Notices => "notices",
+            Tab::Changes => "changes",
         }
     }
 
@@ -75,6 +84,7 @@ impl Tab {
             Tab::Timeline => "Timeline",
             Tab::Webhooks => "Webhooks",
             Tab::Notices => "Notices",
+            Tab::Changes => "Changes",
         }
     }
 
@@ -197,6 +207,7 @@ enum Content {
     Timeline(TimelineTab),
     Webhooks(WebhooksTab),
     Notices(NoticesTab),
+    Changes(ChangesTab),
 }
 
 #[derive(Template)]
@@ -243,6 +254,7 @@ async fn look(console: &Console, visitor: &Visitor, id: &str, asked: &FormValues
         Tab::Items => Content::Items(ItemsTab::load(console, visitor, &account_view, asked).await?),
         Tab::Timeline => Content::Timeline(TimelineTab::load(console, visitor, &account_view, asked).await?),
         Tab::Webhooks => Content::Webhooks(WebhooksTab::load(console, visitor, &account_view, asked).await?),
+        Tab::Changes => Content::Changes(ChangesTab::load(console, visitor, &account_view, asked).await?),
         Tab::Notices => Content::Notices(NoticesTab::load(console, visitor, &account_view).await?),
     };
     let page = PageFrame::new(format!("Account {id}"), Section::Accounts, visitor);

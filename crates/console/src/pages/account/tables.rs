@@ -20,8 +20,10 @@ use daybook_service::view::{
 use daybook_service::webhooks::deliveries::DeliveryQuery;
 use std::collections::BTreeSet;
 
+mod changes;
 mod files;
 
+pub use changes::ChangesTab;
 pub use files::file;
 
 /// A whole list, up to 10,000 rows.

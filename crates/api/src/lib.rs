@@ -15,7 +15,6 @@
 //! nothing of HTTP. Errors become an [`error::Refusal`]. [`limits`] wraps every call.
 
 mod answering;
-mod change_of_account;
 mod docs;
 mod error;
 mod extract;

@@ -72,7 +72,8 @@ pub(crate) fn problem(problem: &Problem) -> String {
 /// A description of an event.
 pub(crate) fn event(event: &Event) -> String {
     let kind = event.input.kind.name();
-    let named = event.input.body.get("line_item_id").and_then(Value::as_str).or(event.input.target.as_deref());
+    let id = |field: &str| event.input.body.get(field).and_then(Value::as_str);
+    let named = id("line_item_id").or(id("change_id")).or(event.input.target.as_deref());
     let named = named.map_or(String::new(), |name| format!(" {name}"));
     format!("{kind}{named} of {}", event.effective_at.text)
 }

@@ -2,7 +2,7 @@
 
 use crate::scenario::{CaseEventKind, EventInput};
 use daybook_service::access::Caller;
-use daybook_service::changes::ChangeRequest;
+use daybook_service::changes::change_request;
 use daybook_service::problem::Problem;
 use daybook_service::{Service, form};
 use serde::de::DeserializeOwned;
@@ -20,22 +20,14 @@ pub async fn submit(
     let mut body = input.body.clone();
     body.insert("effective_at".to_owned(), Value::from(effective_at));
     let body = Value::Object(body);
-    let item = || input.target.clone().unwrap_or_default();
-    let change = match input.kind {
-        CaseEventKind::Roll => return Ok(()),
-        CaseEventKind::Payment => ChangeRequest::Payment(read(&body)?),
-        CaseEventKind::PaymentReversal => ChangeRequest::Reversal(item(), read(&body)?),
-        CaseEventKind::PaymentStatus => ChangeRequest::PaymentStatus(item(), read(&body)?),
-        CaseEventKind::ManualFee => ChangeRequest::Fee(read(&body)?),
-        CaseEventKind::FeeWaiver => ChangeRequest::Waiver(item(), read(&body)?),
-        CaseEventKind::CreditOffset => ChangeRequest::Credit(read(&body)?),
-        CaseEventKind::DebitOffset => ChangeRequest::Debit(read(&body)?),
-        CaseEventKind::Status => ChangeRequest::Status(read(&body)?),
-        CaseEventKind::NotificationConfig => ChangeRequest::Notice(read(&body)?),
-        CaseEventKind::Charge => {
-            return Err(Problem::invalid("charge", "is for revolving products: this is an instalment loan"));
-        }
+    let Some(operation) = input.kind.operation() else {
+        return match input.kind {
+            CaseEventKind::Roll => Ok(()),
+            _ => Err(Problem::invalid("charge", "is for revolving products: this is an instalment loan")),
+        };
     };
+    let item = || Ok(input.target.clone().unwrap_or_default());
+    let change = change_request(operation, item, &body.to_string())?;
     service.change_account(who, None, account, change).await.map(drop)
 }
 

@@ -24,6 +24,7 @@ use daybook_engine::timeline::Input;
 use daybook_store::records::AccountKey;
 use std::sync::Arc;
 
+pub use crate::change_requests::change_request;
 pub use crate::processor::work::JobResponse;
 pub use crate::rehearsing::{OpeningRehearsal, Rehearsal};
 

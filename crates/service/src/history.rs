@@ -16,11 +16,12 @@ use crate::form::{
     AccountSummary, ChangeLineItem, CycleType, FeeWaiver, ManualFee, NewRefund, NotificationConfig, Offset,
     PaymentRecord, PaymentReversal, PostPromoOverview, RefundReversal, SetStatus,
 };
-use crate::policy;
+use crate::policy::{self, ContractFields};
 use crate::problem::Problem;
 use crate::view::ChangeDetails;
 use crate::view::time::Local;
 use daybook_engine::change::Change;
+use daybook_engine::contract::ContractAmounts;
 use daybook_engine::item::{Component, ItemStatus};
 use daybook_engine::money::Cents;
 use daybook_engine::notify::{Setting, When};
@@ -192,8 +193,10 @@ fn opening(book: &Book) -> Result<Value, Problem> {
     let usual_limit = life.and_then(|life| life.default_attributes.as_ref()?.default_credit_limit_cents);
     let limit = book.profile.credit_limit_cents.map(|cents| AmountOrZero::known(Cents(cents)));
     let origination_fee = terms.opening.origination_fee;
+    let agreed = &terms.opening.agreed;
+    let is_new = agreed.boarded.is_none();
     let summary = AccountSummary {
-        initial_principal_cents: Some(Amount::known(terms.opening.principal)),
+        initial_principal_cents: is_new.then(|| Amount::known(terms.opening.principal)),
         origination_fee_cents: own(origination_fee, Cents::ZERO).map(AmountOrZero::known),
         late_fee_cents: own(fee.flat, usual_fee.flat).map(AmountOrZero::known),
         late_fee_cap_percent: own(fee.cap, usual_fee.cap).flatten().map(PercentText::known),
@@ -206,13 +209,18 @@ fn opening(book: &Book) -> Result<Value, Problem> {
         late_fee_grace: own(fee.grace, usual_fee.grace).map(IntervalText::known),
     };
     let overview = PostPromoOverview {
-        post_promo_len: own(loan.instalments, usual_loan.instalments).map(PositiveCount::known),
+        post_promo_len: own(loan.instalments, usual_loan.instalments)
+            .filter(|_| !matches!(agreed.contract.amounts, ContractAmounts::Schedule(_)))
+            .map(PositiveCount::known),
         post_promo_impl_interest_rate_percent: own(loan.rate, usual_loan.rate).map(PercentText::known),
     };
     let mut body = json!({
         "effective_at": Local::new(terms.opening.effective_at, &terms.zone).to_string(),
         "summary": written(&summary)?,
     });
+    if let (Value::Object(body), Value::Object(contract)) = (&mut body, written(&ContractFields::of(agreed))?) {
+        body.extend(contract);
+    }
     if !is_own(&book.key.account) {
         body["account_id"] = Value::from(&*book.key.account);
     }
@@ -233,9 +241,11 @@ fn own<T: PartialEq>(agreed: T, usual: T) -> Option<T> {
 /// New ids for items whose ids no caller can choose.
 fn renamed(book: &Book) -> HashMap<String, String> {
     let is_renamed = |record: &&JournalEntry| {
-        let makes_item =
-            matches!(record.record, Record::Input(Input::Fee { .. } | Input::Credit { .. } | Input::Debit { .. }));
-        makes_item && is_own(&record.row.name)
+        let has_id = matches!(
+            record.record,
+            Record::Input(Input::Fee { .. } | Input::Credit { .. } | Input::Debit { .. } | Input::Change(_))
+        );
+        has_id && is_own(&record.row.name)
     };
     let name = |record: &JournalEntry| {
         let mut name = format!("{}-{}", record.record.kind(), record.seq());
@@ -328,8 +338,8 @@ fn target_and_body(
             (None, written(&form)?)
         }
         Input::Notify(setting) => (None, written(&notification(setting))?),
-        Input::Change(change) => (None, change_body(record, change, zone)?),
-        Input::CancelChange { change } => (Some(change.to_string()), json!({})),
+        Input::Change(change) => (None, change_body(record, change, history, zone)?),
+        Input::CancelChange { change, .. } => (Some(history.renamed(change)), json!({})),
         Input::Refund { amount } => {
             let form = NewRefund {
                 line_item_id: line_item_id.ok_or_else(|| Problem::internal("a refund has no id from its caller"))?,
@@ -348,14 +358,17 @@ fn target_and_body(
 }
 
 /// The fields of the request that made a change.
-fn change_body(record: &JournalEntry, change: &Change, zone: &Zone) -> Result<Value, Problem> {
+fn change_body(
+    record: &JournalEntry,
+    change: &Change,
+    history: &History,
+    zone: &Zone,
+) -> Result<Value, Problem> {
     let name = &*record.row.name;
     let details = ChangeDetails::new(name, change, record.row.effective_at, zone);
     let Value::Object(mut fields) = written(&details)? else { return Ok(Value::Null) };
     fields.retain(|field, value| !value.is_null() && field != "kind" && field != "interest_rate_id");
-    if !is_own(name) {
-        fields.insert("change_id".to_owned(), Value::from(name));
-    }
+    fields.insert("change_id".to_owned(), Value::from(history.renamed(name)));
     Ok(Value::Object(fields))
 }
 

@@ -38,6 +38,7 @@ pub mod audit;
 pub mod budget;
 pub mod call_slots;
 pub mod catalog;
+mod change_requests;
 pub mod changes;
 pub mod clockwatch;
 pub mod customers;

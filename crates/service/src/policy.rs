@@ -10,25 +10,36 @@
 //! NewAccount ─┘                        └──────► describe ──► the view of the product, with defaults
 //! ```
 
+mod contract_fields;
+mod contracts;
+mod describe;
 mod openings;
 
 use crate::form::fields::*;
 use crate::form::{
-    AccountSummary, AmortizationPolicies, BillingCyclePolicies, CLOSE_OF_BUSINESS, CycleType, DefaultAttributes,
-    EffectsByStatus, FeePolicies, InterestPolicies, LifecyclePolicies, NewAccount, NewProduct, PaymentDuePolicies,
-    PaymentPouringPolicies, PostPromoOverview, PostPromotionalPolicies,
+    AccountSummary, AmortizationPolicies, BillingCyclePolicies, BusinessDayPolicy, CLOSE_OF_BUSINESS, CycleType,
+    DefaultAttributes, EffectsByStatus, FeePolicies, InterestPolicies, LateFeeTierPolicy, LifecyclePolicies,
+    NewAccount, NewProduct, PaymentDuePolicies, PaymentPouringPolicies, PostPromoOverview, PostPromotionalPolicies,
+    ReAgeLimitPolicy,
 };
+use contracts::opening_of;
 use daybook_engine::calendar::{Interval, TimeOfDay};
-use daybook_engine::installment::{InstallmentPolicy, LateFeePolicy, Span};
+use daybook_engine::contract::ContractAmounts;
+use daybook_engine::installment::{InstallmentPolicy, LateFeePolicy, Shortfall, Span};
 use daybook_engine::money::{Cents, Percent};
 use daybook_engine::terms::{Invalid, Opening, Policy, ProductPolicy, Terms};
 use daybook_engine::time::Time;
 
 pub use crate::form::{DEFAULT_ZONE, FieldProblem};
+pub use contract_fields::ContractFields;
+pub use describe::describe;
 pub use openings::{openings, way_back};
 
 /// The principal of the sample loan that checks a new product.
 const SAMPLE_PRINCIPAL: Cents = Cents(100_000);
+
+/// The days of the month of two instalments a month, by default.
+const SEMI_MONTHLY_DAYS: [u8; 2] = [1, 15];
 
 const REVOLVING: &str = "REVOLVING products are not supported yet";
 const LEN: &str = "post_promotional_policies.post_promo_len";
@@ -52,14 +63,12 @@ pub fn settle_product(mut product: NewProduct, created_at: Time) -> Result<NewPr
 
 /// Derives the terms of an account.
 pub fn terms(product: &NewProduct, account: &NewAccount, effective_at: Time) -> Result<Terms, Vec<FieldProblem>> {
-    let policy = product_policy(product, Some(account))?;
-    let summary = account.summary.as_ref();
-    let Some(principal) = summary.and_then(|summary| summary.initial_principal_cents) else {
-        return Err(vec![FieldProblem::new(PRINCIPAL, "is required")]);
-    };
-    let origination_fee =
-        summary.and_then(|summary| summary.origination_fee_cents).map_or(Cents::ZERO, |fee| fee.get());
-    let opening = Opening::new(effective_at, principal.get(), origination_fee);
+    let mut policy = product_policy(product, Some(account))?;
+    let ProductPolicy::Installment(loan) = &mut policy.product;
+    let opening = opening_of(account, loan, &policy.zone, effective_at)?;
+    if let ContractAmounts::Schedule(rows) = &opening.agreed.contract.amounts {
+        loan.instalments = rows.len() as u32;
+    }
     Terms::new(&policy, opening).map_err(|invalid| name_fields(invalid, Some(account)))
 }
 
@@ -93,6 +102,7 @@ pub fn product_policy(product: &NewProduct, account: Option<&NewAccount>) -> Res
             return Err(vec![FieldProblem::new(CLOSE_OF_BUSINESS, message)]);
         }
     };
+    given.check()?;
     let reversal_fee = given.summary.payment_reversal_fee_cents.or(given.attributes.default_payment_reversal_fee_cents);
     Ok(Policy {
         zone,
@@ -139,6 +149,29 @@ impl PolicyFields {
         }
     }
 
+    /// The rules about which fields may be given together.
+    fn check(&self) -> Result<(), Vec<FieldProblem>> {
+        let mut broken = Vec::new();
+        let cycle = self.billing.cycle_interval.as_ref().map(|cycle| *cycle.get());
+        if self.billing.semi_monthly_days.is_some() && cycle != Some(Cycle::SemiMonth) {
+            let field = "product_lifecycle_policies.billing_cycle_policies.semi_monthly_days";
+            broken.push(FieldProblem::new(field, "is allowed only with cycle_interval semi-month"));
+        }
+        let tiers = "product_lifecycle_policies.fee_policies.late_fee_tiers";
+        match &self.fees.late_fee_tiers {
+            Some(tiers_given) if tiers_given.is_empty() => {
+                broken.push(FieldProblem::new(tiers, "must have at least one tier"));
+            }
+            // The engine refuses the other fields of a single fee.
+            Some(_) if self.fees.late_fee_type == Some(LateFeeType::Flat) => {
+                let field = "product_lifecycle_policies.fee_policies.late_fee_type";
+                broken.push(FieldProblem::new(field, "must be absent if late_fee_tiers are given"));
+            }
+            _ => {}
+        }
+        if broken.is_empty() { Ok(()) } else { Err(broken) }
+    }
+
     fn installment(&self, instalments: u32) -> InstallmentPolicy {
         let rate =
             self.overview.post_promo_impl_interest_rate_percent.or(self.post.post_promo_default_interest_rate_percent);
@@ -147,7 +180,16 @@ impl PolicyFields {
         let order = pouring.order.as_ref().map(|order| order.iter().filter_map(|name| name.bucket()).collect());
         let first_cycle = self.cycle.first_cycle_interval.as_ref().or(self.billing.first_cycle_interval.as_ref());
         InstallmentPolicy {
-            cycle: interval(&self.billing.cycle_interval).unwrap_or(usual.cycle),
+            cycle: self.cycle().unwrap_or(usual.cycle),
+            semi_monthly: self.semi_monthly(),
+            business_days: self.billing.business_days.as_ref().map(BusinessDayPolicy::business_days).unwrap_or_default(),
+            shortfall: self.shortfall(),
+            write_off: self.due.write_off_balance_cents.map_or(usual.write_off, |cents| cents.get()),
+            re_age_limits: self.due.re_age_limits.as_ref().map(ReAgeLimitPolicy::limits).unwrap_or_default(),
+            interest_rounding: interest.interest_rounding.or(interest.rounding).map(Into::into).unwrap_or_default(),
+            interest_rounding_at: interest.interest_rounding_at.map(Into::into).unwrap_or_default(),
+            precomputed_split: amortization.precomputed_split.map(Into::into).unwrap_or_default(),
+            precomputed_refund: amortization.precomputed_refund.map(Into::into).unwrap_or_default(),
             first_cycle: first_cycle.map(|interval| *interval.get()),
             due_after_cycle: interval(&self.billing.cycle_due_interval).unwrap_or(usual.due_after_cycle),
             month_end: amortization.month_end.map_or(usual.month_end, Into::into),
@@ -173,7 +215,32 @@ impl PolicyFields {
                 .due
                 .charge_off_on_n_consecutive_late_fees
                 .map_or(usual.charge_off_after, |n| n.get()),
-            ..usual
+            instalments: usual.instalments,
+            rate: usual.rate,
+        }
+    }
+
+    /// The length of a cycle; `None` if it is not given or there are two instalments a month.
+    fn cycle(&self) -> Option<Interval> {
+        match self.billing.cycle_interval.as_ref().map(|cycle| *cycle.get()) {
+            Some(Cycle::Every(interval)) => Some(interval),
+            Some(Cycle::SemiMonth) | None => None,
+        }
+    }
+
+    /// The days of the month, if there are two instalments a month.
+    fn semi_monthly(&self) -> Option<[u8; 2]> {
+        let is_semi_month = self.billing.cycle_interval.as_ref().is_some_and(|cycle| *cycle.get() == Cycle::SemiMonth);
+        let days = self.billing.semi_monthly_days.map(|days| days.map(DayOfMonth::get));
+        is_semi_month.then(|| days.unwrap_or(SEMI_MONTHLY_DAYS))
+    }
+
+    fn shortfall(&self) -> Shortfall {
+        Shortfall {
+            cents: self.due.shortfall_tolerance_cents.map(|cents| cents.get()),
+            percent: self.due.shortfall_tolerance_percent.map(|percent| percent.get()),
+            rule: self.due.shortfall_tolerance_rule.map(Into::into).unwrap_or_default(),
+            goes_to: self.due.shortfall_goes_to.map(Into::into).unwrap_or_default(),
         }
     }
 
@@ -190,7 +257,8 @@ impl PolicyFields {
             most: fees.late_fee_max_cents.map(|cents| cents.get()),
             cap: summary.late_fee_cap_percent.or(fees.late_fee_cap_percent).map(|percent| percent.get()),
             pyramiding: fees.late_fee_pyramiding.map(Into::into).unwrap_or_default(),
-            ..LateFeePolicy::default()
+            tiers: fees.late_fee_tiers.iter().flatten().map(LateFeeTierPolicy::tier).collect(),
+            loan_cap: fees.late_fee_loan_cap_cents.map(|cents| cents.get()),
         }
     }
 }
@@ -226,70 +294,6 @@ fn name_fields(invalid: Vec<Invalid>, account: Option<&NewAccount>) -> Vec<Field
         FieldProblem::new(own, invalid.rule)
     };
     invalid.into_iter().map(name).collect()
-}
-
-/// A policy as a product shows it, with every default filled in.
-pub fn describe(policy: &Policy, credit_limit: Option<Cents>) -> (LifecyclePolicies, PostPromotionalPolicies) {
-    let ProductPolicy::Installment(loan) = &policy.product;
-    let late = &loan.late_fee;
-    let close = DailyTime { time: policy.close_of_business, offset_seconds: None };
-    let life = LifecyclePolicies {
-        billing_cycle_policies: Some(BillingCyclePolicies {
-            cycle_interval: Some(IntervalText::known(loan.cycle)),
-            cycle_due_interval: Some(IntervalText::known(loan.due_after_cycle)),
-            first_cycle_interval: Some(IntervalText::known(first_cycle(loan))),
-            close_of_business_time: Some(CloseOfBusiness::known(close)),
-            product_time_zone: Some(ZoneName::known(policy.zone.clone())),
-        }),
-        payment_due_policies: Some(PaymentDuePolicies {
-            delinquent_on_n_consecutive_late_fees: Some(PositiveCount::known(loan.delinquent_after)),
-            charge_off_on_n_consecutive_late_fees: Some(PositiveCount::known(loan.charge_off_after)),
-        }),
-        fee_policies: Some(FeePolicies {
-            late_fee_grace: Some(IntervalText::known(late.grace)),
-            late_fee_grace_counts_due_date: Some(late.grace_counts_due_date),
-            late_fee_type: Some(late.kind.into()),
-            late_fee_percent: (late.percent > Percent::ZERO).then(|| PercentText::known(late.percent)),
-            late_fee_min_cents: late.least.map(AmountOrZero::known),
-            late_fee_max_cents: late.most.map(AmountOrZero::known),
-            late_fee_cap_percent: late.cap.map(PercentText::known),
-            surcharge_fee_interval: None,
-            default_surcharge_fee_structure: None,
-            late_fee_pyramiding: Some(late.pyramiding.into()),
-        }),
-        amortization_policies: Some(AmortizationPolicies {
-            method: Some(loan.method.into()),
-            interest_only_cycles: Some(Count::known(loan.interest_only)),
-            month_end: Some(loan.month_end.into()),
-            installment_rounding_cents: Some(Amount::known(loan.instalment_rounding)),
-            smooth_last_installment: Some(loan.smooth_last),
-        }),
-        interest_policies: Some(InterestPolicies {
-            interest_calc_method: Some(loan.interest.into()),
-            day_count: Some(loan.day_count.into()),
-            rounding: Some(loan.rounding.into()),
-            interest_after_maturity: Some(loan.after_maturity.into()),
-        }),
-        payment_pouring_policies: Some(PaymentPouringPolicies {
-            order: Some(loan.order.iter().filter_map(|bucket| BucketName::of(*bucket)).collect()),
-            span: Some(loan.span.into()),
-            surplus: Some(loan.surplus.into()),
-        }),
-        backdating_policy: Some(policy.backdating.into()),
-        // Not part of the engine's policy; see `openings`.
-        opening_policies: None,
-        default_attributes: Some(DefaultAttributes {
-            default_credit_limit_cents: credit_limit.map(AmountOrZero::known),
-            default_late_fee_cents: Some(AmountOrZero::known(late.flat)),
-            default_payment_reversal_fee_cents: Some(AmountOrZero::known(policy.reversal_fee)),
-        }),
-        status_effects: Some(EffectsByStatus::of(&policy.status_effects)),
-    };
-    let post = PostPromotionalPolicies {
-        post_promo_len: Some(PositiveCount::known(loan.instalments)),
-        post_promo_default_interest_rate_percent: Some(PercentText::known(loan.rate)),
-    };
-    (life, post)
 }
 
 /// The length of the first cycle: its own, or that of the other cycles.

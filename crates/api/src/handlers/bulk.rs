@@ -11,7 +11,6 @@
 //! ```
 
 use crate::Api;
-use crate::change_of_account::change_of;
 use crate::error::{Refusal, Unforeseen};
 use crate::extract::{Call, Writer, content_hash, read_body};
 use crate::limits::Context;
@@ -23,6 +22,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use daybook_operations::Operation;
 use daybook_service::access::Caller;
+use daybook_service::changes::change_request;
 use daybook_service::form::{self, fields::Reference};
 use daybook_service::problem::Problem;
 use daybook_service::processor::job::IdempotencyKey;
@@ -176,7 +176,7 @@ fn change<'a>(
     let account = id("account", ids.first().copied().unwrap_or_default())?;
     let what = if operation == Operation::CancelChange { "change" } else { "line item" };
     let item = || id(what, ids.get(1).copied().unwrap_or_default()).map(|item| item.as_str().to_owned());
-    let change = change_of(operation, item, body)?;
+    let change = change_request(operation, item, body)?;
     Ok(run(async move { api.service.change_account(who, idempotency_key, account.as_str(), change).await }))
 }
 

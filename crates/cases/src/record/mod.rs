@@ -47,6 +47,9 @@ const ROW: &[&str] = &[
     "am_principal_cents",
     "outstanding_cents",
     "paid_on_time",
+    "retired",
+    "deferred_cents",
+    "shortfall_cents",
 ];
 
 /// Writes the history of an account as a case, with the account's current state as its expectations.
@@ -85,7 +88,12 @@ pub async fn from_account(service: &Service, who: &Caller, account_id: &str) -> 
 fn event(text: &mut Text, call: &PastCall) {
     let mut body = json!({});
     if let Some(target) = &call.target {
-        let about = if call.kind == "fee_waiver" { "fee" } else { "payment" };
+        let about = match call.kind {
+            "fee_waiver" => "fee",
+            "change_cancel" => "change_id",
+            "refund_reversal" => "refund",
+            _ => "payment",
+        };
         body[about] = Value::from(target.as_str());
     }
     for (name, value) in call.body.as_object().into_iter().flatten() {

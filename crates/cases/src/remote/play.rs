@@ -233,24 +233,17 @@ impl Play<'_> {
         let mut body = Value::Object(body.clone());
         self.mapping.move_all(&mut body);
         body["effective_at"] = Value::from(self.mapping.moment(&event.effective_at.text));
-        let of_account = |operation: Operation| operation.request([&self.account]);
-        let of_item = |operation: Operation| operation.request([&self.account, target.as_deref().unwrap_or_default()]);
-        let request = match kind {
-            CaseEventKind::Roll => return Ok(()),
-            CaseEventKind::Payment => of_account(Operation::RecordPayment),
-            CaseEventKind::PaymentReversal => of_item(Operation::ReversePayment),
-            CaseEventKind::PaymentStatus => of_item(Operation::ChangeLineItem),
-            CaseEventKind::ManualFee => of_account(Operation::ChargeManualFee),
-            CaseEventKind::FeeWaiver => of_item(Operation::WaiveFee),
-            CaseEventKind::CreditOffset => of_account(Operation::CreditOffset),
-            CaseEventKind::DebitOffset => of_account(Operation::DebitOffset),
-            CaseEventKind::Status => of_account(Operation::SetAccountStatus),
-            CaseEventKind::NotificationConfig => of_account(Operation::SetNotificationConfig),
-            CaseEventKind::Charge => {
-                let why = "charge is for revolving products: this is an instalment loan".to_owned();
-                let refused = Refused { line: event.line, what: describe::event(event), why };
-                return Err(Stop::Refused(refused, Vec::new()));
+        let Some(operation) = kind.operation() else {
+            if *kind == CaseEventKind::Roll {
+                return Ok(());
             }
+            let why = "charge is for revolving products: this is an instalment loan".to_owned();
+            let refused = Refused { line: event.line, what: describe::event(event), why };
+            return Err(Stop::Refused(refused, Vec::new()));
+        };
+        let request = match target {
+            Some(target) => operation.request([&self.account, target]),
+            None => operation.request([&self.account]),
         };
         let answer = self.client.call(&request, Some(&body));
         self.accepted(answer, event.line, &describe::event(event)).map(drop)

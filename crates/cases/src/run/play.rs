@@ -213,16 +213,20 @@ fn is_named(event: &Event, reason: &str) -> bool {
         CaseEventKind::PaymentReversal => Some(("the reversal", "of payment ")),
         CaseEventKind::PaymentStatus => Some(("the status", "of payment ")),
         CaseEventKind::FeeWaiver => Some(("the waiver", "of fee ")),
+        CaseEventKind::ChangeCancel => Some(("the cancellation", "of change ")),
+        CaseEventKind::RefundReversal => Some(("the reversal", "of refund ")),
         _ => None,
     };
     if let Some((what, of)) = about {
         let target = event.input.target.as_deref().unwrap_or_default();
         return reason.contains(what) && reason.contains(&format!("{of}\"{target}\""));
     }
-    let Some(id) = event.input.body.get("line_item_id").and_then(Value::as_str) else { return false };
+    let body = &event.input.body;
+    let Some(id) = body.get("line_item_id").or(body.get("change_id")).and_then(Value::as_str) else { return false };
     let named = format!("\"{id}\"");
     let mut places = reason.match_indices(&named).map(|(at, _)| &reason[..at]);
-    places.any(|before| !before.ends_with("of payment ") && !before.ends_with("of fee "))
+    let of = ["of payment ", "of fee ", "of change ", "of refund "];
+    places.any(|before| of.iter().all(|of| !before.ends_with(of)))
 }
 
 #[cfg(test)]

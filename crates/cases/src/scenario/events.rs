@@ -2,6 +2,7 @@
 
 use super::CaseMoment;
 use super::table::{ScenarioResult, SourceFile, Table};
+use daybook_operations::Operation;
 use serde_json::{Map, Value};
 use toml::Spanned;
 use toml::de::DeValue;
@@ -60,12 +61,40 @@ pub enum CaseEventKind {
     Status,
     /// A notice is configured.
     NotificationConfig,
+    /// A rate is set.
+    InterestRate,
+    /// A promotion is made.
+    TempPromo,
+    /// Interest is paused.
+    InterestPause,
+    /// A due date moves.
+    DueDate,
+    /// Instalments are skipped.
+    Skip,
+    /// Instalments are added.
+    Extension,
+    /// Instalments are deferred.
+    PaymentDeferral,
+    /// Past-due instalments are spread.
+    ReAmortization,
+    /// New instalments replace the unpaid ones.
+    ReAge,
+    /// The loan is restructured.
+    Restructure,
+    /// Interest or fees become principal.
+    Capitalization,
+    /// A change is cancelled.
+    ChangeCancel,
+    /// Surplus is refunded.
+    Refund,
+    /// A refund comes back.
+    RefundReversal,
     /// The account's clock is rolled to here, webhooks included.
     Roll,
 }
 
 impl CaseEventKind {
-    const ALL: [CaseEventKind; 11] = [
+    const ALL: [CaseEventKind; 25] = [
         CaseEventKind::Payment,
         CaseEventKind::PaymentReversal,
         CaseEventKind::PaymentStatus,
@@ -76,6 +105,20 @@ impl CaseEventKind {
         CaseEventKind::Charge,
         CaseEventKind::Status,
         CaseEventKind::NotificationConfig,
+        CaseEventKind::InterestRate,
+        CaseEventKind::TempPromo,
+        CaseEventKind::InterestPause,
+        CaseEventKind::DueDate,
+        CaseEventKind::Skip,
+        CaseEventKind::Extension,
+        CaseEventKind::PaymentDeferral,
+        CaseEventKind::ReAmortization,
+        CaseEventKind::ReAge,
+        CaseEventKind::Restructure,
+        CaseEventKind::Capitalization,
+        CaseEventKind::ChangeCancel,
+        CaseEventKind::Refund,
+        CaseEventKind::RefundReversal,
         CaseEventKind::Roll,
     ];
 
@@ -92,6 +135,20 @@ impl CaseEventKind {
             CaseEventKind::Charge => "charge",
             CaseEventKind::Status => "status",
             CaseEventKind::NotificationConfig => "notification_config",
+            CaseEventKind::InterestRate => "interest_rate",
+            CaseEventKind::TempPromo => "temp_promo",
+            CaseEventKind::InterestPause => "interest_pause",
+            CaseEventKind::DueDate => "due_date",
+            CaseEventKind::Skip => "skip",
+            CaseEventKind::Extension => "extension",
+            CaseEventKind::PaymentDeferral => "payment_deferral",
+            CaseEventKind::ReAmortization => "re_amortization",
+            CaseEventKind::ReAge => "re_age",
+            CaseEventKind::Restructure => "restructure",
+            CaseEventKind::Capitalization => "capitalization",
+            CaseEventKind::ChangeCancel => "change_cancel",
+            CaseEventKind::Refund => "refund",
+            CaseEventKind::RefundReversal => "refund_reversal",
             CaseEventKind::Roll => "roll",
         }
     }
@@ -101,8 +158,40 @@ impl CaseEventKind {
         match self {
             CaseEventKind::PaymentReversal | CaseEventKind::PaymentStatus => Some("payment"),
             CaseEventKind::FeeWaiver => Some("fee"),
+            CaseEventKind::ChangeCancel => Some("change_id"),
+            CaseEventKind::RefundReversal => Some("refund"),
             _ => None,
         }
+    }
+
+    /// The operation that requests it; `None` for a roll, and for a charge, which no loan has.
+    pub fn operation(self) -> Option<Operation> {
+        Some(match self {
+            CaseEventKind::Payment => Operation::RecordPayment,
+            CaseEventKind::PaymentReversal => Operation::ReversePayment,
+            CaseEventKind::PaymentStatus => Operation::ChangeLineItem,
+            CaseEventKind::ManualFee => Operation::ChargeManualFee,
+            CaseEventKind::FeeWaiver => Operation::WaiveFee,
+            CaseEventKind::CreditOffset => Operation::CreditOffset,
+            CaseEventKind::DebitOffset => Operation::DebitOffset,
+            CaseEventKind::Status => Operation::SetAccountStatus,
+            CaseEventKind::NotificationConfig => Operation::SetNotificationConfig,
+            CaseEventKind::InterestRate => Operation::CreateInterestRate,
+            CaseEventKind::TempPromo => Operation::CreateTempPromo,
+            CaseEventKind::InterestPause => Operation::CreateInterestPause,
+            CaseEventKind::DueDate => Operation::ChangeDueDate,
+            CaseEventKind::Skip => Operation::SkipInstallments,
+            CaseEventKind::Extension => Operation::ExtendTerm,
+            CaseEventKind::PaymentDeferral => Operation::DeferPayments,
+            CaseEventKind::ReAmortization => Operation::ReAmortize,
+            CaseEventKind::ReAge => Operation::ReAge,
+            CaseEventKind::Restructure => Operation::Restructure,
+            CaseEventKind::Capitalization => Operation::Capitalize,
+            CaseEventKind::ChangeCancel => Operation::CancelChange,
+            CaseEventKind::Refund => Operation::RefundSurplus,
+            CaseEventKind::RefundReversal => Operation::ReverseRefund,
+            CaseEventKind::Charge | CaseEventKind::Roll => return None,
+        })
     }
 }
 
@@ -153,6 +242,11 @@ fn input(source: SourceFile<'_>, kind: CaseEventKind, value: &Spanned<DeValue<'_
         return Err(source.error(inner.span(), message));
     }
     let target = match kind.target_key() {
+        // The id of a refund may be given as that of its line item.
+        Some("refund") => match table.take("refund") {
+            Some(refund) => Some(source.text("refund", refund)?),
+            None => Some(source.text("line_item_id", table.need("line_item_id")?)?),
+        },
         Some(key) => Some(source.text(key, table.need(key)?)?),
         None => None,
     };

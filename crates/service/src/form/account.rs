@@ -1,6 +1,7 @@
 //! Accounts: terms agreed beyond those of the product, and the status.
 
 use super::fields::*;
+use super::contract::{MOST_SCHEDULED, OpeningBalances, ScheduledInstallment};
 use super::product::PromoFamily;
 use super::{FieldProblem, form};
 use daybook_engine::status::{AccountStanding, Status};
@@ -23,6 +24,21 @@ form! {
         post_promo_overview: PostPromoOverview,
         /// For revolving products.
         promo_overview: PromoFamily,
+        /// The amount of each instalment; the last one takes the rest. Default: it is computed.
+        payment_amount_cents: Amount,
+        /// By how much the last instalment is larger than the others.
+        balloon_cents: Amount,
+        /// The instalments are those of a loan with this many; the last one takes the rest.
+        amortization_cycles: PositiveCount,
+        /// The due date of the first instalment, from which the others follow.
+        first_due_date: DateText,
+        /// Every instalment, with its date and amount.
+        #[serde(deserialize_with = "list::<_, _, MOST_SCHEDULED>")]
+        #[schema(min_items = 1, max_items = 1200)]
+        schedule: Vec<ScheduledInstallment>,
+        /// The balances of a loan that begins on Daybook in the middle of its life, instead of
+        /// `summary.initial_principal_cents`.
+        opening: OpeningBalances,
         /// Its customers.
         #[serde(deserialize_with = "list::<_, _, MOST_ASSIGNED>")]
         #[schema(max_items = 100)]
@@ -54,7 +70,7 @@ form! {
     /// The amounts of an account. An amount that the product also has overrides the product's.
     AccountSummary {
         ;
-        /// The amount lent; required for an instalment loan.
+        /// The amount lent; required for an instalment loan without `opening`.
         initial_principal_cents: Amount,
         /// A fee charged at opening.
         origination_fee_cents: AmountOrZero,

@@ -18,10 +18,12 @@
 mod account;
 mod auth;
 mod change;
+mod contract;
 mod customer;
 pub mod fields;
 mod line_item;
 mod notification;
+mod policy_parts;
 mod product;
 mod roll;
 mod status_effects;
@@ -36,10 +38,12 @@ pub use change::{
     ReplacedInterestRate, Resolved,
 };
 pub use customer::{AssignAccount, BusinessDetails, CustomerUpdate, FieldUpdate, NewCustomer};
+pub use contract::{OpeningBalances, OpeningFee, PaidToDate, PastDueInstallment, ScheduledInstallment};
 pub use line_item::{
     ChangeLineItem, FeeWaiver, ManualFee, NewRefund, Offset, PaymentRecord, PaymentReversal, RefundReversal,
 };
 pub use notification::NotificationConfig;
+pub use policy_parts::{BusinessDayPolicy, LateFeeTierPolicy, ReAgeLimitPolicy};
 pub(crate) use product::CLOSE_OF_BUSINESS;
 pub use product::{
     Admin, AmortizationPolicies, BillingCyclePolicies, DEFAULT_ZONE, DefaultAttributes, FeePolicies, InterestPolicies,

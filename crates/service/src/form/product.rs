@@ -1,6 +1,7 @@
 //! Products: the terms shared by all their accounts.
 
 use super::fields::*;
+use super::policy_parts::{BusinessDayPolicy, LateFeeTierPolicy, MOST_TIERS, ReAgeLimitPolicy};
 use super::{EffectsByStatus, FieldProblem, form};
 use daybook_engine::zone::Zone;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
@@ -101,8 +102,13 @@ form! {
     /// Cycles and due dates.
     BillingCyclePolicies {
         ;
-        /// The length of a cycle. Default: `1 month`.
-        cycle_interval: IntervalText,
+        /// The length of a cycle, or `semi-month` for two instalments a month. Default: `1 month`.
+        cycle_interval: CycleText,
+        /// With `semi-month`: the two days of the month on which instalments fall due. In a shorter month, the last day
+        /// takes the place of the days that it lacks. Default: the 1st and the 15th.
+        semi_monthly_days: [DayOfMonth; 2],
+        /// Business days, and where other due dates move. Default: due dates do not move.
+        business_days: BusinessDayPolicy,
         /// The time from the end of a cycle to the due date; negative if the due date is earlier. Default: `0 days`.
         cycle_due_interval: IntervalText,
         /// The length of the first cycle. Default: the same as the others.
@@ -123,6 +129,19 @@ form! {
         delinquent_on_n_consecutive_late_fees: PositiveCount,
         /// The number of consecutive late instalments that charge an account off. Default: 99999, which means never.
         charge_off_on_n_consecutive_late_fees: PositiveCount,
+        /// How much may be missing of an instalment that counts as paid. Default: nothing.
+        shortfall_tolerance_cents: AmountOrZero,
+        /// The same, as a percentage of the instalment.
+        shortfall_tolerance_percent: SharePercent,
+        /// Which of the two limits applies if both are given. Default: `HIGHER`.
+        shortfall_tolerance_rule: ShortfallRuleName,
+        /// Which instalment asks for what is missing. Default: `NEXT_INSTALLMENT`.
+        shortfall_goes_to: ShortfallTarget,
+        /// The largest payoff that is written off after a payment or when the last instalment falls due. Default: 0,
+        /// which means none.
+        write_off_balance_cents: SmallAmount,
+        /// How often an account may be re-aged or restructured. Default: no limit.
+        re_age_limits: ReAgeLimitPolicy,
     }
 }
 
@@ -150,6 +169,13 @@ form! {
         default_surcharge_fee_structure: Ignored,
         /// Which payments count as received for an instalment although they paid older debt. Default: `RECEIPTS`.
         late_fee_pyramiding: LateFeePyramiding,
+        /// Several late fees for the same instalment, by days after the due date, in place of the grace period and the
+        /// single fee.
+        #[serde(deserialize_with = "list::<_, _, MOST_TIERS>")]
+        #[schema(min_items = 1, max_items = 6)]
+        late_fee_tiers: Vec<LateFeeTierPolicy>,
+        /// The most that all late fees of a loan may come to, less those waived.
+        late_fee_loan_cap_cents: AmountOrZero,
     }
 }
 
@@ -168,6 +194,10 @@ form! {
         /// Whether the level payment is adjusted once, so that the last instalment differs less from it. Default:
         /// false.
         smooth_last_installment: bool,
+        /// For `PRECOMPUTED`: how the interest is spread over the instalments. Default: `ACTUARIAL`.
+        precomputed_split: PrecomputedSplitRule,
+        /// For `PRECOMPUTED`: which interest a payoff leaves out. Default: `NOT_BEGUN`.
+        precomputed_refund: PrecomputedRefundRule,
     }
 }
 
@@ -179,8 +209,13 @@ form! {
         interest_calc_method: InterestCalcMethod,
         /// The fraction of a year that a day counts as. Default: `THIRTY_360`.
         day_count: DayCountRule,
-        /// How half a cent is rounded. Default: `HALF_EVEN`.
+        /// How a fraction of a cent is rounded. Default: `HALF_EVEN`.
         rounding: RoundingRule,
+        /// How interest is rounded. Default: as `rounding` states.
+        interest_rounding: RoundingRule,
+        /// When interest is rounded to whole cents. Other values than `PERIOD_END` need the method `DAILY`. Default:
+        /// `PERIOD_END`.
+        interest_rounding_at: InterestRoundingMoment,
         /// Whether interest accrues after the last due date. Default: `ACCRUE`.
         interest_after_maturity: InterestAfterMaturity,
     }

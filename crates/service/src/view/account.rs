@@ -4,7 +4,7 @@ use super::min_pay::MinPay;
 use super::product::percent;
 use super::time::Local;
 use super::{ProductFacts, ProductOverview, owned};
-use crate::form::fields::{CustomerRole, ExternalField, IntervalText, PercentText, StoredObject, TimeOfDayText};
+use crate::form::fields::{Cycle, CycleText, CustomerRole, ExternalField, IntervalText, PercentText, StoredObject, TimeOfDayText};
 use crate::policy::first_cycle;
 use daybook_engine::calendar::Day;
 use daybook_engine::installment::InstallmentPolicy;
@@ -169,7 +169,7 @@ pub struct AccountPostPromo {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct AccountCycle {
     /// The length of a cycle.
-    pub cycle_interval: IntervalText,
+    pub cycle_interval: CycleText,
     /// The time from the end of a cycle to the due date; negative if the due date is earlier.
     pub cycle_due_interval: IntervalText,
     /// The length of the first cycle.
@@ -377,7 +377,10 @@ impl AccountProduct<'_> {
 impl AccountCycle {
     fn new(terms: &Terms, policy: &InstallmentPolicy) -> AccountCycle {
         AccountCycle {
-            cycle_interval: IntervalText::known(policy.cycle),
+            cycle_interval: CycleText::known(match policy.semi_monthly {
+                Some(_) => Cycle::SemiMonth,
+                None => Cycle::Every(policy.cycle),
+            }),
             cycle_due_interval: IntervalText::known(policy.due_after_cycle),
             first_cycle_interval: IntervalText::known(first_cycle(policy)),
             late_fee_grace: IntervalText::known(policy.late_fee.grace),

@@ -1,13 +1,13 @@
-//! The change that an operation requests of an existing account.
+//! The change that an operation of the API requests of an existing account, from its body.
 
+use crate::changes::ChangeRequest;
+use crate::form::{self, LoanChange};
+use crate::problem::Problem;
 use daybook_operations::Operation;
-use daybook_service::changes::ChangeRequest;
-use daybook_service::form::{self, LoanChange};
-use daybook_service::problem::Problem;
 use serde::de::DeserializeOwned;
 
-/// The change that a line of a bulk call requests. `item` is the second id in the path.
-pub fn change_of(
+/// The change that an operation requests. `item` is the second id in its path.
+pub fn change_request(
     operation: Operation,
     item: impl FnOnce() -> Result<String, Problem>,
     body: &str,
@@ -16,6 +16,7 @@ pub fn change_of(
         Operation::SetAccountStatus => ChangeRequest::Status(read(body)?),
         Operation::SetNotificationConfig => ChangeRequest::Notice(read(body)?),
         Operation::RecordPayment => ChangeRequest::Payment(read(body)?),
+        Operation::ChangeLineItem => ChangeRequest::PaymentStatus(item()?, read(body)?),
         Operation::ReversePayment => ChangeRequest::Reversal(item()?, read(body)?),
         Operation::ChargeManualFee => ChangeRequest::Fee(read(body)?),
         Operation::WaiveFee => ChangeRequest::Waiver(item()?, read(body)?),
@@ -27,7 +28,7 @@ pub fn change_of(
         other => match loan_change(other, body)? {
             Some(change) => ChangeRequest::Loan(Box::new(change)),
             None => {
-                let problem = format!("{other:?} may be a line of a bulk call, but is not handled");
+                let problem = format!("{other:?} does not change an account by its body");
                 return Err(Problem::internal(problem));
             }
         },
@@ -52,7 +53,7 @@ fn loan_change(operation: Operation, body: &str) -> Result<Option<LoanChange>, P
     }))
 }
 
-/// Parses the body of a line.
+/// Parses a body.
 fn read<T: DeserializeOwned>(body: &str) -> Result<T, Problem> {
     Ok(form::parse(body.as_bytes())?)
 }

@@ -303,7 +303,9 @@ fn loan_change(operation: Operation, json: &[u8]) -> Result<LoanChange, PageErro
         Operation::Restructure => LoanChange::Restructure(parse(json)?),
         Operation::Capitalize => LoanChange::Capitalization(parse(json)?),
         _ => {
-            return Err(Problem::internal("an operation that does not change a loan was taken for one that does").into());
+            return Err(
+                Problem::internal("an operation that does not change a loan was taken for one that does").into()
+            );
         }
     })
 }

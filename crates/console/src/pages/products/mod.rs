@@ -1,8 +1,11 @@
 //! Products: the list, a product with its terms in words, creating one, and migration mode.
 
+mod contract_fields;
+mod contract_terms;
 pub mod creating;
 mod effects;
 mod fields;
+mod lists;
 pub mod migration;
 mod preview;
 mod terms;

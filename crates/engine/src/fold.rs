@@ -205,7 +205,10 @@ impl StepContext<'_> {
             Ok(()) => {}
             Err(refusal) => self.out.refused.push((entry.place.seq, refusal)),
         }
-        self.use_surplus_if_more_is_owed(owed)?;
+        if entry.input != Input::Open {
+            // The surplus that an account begins with waits for the next due moment.
+            self.use_surplus_if_more_is_owed(owed)?;
+        }
         self.begin_again_at_its_instant()?;
         self.state.last_folded = Some(entry.place);
         self.settle(was_past_due)?;
@@ -216,8 +219,8 @@ impl StepContext<'_> {
     fn check(&self, entry: &Entry) -> Result<(), Refusal> {
         let open = self.state.is_open();
         let opens = entry.input == Input::Open;
-        let early =
-            entry.effective_at < self.terms.opening.effective_at || entry.place.at < self.terms.opening.effective_at;
+        let begins_at = self.terms.begins_at();
+        let early = entry.effective_at < begins_at || entry.place.at < begins_at;
         match (open, opens) {
             (true, true) => return Err(Refusal::AlreadyOpen),
             (false, false) => return Err(Refusal::BeforeAccount),

@@ -60,6 +60,8 @@ pub enum ItemId {
         /// Which of them, counted from 1.
         number: u32,
     },
+    /// A debt that an account begins with if it is opened in the middle of its life.
+    Opening(OpeningPart),
     /// The part of a refund that the surplus did not cover.
     RefundExcess {
         /// The refund's name.
@@ -72,6 +74,22 @@ pub enum ItemId {
         /// Which of its late fees, from 2.
         tier: u32,
     },
+}
+
+/// The debts that an account begins with if it is opened in the middle of its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum OpeningPart {
+    /// The principal.
+    Loan,
+    /// The interest of a past-due instalment.
+    Interest {
+        /// The instalment, counted from 1.
+        instalment: u32,
+    },
+    /// Posted interest that no instalment has taken.
+    Carried,
+    /// The interest of the open period.
+    Accrued,
 }
 
 impl ItemId {
@@ -113,7 +131,13 @@ impl ItemId {
                 return Some(ItemId::ReversalPart { reversal: Arc::from(name), component });
             }
         }
+        if let Some(number) = rest.strip_prefix("opening_interest_") {
+            return Some(ItemId::Opening(OpeningPart::Interest { instalment: number.parse().ok()? }));
+        }
         match rest {
+            "opening_loan" => Some(ItemId::Opening(OpeningPart::Loan)),
+            "opening_carried_interest" => Some(ItemId::Opening(OpeningPart::Carried)),
+            "opening_accrued_interest" => Some(ItemId::Opening(OpeningPart::Accrued)),
             "loan" => Some(ItemId::Loan),
             "orig_fee" => Some(ItemId::OriginationFee),
             _ => None,
@@ -136,6 +160,10 @@ impl fmt::Display for ItemId {
             ItemId::ReversalFee { reversal } => write!(f, "dbk_return_check_fee:{reversal}"),
             ItemId::ChargeOff { number } => write!(f, "dbk_charge_off_{number}"),
             ItemId::Surplus { number } => write!(f, "dbk_surplus_{number}"),
+            ItemId::Opening(OpeningPart::Loan) => f.write_str("dbk_opening_loan"),
+            ItemId::Opening(OpeningPart::Interest { instalment }) => write!(f, "dbk_opening_interest_{instalment}"),
+            ItemId::Opening(OpeningPart::Carried) => f.write_str("dbk_opening_carried_interest"),
+            ItemId::Opening(OpeningPart::Accrued) => f.write_str("dbk_opening_accrued_interest"),
             ItemId::WriteOff { number } => write!(f, "dbk_write_off_{number}"),
             ItemId::RefundExcess { refund } => write!(f, "dbk_refund_excess:{refund}"),
         }

@@ -31,6 +31,7 @@
 
 extern crate alloc;
 
+pub(crate) mod agreement_check;
 pub mod arrival;
 pub mod calendar;
 pub mod change;

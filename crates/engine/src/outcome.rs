@@ -56,8 +56,10 @@ pub enum EventKind {
     DueDatePassed {
         /// Which.
         instalment: u32,
-        /// Whether it was paid.
+        /// Whether it was paid, or counts as paid.
         paid: bool,
+        /// What is missing of it, if it counts as paid.
+        shortfall: Cents,
     },
     /// An instalment fell due unpaid.
     PaymentMissed {

@@ -98,7 +98,10 @@ pub enum ProductTerms {
 
 impl Terms {
     /// Fixes a policy for one account, or returns every rule it breaks.
-    pub fn new(policy: &Policy, opening: Opening) -> Result<Terms, Vec<Invalid>> {
+    pub fn new(policy: &Policy, mut opening: Opening) -> Result<Terms, Vec<Invalid>> {
+        if let Some(boarded) = &opening.agreed.boarded {
+            opening.principal = boarded.principal;
+        }
         let mut invalid = Vec::new();
         let start = policy.zone.day_at(opening.effective_at);
         if !(EARLIEST..=LATEST).contains(&start) {
@@ -113,13 +116,16 @@ impl Terms {
             Cents::ZERO,
         );
         let ProductPolicy::Installment(product) = &policy.product;
+        let product = &product.for_account(&opening.agreed);
         product.check(&mut invalid);
+        opening.check_agreed(product, &mut invalid);
         if !invalid.is_empty() {
             return Err(invalid);
         }
-        let installment = Installment::agree(product, &policy.zone, start, opening.principal)
-            .map_err(|broken| alloc::vec![broken])?;
-        Ok(Terms {
+        let installment =
+            Installment::agree(product, &policy.zone, start, &opening.agreed, opening.principal_to_come())
+                .map_err(|broken| alloc::vec![broken])?;
+        let terms = Terms {
             rules_version: RULES_VERSION,
             zone: policy.zone.clone(),
             close_of_business: policy.close_of_business,
@@ -129,7 +135,36 @@ impl Terms {
             opening,
             start,
             product: ProductTerms::Installment(installment),
-        })
+        };
+        let broken = terms.check_moments();
+        if broken.is_empty() { Ok(terms) } else { Err(broken) }
+    }
+
+    /// No moment may lie before the account begins.
+    fn check_moments(&self) -> Vec<Invalid> {
+        let plan = self.installment();
+        let mut invalid = Vec::new();
+        let past_due = self.opening.agreed.boarded.as_ref().map_or(&[][..], |boarded| &boarded.past_due);
+        if past_due.iter().any(|row| self.close_of(row.due_date) >= self.begins_at()) {
+            invalid.push(Invalid::new("opening.past_due", "must have due dates before as_of"));
+        }
+        let next = past_due.len() as u32 + 1;
+        if self.close_of(plan.rows.due_day(&plan.dates, next)) < self.begins_at() {
+            let is_boarded = self.opening.agreed.boarded.is_some();
+            let field = if is_boarded { "opening.next_due_date" } else { "first_due_date" };
+            invalid.push(Invalid::new(field, "must not be due before the account begins"));
+        }
+        if self.opening.agreed.boarded.is_some()
+            && plan.rows.period_start(&plan.dates, next) > self.zone.day_at(self.begins_at())
+        {
+            invalid.push(Invalid::new("opening.accrued_from", "must not be after as_of"));
+        }
+        invalid
+    }
+
+    /// When the account begins: with its first day, or with the balances that it is boarded with.
+    pub fn begins_at(&self) -> Time {
+        self.opening.agreed.boarded.as_ref().map_or(self.opening.effective_at, |boarded| boarded.as_of)
     }
 
     /// The terms of an instalment loan.

@@ -14,6 +14,8 @@ pub enum Shape {
     Decimal,
     /// A date, or a time with an offset.
     Moment,
+    /// A list, as JSON.
+    List,
 }
 
 /// The target of a value.
@@ -54,6 +56,10 @@ const fn customer(name: &'static str, about: &'static str) -> Column {
 
 /// The required columns of the loans file.
 pub const LOAN_NEEDS: [&str; 3] = ["account_id", "effective_at", "initial_principal_cents"];
+/// The required columns of a loans file with opening balances: a row has the amount lent, or its unpaid principal.
+pub const OPENING_NEEDS: [&str; 2] = ["account_id", "effective_at"];
+/// The column that makes the amount lent optional.
+pub const OPENING_PRINCIPAL: &str = "opening.principal_cents";
 /// The required columns of the payments file.
 pub const PAYMENT_NEEDS: [&str; 3] = ["account_id", "original_amount_cents", "effective_at"];
 /// The prefix of columns that become external fields of an account or a payment.
@@ -99,6 +105,122 @@ pub const LOAN_COLUMNS: &[Column] = &[
         "such as `45 days`, if not the product's",
     ),
     account("late_fee_grace", Shape::Text, "cycle_type.late_fee_grace", "such as `10 days`, if not the product's"),
+    account(
+        "payment_amount_cents",
+        Shape::Whole,
+        "payment_amount_cents",
+        "the amount of each instalment, in cents [computed]",
+    ),
+    account(
+        "balloon_cents",
+        Shape::Whole,
+        "balloon_cents",
+        "by how much the last instalment is larger than the others, in cents",
+    ),
+    account(
+        "amortization_cycles",
+        Shape::Whole,
+        "amortization_cycles",
+        "the instalments are those of a loan with this many; the last one takes the rest",
+    ),
+    account("first_due_date", Shape::Text, "first_due_date", "the first due date, such as 2025-03-15"),
+    account(
+        "schedule",
+        Shape::List,
+        "schedule",
+        "every instalment, as JSON: [{\"due_date\": \"2025-03-15\", \"amount_cents\": 40803}, …]",
+    ),
+    account("opening.as_of", Shape::Moment, "opening.as_of", "for a loan that begins with its balances: their moment"),
+    account("opening.principal_cents", Shape::Whole, "opening.principal_cents", "all unpaid principal, in cents"),
+    account("opening.next_due_date", Shape::Text, "opening.next_due_date", "the next due date, such as 2025-03-15"),
+    account(
+        "opening.remaining_installments",
+        Shape::Whole,
+        "opening.remaining_installments",
+        "the number of instalments to come",
+    ),
+    account(
+        "opening.payment_amount_cents",
+        Shape::Whole,
+        "opening.payment_amount_cents",
+        "the amount of each instalment to come, in cents [computed]",
+    ),
+    account(
+        "opening.past_due",
+        Shape::List,
+        "opening.past_due",
+        "the unpaid instalments that are past due, as JSON: [{\"due_date\": …, \"principal_cents\": …, \
+         \"interest_cents\": …, \"total_cents\": …}, …]",
+    ),
+    account(
+        "opening.carried_interest_cents",
+        Shape::Whole,
+        "opening.carried_interest_cents",
+        "posted interest that no instalment has taken, in cents",
+    ),
+    account(
+        "opening.accrued_interest_cents",
+        Shape::Whole,
+        "opening.accrued_interest_cents",
+        "interest of the open period, in cents",
+    ),
+    account(
+        "opening.accrued_from",
+        Shape::Text,
+        "opening.accrued_from",
+        "the first date of the open period [the last due date]",
+    ),
+    account(
+        "opening.fees",
+        Shape::List,
+        "opening.fees",
+        "the unpaid fees, as JSON: [{\"line_item_id\": …, \"amount_cents\": …}, …]",
+    ),
+    account(
+        "opening.paid_to_date.principal_cents",
+        Shape::Whole,
+        "opening.paid_to_date.principal_cents",
+        "principal paid until then, in cents",
+    ),
+    account(
+        "opening.paid_to_date.interest_cents",
+        Shape::Whole,
+        "opening.paid_to_date.interest_cents",
+        "interest paid until then, in cents",
+    ),
+    account(
+        "opening.paid_to_date.fees_cents",
+        Shape::Whole,
+        "opening.paid_to_date.fees_cents",
+        "fees paid until then, in cents",
+    ),
+    account(
+        "opening.received_since_due_cents",
+        Shape::Whole,
+        "opening.received_since_due_cents",
+        "the amount received since the last due date, in cents",
+    ),
+    account(
+        "opening.consecutive_late_fees",
+        Shape::Whole,
+        "opening.consecutive_late_fees",
+        "the number of consecutive late instalments",
+    ),
+    account(
+        "opening.late_fees_charged_cents",
+        Shape::Whole,
+        "opening.late_fees_charged_cents",
+        "the late fees charged until then, in cents",
+    ),
+    account("opening.surplus_cents", Shape::Whole, "opening.surplus_cents", "money that paid no debt, in cents"),
+    account(
+        "opening.original_principal_cents",
+        Shape::Whole,
+        "opening.original_principal_cents",
+        "the amount that was lent, in cents",
+    ),
+    account("opening.account_status", Shape::Text, "opening.account_status", "the status [ACTIVE]"),
+    account("opening.account_substatus", Shape::Text, "opening.account_substatus", "the reason of the status"),
     Column {
         name: "customer_id",
         shape: Shape::Text,

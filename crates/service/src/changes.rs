@@ -142,7 +142,7 @@ impl ChangeRequest {
             }))),
             ChangeRequest::CancelChange(change, form) => {
                 let (name, input) = (Name::from(cancel_name(change)), Name::from(change.as_str()));
-                let input = Input::CancelChange { change: input };
+                let input = Input::CancelChange { change: input, never_made: false };
                 let fields = form.external_fields.as_deref();
                 let asked = asked(name, form.effective_at.as_ref(), input, fields, form)?;
                 Ok(Work::Submit(Box::new(asked), Show::Change))

@@ -197,7 +197,7 @@ fn effects(before: Option<&Standing>, after: &Standing, now: Time) -> Result<vie
     Ok(view::Effects {
         before: before.map(|before| before.figures(now)).transpose()?,
         after: after.figures(now)?,
-        rows: view::RowEffect::between(&after.book.terms, rows_before, &after.rows),
+        rows: view::RowEffect::between(rows_before, &after.rows),
         line_items: items.chain(gone).collect(),
         messages: new_messages(before, after)
             .into_iter()

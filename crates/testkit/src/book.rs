@@ -44,13 +44,13 @@ impl Book {
     /// Opens an account at its effective date.
     pub fn open(terms: Terms) -> Book {
         let mut book = Book::held(terms);
-        book.release(book.terms.opening.effective_at);
+        book.release(book.terms.begins_at());
         book
     }
 
     /// An account of a product in migration mode.
     pub fn held(terms: Terms) -> Book {
-        let at = terms.opening.effective_at;
+        let at = terms.begins_at();
         let open = Entry {
             place: TimelinePosition { at, rank: Rank::Input, class: InputClass::Opening, seq: 1 },
             effective_at: at,

@@ -195,7 +195,15 @@ impl StepContext<'_> {
         for instalment in self.state.loan().first_row..=self.last_row() + 1 {
             self.fill_posted_interest(money, instalment);
         }
-        self.pay_accrued_interest(money)
+        self.pay_accrued_interest(money)?;
+        if self.plan.owes_all_interest() {
+            for instalment in self.state.loan().current()..=self.last_row() {
+                if self.due(instalment) == Due::Ahead {
+                    self.prepay_flat_interest(money, instalment)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Pays accrued interest that exceeds what the open row takes. It is owed nevertheless, and belongs to the next row

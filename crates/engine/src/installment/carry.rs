@@ -44,6 +44,11 @@ impl Carry {
         }
     }
 
+    /// Whole cents that the open period has earned before the account was boarded.
+    pub(super) fn of(cents: Cents) -> Carry {
+        Carry::new(BigInt::from(cents.0), &BigUint::from(1_u8))
+    }
+
     /// The sum of this fraction and what a period accrued, as a ratio.
     fn plus(&self, earning: &Earning, accrued: i128) -> Result<(BigInt, BigUint), Overflow> {
         let (interest, of) = earning.exact(accrued)?;
@@ -84,7 +89,11 @@ impl Loan {
 
     /// The open period has been posted: carries the fraction that is left to the next one.
     pub(super) fn carry_fraction(&mut self, at: InterestRoundingAt) -> Result<(), Overflow> {
-        if !matches!(at, InterestRoundingAt::Carry | InterestRoundingAt::Payment) || self.period.fixed.is_some() {
+        if matches!(at, InterestRoundingAt::PeriodEnd | InterestRoundingAt::Daily) {
+            self.carry = Carry::default();
+            return Ok(());
+        }
+        if self.period.fixed.is_some() {
             return Ok(());
         }
         let posted = self.rounded_interest(self.period.accrued)?.max(self.period.recognised);

@@ -160,9 +160,10 @@ impl StepContext<'_> {
     }
 
     /// Flat interest is known in advance and may be paid before its period begins.
-    fn prepay_flat_interest(&mut self, money: &mut MoneyToAllocate, instalment: u32) -> Result<(), FoldError> {
-        // If no principal is left, or the account is closed, later rows have no interest.
-        if money.pays_off || self.state.status.is_closed() || self.state.loan().principal.is_zero() {
+    pub fn prepay_flat_interest(&mut self, money: &mut MoneyToAllocate, instalment: u32) -> Result<(), FoldError> {
+        // If no principal is left, or the account is closed, later rows have no interest, unless all of it is owed.
+        let ends = (money.pays_off || self.state.loan().principal.is_zero()) && !self.plan.owes_all_interest();
+        if ends || self.state.status.is_closed() {
             return Ok(());
         }
         let row = self.state.loan().row(instalment).copied().unwrap_or_default();

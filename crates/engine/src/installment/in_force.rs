@@ -8,9 +8,9 @@
 
 use super::dates::Dates;
 use super::earning::Earning;
-use super::plan::Plan;
 use super::row_amounts::{Ask, Lowered, RowAmounts};
-use super::terms::InstallmentPolicy;
+use super::semi_month::{self, HalfMonth};
+use super::terms::{Adjust, InstallmentPolicy};
 use crate::calendar::{Day, Interval};
 use crate::money::Cents;
 use alloc::vec::Vec;
@@ -22,23 +22,29 @@ pub struct PlanInForce {
     /// The number of rows.
     count: u32,
     /// The first row that repays principal; those before it are interest only.
-    repays_from: u32,
+    pub(super) repays_from: u32,
     /// Where the due dates differ from those of the terms, by first row.
-    dates: Vec<DateSegment>,
+    pub(super) dates: Vec<DateSegment>,
     /// The periods that differ from the regular ones, by row.
-    periods: Vec<OwnPeriod>,
+    pub(super) periods: Vec<OwnPeriod>,
     /// What each row asks for.
-    amounts: RowAmounts,
+    pub(super) amounts: RowAmounts,
+    /// The due dates, moved to business days; empty if they do not move.
+    pub(super) adjusted: Vec<Day>,
+    /// By how much the last row is larger than the others.
+    pub(super) balloon: Cents,
+    /// The number of rows over which the level payment would repay the loan, if it is larger than theirs.
+    pub(super) amortized_over: u32,
 }
 
 /// Consecutive rows whose due dates follow one rule, up to the next segment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct DateSegment {
+pub(super) struct DateSegment {
     /// The first row.
-    from: u32,
+    pub from: u32,
     /// What to add to a row's number to get its index in the rule.
-    shift: i32,
-    rule: DateRule,
+    pub shift: i32,
+    pub rule: DateRule,
 }
 
 /// How due dates follow each other.
@@ -50,15 +56,17 @@ pub(crate) enum DateRule {
     Every { anchor: Day, interval: Interval },
     /// The dates by index; later ones follow the last at an interval. Their periods are counted.
     Listed { days: Vec<Day>, interval: Interval },
+    /// Two days of each month in turn; index 0 is the due date with the number `first`.
+    TwiceAMonth { days: [u8; 2], first: HalfMonth },
 }
 
 /// A period that differs from the regular ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct OwnPeriod {
-    row: u32,
+pub(super) struct OwnPeriod {
+    pub row: u32,
     /// Its first date; `None` for the due date of the row before.
-    start: Option<Day>,
-    length: OwnLength,
+    pub start: Option<Day>,
+    pub length: OwnLength,
 }
 
 /// The length of a period under `THIRTY_360`.
@@ -71,22 +79,36 @@ pub(crate) enum OwnLength {
 }
 
 impl PlanInForce {
-    /// The plan of the terms.
-    pub(crate) fn agreed(policy: &InstallmentPolicy, plan: &Plan) -> PlanInForce {
-        let ask = |amount| Ask::of(policy.method, amount, plan.flat_interest);
-        let interest_only = match ask(Cents::ZERO) {
-            Ask::Total(_) => Ask::Principal(Cents::ZERO),
-            ask => ask,
-        };
-        let mut rows = PlanInForce::regular(policy);
-        let before = (rows.repays_from > 1).then_some((1, interest_only));
-        rows.amounts = RowAmounts::agreed(before.into_iter().chain([(rows.repays_from, ask(plan.level))]));
-        rows
-    }
-
     /// The dates of the terms, before the amounts are known.
     pub(crate) fn regular(policy: &InstallmentPolicy) -> PlanInForce {
         PlanInForce { count: policy.instalments, repays_from: policy.interest_only + 1, ..PlanInForce::default() }
+    }
+
+    /// By how much the last row is larger than the others.
+    pub(crate) fn balloon(&self) -> Cents {
+        self.balloon
+    }
+
+    /// The number of rows over which the level payment repays the loan.
+    pub(crate) fn amortized_over(&self) -> u32 {
+        self.amortized_over.max(self.count)
+    }
+
+    /// Moves the due dates from `first` on to business days.
+    pub(crate) fn move_to_business_days(&mut self, policy: &InstallmentPolicy, dates: &Dates, first: u32) {
+        self.adjusted.truncate(first as usize - 1);
+        self.extend_business_days(policy, dates, self.count + 1);
+    }
+
+    /// Makes sure that the due dates up to `last` are moved to business days.
+    pub(crate) fn extend_business_days(&mut self, policy: &InstallmentPolicy, dates: &Dates, last: u32) {
+        if policy.business_days.adjust == Adjust::None {
+            return;
+        }
+        for row in self.adjusted.len() as u32 + 1..=last {
+            let moved = policy.business_days.moved(self.unmoved_due_day(dates, row), self.adjusted.last().copied());
+            self.adjusted.push(moved);
+        }
     }
 
     /// The first row that repays principal.
@@ -119,6 +141,14 @@ impl PlanInForce {
 
     /// The date at whose close a row falls due and its period ends.
     pub fn due_day(&self, dates: &Dates, row: u32) -> Day {
+        match row.checked_sub(1).and_then(|index| self.adjusted.get(index as usize)) {
+            Some(day) => *day,
+            None => self.unmoved_due_day(dates, row),
+        }
+    }
+
+    /// The due date of a row before it moves to a business day.
+    fn unmoved_due_day(&self, dates: &Dates, row: u32) -> Day {
         match self.segment(row) {
             None => dates.due_day(row),
             Some(segment) => segment.due_day(dates, row),
@@ -148,14 +178,27 @@ impl PlanInForce {
         }
     }
 
+    /// The date on which a period would begin if no due date moved to a business day.
+    fn unmoved_start(&self, dates: &Dates, row: u32) -> Day {
+        match self.own_period(row) {
+            Some(OwnPeriod { start: Some(start), .. }) => *start,
+            _ if row <= 1 => dates.start,
+            _ => self.unmoved_due_day(dates, row - 1),
+        }
+    }
+
     /// The length of a row's period, as a fraction of a year under `THIRTY_360`.
     pub(crate) fn period_length(&self, dates: &Dates, row: u32) -> Interval {
-        let counted = || self.period_start(dates, row).interval_to(self.due_day(dates, row));
+        let counted = || self.unmoved_start(dates, row).interval_to(self.unmoved_due_day(dates, row));
         match self.own_period(row).map(|own| own.length) {
             Some(OwnLength::Agreed(length)) => length,
             Some(OwnLength::Counted) => counted(),
             None => match self.segment(row).map(|segment| &segment.rule) {
-                Some(DateRule::Listed { .. }) => counted(),
+                Some(DateRule::Listed { days, interval }) => {
+                    let is_listed = self.segment(row).is_some_and(|own| index(row, own.shift) < days.len() as i32);
+                    if is_listed { counted() } else { *interval }
+                }
+                Some(DateRule::TwiceAMonth { .. }) => semi_month::LENGTH,
                 Some(DateRule::Every { interval, .. }) => *interval,
                 None | Some(DateRule::Agreed) => dates.period_length(row),
             },
@@ -186,6 +229,16 @@ impl PlanInForce {
         self.amounts.rewrite_one(row, ask);
     }
 
+    /// Lets one row ask for more: its total grows by `total`, or its principal by `principal`.
+    pub(crate) fn raise(&mut self, row: u32, total: Cents, principal: Cents) {
+        let ask = match self.amounts.of(row) {
+            Ask::Total(amount) => Ask::Total(amount + total),
+            Ask::Principal(amount) => Ask::Principal(amount + principal),
+            Ask::Kept { principal: amount, interest } => Ask::Kept { principal: amount + principal, interest },
+        };
+        self.amounts.replace_one(row, ask);
+    }
+
     /// [`RowAmounts::restore`].
     pub(crate) fn restore(&mut self, lowered: &Lowered, first: u32) -> Option<u32> {
         self.amounts.restore(lowered, first)
@@ -193,11 +246,12 @@ impl PlanInForce {
 }
 
 impl DateSegment {
-    fn due_day(&self, dates: &Dates, row: u32) -> Day {
+    pub fn due_day(&self, dates: &Dates, row: u32) -> Day {
         let index = index(row, self.shift);
         match &self.rule {
             DateRule::Agreed => dates.due_day(index as u32),
             DateRule::Every { anchor, interval } => dates.after(*anchor, *interval, index),
+            DateRule::TwiceAMonth { days, first } => semi_month::date(*days, first + index),
             DateRule::Listed { days, interval } => match days.get(index as usize) {
                 Some(day) => *day,
                 None => {

@@ -9,10 +9,9 @@ use crate::step::{FoldError, StepContext};
 use crate::time::Time;
 
 impl Period {
-    /// Whether the period has begun at a point in time. A period begins right after the previous due moment, the first
-    /// one with the account.
+    /// Whether the period has begun at a point in time. A period begins right after the previous due moment.
     pub(crate) fn has_begun(&self, at: Time) -> bool {
-        self.instalment == 1 || at > self.began_at
+        at > self.began_at
     }
 }
 
@@ -51,7 +50,8 @@ impl StepContext<'_> {
         period.principal = loan.principal;
         if plan.policy.method.keeps_interest() && plan.earns(period.instalment, loan.plan.count()) {
             let interest = loan.plan.kept_interest(period.instalment);
-            period.fixed = Some(if loan.principal.is_zero() { period.recognised } else { interest });
+            let ends = loan.principal.is_zero() && !plan.owes_all_interest();
+            period.fixed = Some(if ends { period.recognised } else { interest });
         }
         Ok(self.fix_interest()?)
     }
@@ -107,7 +107,7 @@ impl StepContext<'_> {
 
     /// The amount that pays everything off. Call [`StepContext::accrue`] first.
     pub fn payoff(&self) -> Result<Cents, FoldError> {
-        Ok(self.state.balances().owed() + self.unrecognised()?)
+        Ok(self.state.balances().owed() + self.unrecognised()? + self.interest_not_begun())
     }
 
     /// Turns interest of the open period into a line item before the period ends.

@@ -2,6 +2,7 @@
 
 use super::loan::{InstalmentRow, Loan, PrincipalTarget};
 use super::terms::Due;
+use crate::money::Cents;
 use crate::outcome::{EventKind, GraceResult};
 use crate::status::Status;
 use crate::step::{FoldError, StepContext};
@@ -32,8 +33,8 @@ impl StepContext<'_> {
         self.post_interest()?;
         if instalment <= self.last_row() {
             self.post_principal(instalment);
-            let paid = self.judge(instalment)?;
-            self.announce(EventKind::DueDatePassed { instalment, paid });
+            let (paid, shortfall) = self.judge(instalment)?;
+            self.announce(EventKind::DueDatePassed { instalment, paid, shortfall });
             if !paid {
                 self.announce(EventKind::PaymentMissed { instalment });
             }
@@ -41,17 +42,18 @@ impl StepContext<'_> {
         self.open_period(instalment + 1)
     }
 
-    /// Whether the row that just fell due is paid, after using any surplus.
-    fn judge(&mut self, instalment: u32) -> Result<bool, FoldError> {
+    /// Whether the row that just fell due is paid, after using any surplus, and the shortfall that was tolerated.
+    fn judge(&mut self, instalment: u32) -> Result<(bool, Cents), FoldError> {
         if self.state.surplus.is_positive() {
             self.use_surplus()?;
         }
         if instalment == self.last_row() {
             self.write_off_small_balance()?;
         }
+        self.tolerate_shortfall(instalment)?;
         let row = self.loan().row_mut(instalment);
         row.on_time = row.unpaid().is_zero();
-        Ok(row.on_time)
+        Ok((row.on_time, row.shortfall))
     }
 
     /// Fixes the principal of the row whose period ends.
@@ -162,16 +164,19 @@ impl StepContext<'_> {
         if loan.unpaid_after_grace().iter().all(|instalment| unpaid_before.contains(instalment)) {
             return Ok(());
         }
-        let mut count = 0;
-        let rows = (loan.first_row..loan.late_row).rev().filter_map(|instalment| loan.row(instalment));
-        for row in rows.filter(|row| row.counts_as_late()) {
+        let (mut count, mut unbroken, boarded) = (0, loan.first_row == 1, loan.boarded);
+        let rows = (loan.first_row..loan.late_row).rev();
+        let rows = rows.filter_map(|instalment| loan.row(instalment).map(|row| (instalment, row)));
+        for (instalment, row) in rows.filter(|(_, row)| row.counts_as_late()) {
             if row.unpaid().is_positive() {
-                count += 1;
+                // The opening's count includes the rows judged before it.
+                count += u32::from(instalment > boarded.judged);
             } else if count > 0 {
+                unbroken = false;
                 break;
             }
         }
-        loan.late_count = count;
+        loan.late_count = if unbroken { count + boarded.late_count } else { count };
         self.follow_late_count()
     }
 
@@ -194,7 +199,10 @@ impl StepContext<'_> {
             return Ok(row.unpaid().is_positive());
         }
         let (is_flat, accrued) = (self.plan.policy.method.keeps_interest(), self.unrecognised()?);
-        let own_interest = if is_flat && self.due(instalment) == Due::Ahead && loan.principal.is_positive() {
+        let own_interest = if is_flat
+            && self.due(instalment) == Due::Ahead
+            && (loan.principal.is_positive() || self.plan.owes_all_interest())
+        {
             (self.state.loan().plan.kept_interest(instalment) - row.prepaid_interest).or_zero()
         } else {
             self.accrued_for(accrued, instalment)

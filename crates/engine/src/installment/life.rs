@@ -1,6 +1,5 @@
 //! Opening, closing and reopening a loan, and all inputs other than payments and their reversals.
 
-use super::in_force::PlanInForce;
 use super::loan::{InstalmentRow, OpenFee, OpenItem, Period};
 use super::rates::Rates;
 use super::terms::{InterestMethod, Method};
@@ -16,12 +15,15 @@ impl StepContext<'_> {
     /// Pays the loan out.
     pub fn open(&mut self) -> Result<(), FoldError> {
         let opening = &self.terms.opening;
+        if let Some(boarded) = &opening.agreed.boarded {
+            return self.open_boarded(boarded);
+        }
         self.announce(EventKind::AccountCreated);
         self.admit(opening.principal)?;
         let agreed = self.plan;
         let loan = self.loan();
         loan.rates = Rates::plain(agreed.policy.rate);
-        loan.plan = PlanInForce::agreed(&agreed.policy, &agreed.plan);
+        loan.plan = agreed.rows.clone();
         (loan.lent, loan.principal) = (opening.principal, opening.principal);
         let debt = self.add_debt(ItemId::Loan, ItemKind::Loan, opening.principal, Component::Principal, self.place.at);
         self.loan().principal_items.push(debt);
@@ -44,16 +46,20 @@ impl StepContext<'_> {
         let matured = instalment > loan.plan.count();
         let earns = plan.earns(instalment, loan.plan.count());
         let (start, began_at) = match instalment {
-            1 => (plan.dates.start, terms.opening.effective_at),
+            // The first period covers the opening itself.
+            1 => (plan.dates.start, terms.opening.effective_at.plus_micros(-1)),
             _ => (loan.period.end, loan.period.ends_at),
         };
+        loan.plan.extend_business_days(policy, &plan.dates, instalment + 1);
         let end = loan.plan.due_day(&plan.dates, instalment);
         let earning = loan.plan.earning(policy, &plan.dates, instalment);
         let row = if matured { InstalmentRow::default() } else { *loan.row_mut(instalment) };
         let fixed = match (policy.method, policy.interest) {
             _ if !earns => Some(Cents::ZERO),
             // If no principal is left, later rows have no interest; interest already paid in advance stays.
-            (Method::Flat | Method::Precomputed, _) if loan.principal.is_zero() => Some(row.prepaid_interest),
+            (Method::Flat | Method::Precomputed, _) if loan.principal.is_zero() && !plan.owes_all_interest() => {
+                Some(row.prepaid_interest)
+            }
             (Method::Flat | Method::Precomputed, _) => Some(loan.plan.kept_interest(instalment)),
             (_, InterestMethod::Periodic) => Some(Cents::ZERO),
             (_, InterestMethod::Daily) => None,
@@ -248,6 +254,7 @@ impl StepContext<'_> {
             let instalment = self.state.loan().current();
             if instalment <= last {
                 self.post_principal(instalment);
+                self.tolerate_shortfall(instalment)?;
                 self.loan().row_mut(instalment).excused = true;
             }
             self.open_period(instalment + 1)?;
@@ -311,7 +318,7 @@ impl StepContext<'_> {
         if !self.state.status.moves_by_itself() {
             return Ok(());
         }
-        if self.state.balances().owed().is_zero() && self.unrecognised()?.is_zero() {
+        if self.payoff()?.is_zero() {
             return self.close(nothing_owed);
         }
         if cured && self.state.status == Status::DELINQUENT && !self.state.stops(self.terms).delinquency {

@@ -3,6 +3,7 @@
 //! The loan keeps two ledgers of the same debts. The *rows* record to which instalment a debt belongs: they decide what
 //! is due, late and paid. The *open items* record the line item of a debt: a payment's splits refer to them.
 
+use super::boarding::BoardedPast;
 use super::carry::Carry;
 use super::earning::Earning;
 use super::in_force::PlanInForce;
@@ -42,6 +43,10 @@ pub struct InstalmentRow {
     pub prepaid_interest: Cents,
     /// The number of line items of that interest.
     pub prepaid_parts: u32,
+    /// What was missing when the row counted as paid; it is no longer part of the row.
+    pub shortfall: Cents,
+    /// What was paid of it before the account was boarded; it is no longer part of the row.
+    pub paid_before: Cents,
     /// Fees charged in its period.
     pub fees: Cents,
     /// Whether its period has ended and was posted.
@@ -79,7 +84,7 @@ impl InstalmentRow {
 
     /// The amount the borrower had to pay: without principal already paid from the end.
     pub fn asked(&self) -> Cents {
-        self.interest + self.principal - self.tail
+        self.interest + self.principal + self.paid_before - self.tail
     }
 }
 
@@ -238,6 +243,8 @@ pub struct Loan {
     pub late_fees: LateFees,
     /// Late instalments in a row.
     pub late_count: u32,
+    /// What is kept of the balances that the account began with.
+    pub boarded: BoardedPast,
     /// When the account was last closed.
     pub closed_at: Time,
     /// How often it was charged off.
@@ -279,6 +286,7 @@ impl Loan {
             late_at: Time::NEVER,
             late_fees: LateFees::default(),
             late_count: 0,
+            boarded: BoardedPast::default(),
             closed_at: Time::BEGINNING,
             charge_offs: 0,
             receipts: Vec::new(),

@@ -9,6 +9,8 @@
 //! | `terms` | the product's configuration for instalments, checked |
 //! | `policy_check` | the rules that the configuration must keep |
 //! | `buckets` | the buckets that payments fill, and their order |
+//! | `agreed`, `precomputed` | the plan that an account begins with |
+//! | `business_days`, `semi_month` | due dates that move to business days; due dates twice a month |
 //! | `dates` | cycles, due dates, periods |
 //! | `plan` | exact computation of the level payment and of the other methods' instalments |
 //! | `in_force`, `row_amounts`, `recalculate` | the plan in force: the dates and amounts of its rows, and its recalculation |
@@ -24,16 +26,21 @@
 //! | `write_off` | small balances |
 //! | `undo` | undoing a payment |
 //! | `late` | due moments, late fees, delinquency, charge-off |
+//! | `shortfall` | instalments of which only little is missing |
 //! | `late_tiers` | several late fees for the same instalment; the amount of a late fee and its limits |
 //! | `receipts` | the payments received for an instalment, whichever debt they paid |
+//! | `boarding` | opening from balances |
 //! | `life` | opening, closing, reopening |
 //! | `schedule` | past and future rows |
 //! | `audit` | checks that the two ledgers of a loan agree |
 //! | `reading` | balances, payoff, days past due |
 
+pub(crate) mod agreed;
 pub(crate) mod allocation;
 pub mod audit;
+pub mod boarding;
 pub mod buckets;
+pub(crate) mod business_days;
 pub mod carry;
 pub mod dates;
 pub mod earning;
@@ -48,6 +55,7 @@ pub(crate) mod past;
 pub(crate) mod payments;
 pub mod plan;
 pub mod policy_check;
+pub(crate) mod precomputed;
 pub mod rates;
 pub mod reading;
 pub(crate) mod recalculate;
@@ -55,6 +63,8 @@ pub mod receipts;
 pub(crate) mod refunds;
 pub mod row_amounts;
 pub mod schedule;
+pub(crate) mod semi_month;
+pub(crate) mod shortfall;
 pub(crate) mod surplus;
 pub mod surplus_lots;
 pub mod terms;

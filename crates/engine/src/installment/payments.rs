@@ -100,6 +100,7 @@ impl StepContext<'_> {
                 self.admit(amount)?;
                 let allocated = self.allocate(amount, allocation)?;
                 self.drop_fraction()?;
+                self.tolerate_shortfalls()?;
                 let (step, pyramiding) = (self.state.steps, self.plan.policy.late_fee.pyramiding);
                 self.loan().note_receipt(step, amount, &allocated.shares, pyramiding);
                 self.loan().keep_surplus(step, allocated.surplus());
@@ -298,6 +299,7 @@ impl StepContext<'_> {
         let events = self.out.events.len();
         let allocated = self.allocate(amount, Some(component))?;
         self.drop_fraction()?;
+        self.tolerate_shortfalls()?;
         let step = self.state.steps;
         self.loan().keep_surplus(step, allocated.surplus());
         let id = ItemId::Input(entry.name.clone());

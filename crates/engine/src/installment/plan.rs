@@ -21,20 +21,6 @@ pub struct Plan {
     pub flat_interest: Cents,
 }
 
-/// Computes the plan of a loan.
-pub(crate) fn agree(policy: &InstallmentPolicy, dates: &Dates, principal: Cents) -> Result<Plan, Overflow> {
-    let (rates, rows) = (Rates::plain(policy.rate), PlanInForce::regular(policy));
-    let periods = Periods { policy, dates, rates: &rates, rows: &rows };
-    let flat_interest = match policy.method {
-        Method::Flat => periods.flat_interest(principal)?,
-        _ => Cents::ZERO,
-    };
-    let whole = Spread { principal, carried: Cents::ZERO, first: rows.repays_from(), paid: &[] };
-    let level = periods.spread(&whole, flat_interest)?;
-    let plan = Plan { level, flat_interest };
-    if policy.smooth_last && policy.method == Method::Level { periods.smooth(principal, plan) } else { Ok(plan) }
-}
-
 /// An amount to spread over the rows from `first` on.
 pub(crate) struct Spread<'a> {
     /// The principal that the rows repay.
@@ -75,22 +61,32 @@ impl Periods<'_> {
     }
 
     /// Original principal x rate x time / n: the interest of all periods, spread evenly.
-    fn flat_interest(&self, principal: Cents) -> Result<Cents, Overflow> {
+    pub fn flat_interest(&self, principal: Cents) -> Result<Cents, Overflow> {
+        self.interest_of_all(principal, self.rows.count())
+    }
+
+    /// Original principal x rate x time: the interest of all periods.
+    pub fn finance_charge(&self, principal: Cents) -> Result<Cents, Overflow> {
+        self.interest_of_all(principal, 1)
+    }
+
+    fn interest_of_all(&self, principal: Cents, parts: u32) -> Result<Cents, Overflow> {
         let (mut numerator, mut denominator) = (BigUint::from(0_u8), BigUint::from(1_u8));
         for instalment in 1..=self.rows.count() {
             let (earned, of) = self.whole_period(instalment);
             numerator = numerator * of + &denominator * earned;
             denominator *= of;
         }
-        let (numerator, denominator) = (numerator * principal.0.unsigned_abs(), denominator * self.rows.count());
+        let (numerator, denominator) = (numerator * principal.0.unsigned_abs(), denominator * parts);
         quotient(numerator, denominator, Cents(1), self.policy.interest_rounding)
     }
 
-    fn level_payment(&self, over: &Spread<'_>) -> Result<Cents, Overflow> {
+    /// (P x G - balloon) / S, see the top of this file.
+    pub fn level_payment(&self, over: &Spread<'_>) -> Result<Cents, Overflow> {
         let mut growth = BigUint::from(1_u8);
         let mut worth = BigUint::from(0_u8);
         let mut scale = BigUint::from(1_u8);
-        for instalment in over.first..=self.rows.count() {
+        for instalment in over.first..=self.rows.amortized_over() {
             let (earned, of) = self.whole_period(instalment);
             growth *= earned + of;
             worth *= earned + of;
@@ -100,7 +96,9 @@ impl Periods<'_> {
             }
         }
         let base = over.principal.0.unsigned_abs() + over.carried.0.unsigned_abs();
-        quotient(growth * base, worth, self.policy.instalment_rounding, self.policy.rounding)
+        let (grown, balloon) = (growth * base, scale * self.rows.balloon().0.unsigned_abs());
+        let repaid = if grown > balloon { grown - balloon } else { BigUint::ZERO };
+        quotient(repaid, worth, self.policy.instalment_rounding, self.policy.rounding)
     }
 
     /// What a whole period earns per cent of principal, as a ratio in lowest terms.
@@ -113,7 +111,7 @@ impl Periods<'_> {
 
     /// Adjusts the level payment once by the last row's difference, spread over the level rows, if that makes the last
     /// row closer.
-    fn smooth(&self, principal: Cents, plan: Plan) -> Result<Plan, Overflow> {
+    pub fn smooth(&self, principal: Cents, plan: Plan) -> Result<Plan, Overflow> {
         let last = self.last_instalment(principal, plan.level)?;
         let difference = last - plan.level;
         let rows = i128::from(self.rows.count() + 1 - self.rows.repays_from());
@@ -137,7 +135,7 @@ impl Periods<'_> {
     }
 
     /// What a principal earns in a whole period.
-    fn period_interest(&self, row: u32, principal: Cents) -> Result<Cents, Overflow> {
+    pub fn period_interest(&self, row: u32, principal: Cents) -> Result<Cents, Overflow> {
         let (from, to) = (self.rows.period_start(self.dates, row), self.rows.due_day(self.dates, row));
         let earning = self.rows.earning(self.policy, self.dates, row);
         earning.cents(earning.accrue(principal, self.rates, from, to))

@@ -21,7 +21,8 @@ pub struct Reading {
     pub balances: Balances,
     /// Interest that has accrued and is not posted yet.
     pub accrued: Cents,
-    /// The amount that pays everything off: all balances and the accrued interest.
+    /// The amount that pays everything off: all balances and the accrued interest, and all interest that is kept if
+    /// the product says so.
     pub payoff: Cents,
     /// How much the payoff grows from today to tomorrow.
     pub per_diem: Cents,
@@ -67,7 +68,7 @@ fn read_now(terms: &Terms, state: &State, at: Time) -> Result<Reading, FoldError
         status: state.status,
         balances,
         accrued,
-        payoff: balances.owed() + accrued,
+        payoff: balances.owed() + accrued + if closed { Cents::ZERO } else { loan.owed_ahead(plan, at) },
         per_diem: if closed { Cents::ZERO } else { loan.per_diem(plan, today)? },
         days_past_due: oldest.map_or(0, |day| today.days_since(day).max(0)),
         past_due: loan.past_due_rows() + past_due_fees,
@@ -78,6 +79,12 @@ fn read_now(terms: &Terms, state: &State, at: Time) -> Result<Reading, FoldError
 }
 
 impl Loan {
+    /// The kept interest of periods that have not begun by then, as far as a payoff asks for it.
+    fn owed_ahead(&self, plan: &Installment, at: Time) -> Cents {
+        let first = self.current() + u32::from(self.period.has_begun(at));
+        if plan.owes_all_interest() { self.kept_interest_from(first) } else { Cents::ZERO }
+    }
+
     /// Interest of the open period that is owed by then and not posted yet.
     fn accrued_at(&self, at: Time, today: Day) -> Result<Cents, Overflow> {
         if !self.period.has_begun(at) {

@@ -42,10 +42,15 @@ impl StepContext<'_> {
         let over = Spread { principal: principal.or_zero(), carried, first, paid: &paid };
         let periods = Periods { policy: &plan.policy, dates: &plan.dates, rates: &loan.rates, rows: &loan.plan };
         let kept_interest = loan.plan.kept_interest(first);
+        let kept: Vec<(u32, Cents)> =
+            (first..=loan.plan.count()).map(|row| (row, loan.plan.kept_interest(row))).collect();
         let level = periods.spread(&over, kept_interest)?;
         let ask = |amount| Ask::of(plan.policy.method, amount, kept_interest);
         let rows = &mut self.loan().plan;
         let lowered = rows.rewrite(first, ask(level));
+        for (row, interest) in kept.into_iter().filter(|(_, interest)| *interest != kept_interest) {
+            rows.rewrite_one(row, Ask::of(plan.policy.method, level, interest));
+        }
         for (number, least) in begun.into_iter().filter(|(number, least)| *least > level || paid.contains(number)) {
             rows.rewrite_one(number, ask(least));
         }

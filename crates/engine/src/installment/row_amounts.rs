@@ -76,6 +76,17 @@ impl RowAmounts {
         RowAmounts { stretches: stretches.into_iter().map(stretch).collect(), rewritings: 0 }
     }
 
+    /// The agreed amounts of rows that each have their own.
+    pub(crate) fn of_rows(rows: impl IntoIterator<Item = (u32, Ask)>) -> RowAmounts {
+        let mut stretches: Vec<(u32, Ask)> = Vec::new();
+        for (row, ask) in rows {
+            if stretches.last().is_none_or(|(_, last)| *last != ask) {
+                stretches.push((row, ask));
+            }
+        }
+        RowAmounts::agreed(stretches)
+    }
+
     /// What a row asks for.
     pub fn of(&self, row: u32) -> Ask {
         let stretch = self.stretches.iter().rev().find(|stretch| stretch.from <= row);
@@ -92,7 +103,17 @@ impl RowAmounts {
 
     /// Sets the amount of a single row, as part of the latest rewriting.
     pub(crate) fn rewrite_one(&mut self, row: u32, ask: Ask) {
-        let rewriting = self.rewritings;
+        self.set_one(row, ask, self.rewritings);
+    }
+
+    /// Sets the amount of a single row, as part of the rewriting that it belongs to: undoing that rewriting, or a later
+    /// one, replaces it.
+    pub(crate) fn replace_one(&mut self, row: u32, ask: Ask) {
+        let rewriting = self.stretches.iter().rev().find(|stretch| stretch.from <= row);
+        self.set_one(row, ask, rewriting.map_or(0, |stretch| stretch.rewriting));
+    }
+
+    fn set_one(&mut self, row: u32, ask: Ask, rewriting: u64) {
         let after = self.cut(row);
         self.stretches.push(Stretch { from: row, ask, rewriting });
         self.stretches.extend(tail_of(&after, row + 1));

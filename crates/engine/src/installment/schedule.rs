@@ -36,6 +36,8 @@ pub struct ScheduleRow {
     pub start: Cents,
     /// The loan's principal less the principal of the rows up to and including this one.
     pub end: Cents,
+    /// What was missing when the row counted as paid.
+    pub shortfall: Cents,
     /// Fees charged in its period.
     pub fees: Cents,
     /// The amount paid into it so far, without fees.
@@ -107,6 +109,7 @@ fn push(
         principal,
         start,
         end,
+        shortfall: row.shortfall,
         fees: row.fees,
         paid,
         outstanding: row.interest + principal - paid,
@@ -188,7 +191,7 @@ impl<'a> Projection<'a> {
         row.interest_paid = row.interest;
         loan.principal -= unpaid;
         loan.posted_unpaid -= unpaid;
-        self.earns &= loan.principal.is_positive();
+        self.earns &= loan.principal.is_positive() || self.terms.installment().owes_all_interest();
         self.run(ends_at).open_period(instalment + 1)?;
         if self.terms.installment().policy.interest_rounding_at == InterestRoundingAt::Payment {
             self.state.loan_mut().carry = Carry::default();

@@ -1,12 +1,14 @@
 //! A product's configuration for instalments, checked.
 
+use super::agreed::Basis;
 use super::dates::Dates;
-use super::plan::{self, Plan};
+use super::in_force::PlanInForce;
+use super::plan::Plan;
 use crate::calendar::{Day, Interval, MonthEnd};
+use crate::contract::Agreed;
 use crate::money::{Cents, Percent, Rounding};
-use crate::validation::{Invalid, LATEST};
+use crate::validation::Invalid;
 use crate::zone::Zone;
-use alloc::format;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
@@ -382,8 +384,10 @@ pub struct Installment {
     pub policy: InstallmentPolicy,
     /// The due dates.
     pub dates: Dates,
-    /// The amount of each instalment.
+    /// The amount of a regular instalment.
     pub plan: Plan,
+    /// The plan that the account begins with.
+    pub rows: PlanInForce,
     /// The buckets of past-due and due debts, in the order in which they are filled before money is surplus.
     pub order: Vec<Bucket>,
     /// The order in which an instalment paid in advance is filled.
@@ -391,25 +395,28 @@ pub struct Installment {
 }
 
 impl Installment {
-    /// Fixes a checked policy for a loan of `principal` from `start`.
+    /// Fixes a checked policy for an account whose rows to come repay `principal`.
     pub(crate) fn agree(
         policy: &InstallmentPolicy,
         zone: &Zone,
         start: Day,
+        agreed: &Agreed,
         principal: Cents,
     ) -> Result<Installment, Invalid> {
         let dates = Dates::new(policy, start, zone.missing_day());
-        check_dates(policy, &dates, start)?;
-        let plan = plan::agree(policy, &dates, principal).map_err(|_| {
+        let basis = Basis { policy, dates: &dates, agreed, principal };
+        let mut rows = basis.rows()?;
+        let (plan, amounts) = basis.amounts(&rows).map_err(|_| {
             Invalid::new(
                 "summary.initial_principal_cents",
                 "is too large for this interest rate: the interest exceeds the largest supported amount",
             )
         })?;
+        rows.amounts = amounts;
         let named = policy.order.iter().copied().filter(|bucket| bucket.due != Due::Ahead);
         let left_out = Bucket::DEFAULT_ORDER.into_iter().filter(|bucket| !policy.order.contains(bucket));
         let order = named.chain(left_out).collect();
-        Ok(Installment { policy: policy.clone(), dates, plan, order, order_ahead: order_ahead(&policy.order) })
+        Ok(Installment { policy: policy.clone(), dates, plan, rows, order, order_ahead: order_ahead(&policy.order) })
     }
 
     /// The number of instalments that were agreed.
@@ -433,35 +440,4 @@ fn order_ahead(order: &[Bucket]) -> [Owed; 2] {
         Some(Bucket { owed: Owed::Principal, .. }) => [Owed::Principal, Owed::Interest],
         _ => [Owed::Interest, Owed::Principal],
     }
-}
-
-/// Every due date must lie after the previous one, the first after the account's start date, and the last by
-/// [`LATEST`].
-fn check_dates(policy: &InstallmentPolicy, dates: &Dates, start: Day) -> Result<(), Invalid> {
-    const CYCLE: &str = "product_lifecycle_policies.billing_cycle_policies.cycle_interval";
-    let mut before = start;
-    for instalment in 1..=policy.instalments + 1 {
-        let due = dates.due_day(instalment);
-        if due > LATEST {
-            return Err(Invalid::new(
-                CYCLE,
-                format!("the settings of the cycle put the last due date on {due}; it must not be after {LATEST}"),
-            ));
-        }
-        if due < before || (due == before && !dates.stands_in(due)) {
-            let rule = match instalment {
-                1 => format!(
-                    "the settings of the cycle put the first due date on {due}; it must be after the loan begins, on {start}"
-                ),
-                _ => {
-                    format!(
-                        "the settings of the cycle put a due date on {due}; it must be after the previous one, {before}"
-                    )
-                }
-            };
-            return Err(Invalid::new(CYCLE, rule));
-        }
-        before = due;
-    }
-    Ok(())
 }

@@ -1,9 +1,11 @@
 //! Tests of the engine through its public API.
 #![cfg(test)]
 
+mod boarding;
 mod calculators;
 mod cents;
 mod closed;
+mod contract;
 mod delinquent;
 mod example;
 mod foundations;
@@ -22,6 +24,7 @@ mod reference;
 mod refunds;
 mod reversals;
 mod rounding;
+mod shortfall;
 mod sparing;
 mod status_properties;
 mod statuses;

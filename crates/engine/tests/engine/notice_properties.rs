@@ -87,7 +87,7 @@ fn asks(book: &Book, instalment: u32, at: Time) -> bool {
     let plan = book.terms.installment();
     let policy = &plan.policy;
     let fell_due = book.events.iter().find_map(|event| match event.what {
-        EventKind::DueDatePassed { instalment: which, paid } if which == instalment && event.at <= at => Some(paid),
+        EventKind::DueDatePassed { instalment: which, paid, .. } if which == instalment && event.at <= at => Some(paid),
         _ => None,
     });
     let repays = instalment > policy.interest_only;

@@ -1,5 +1,6 @@
 //! Helpers for the other test files: a loan, inputs to it, and its results as short lines.
 
+use daybook_engine::contract::Agreed;
 use daybook_engine::effects::StatusEffects;
 use daybook_engine::installment::reading::{Reading, read};
 use daybook_engine::installment::schedule::{ScheduleRow, schedule};
@@ -7,7 +8,7 @@ use daybook_engine::installment::{Bucket, InstallmentPolicy, InterestMethod, Spa
 use daybook_engine::item::{Component, ItemId, ItemStatus, LineItem, Name};
 use daybook_engine::money::{Cents, Percent};
 use daybook_engine::outcome::{Event, EventKind, Refusal};
-use daybook_engine::terms::{Opening, Policy, ProductPolicy, Terms};
+use daybook_engine::terms::{Invalid, Opening, Policy, ProductPolicy, Terms};
 use daybook_engine::time::Time;
 use daybook_engine::timeline::{Backdating, FeeClass, Input};
 use daybook_engine::zone::Zone;
@@ -26,6 +27,7 @@ pub struct Loan {
     pub reversal_fee: i64,
     pub status_effects: StatusEffects,
     pub policy: InstallmentPolicy,
+    pub agreed: Agreed,
 }
 
 /// 1,200.00 lent in New York at noon on 2025-01-15 at 12 % (1 % a month), 12 monthly instalments, daily interest by
@@ -46,6 +48,7 @@ pub fn loan() -> Loan {
         reversal_fee: 0,
         status_effects: StatusEffects::default(),
         policy,
+        agreed: Agreed::default(),
     }
 }
 
@@ -73,7 +76,18 @@ impl Loan {
         self
     }
 
+    /// The same loan with a contract or balances.
+    pub fn agreeing(mut self, change: impl FnOnce(&mut Agreed)) -> Loan {
+        change(&mut self.agreed);
+        self
+    }
+
     pub fn terms(&self) -> Terms {
+        self.try_terms().unwrap()
+    }
+
+    /// The terms, or the rules they break.
+    pub fn try_terms(&self) -> Result<Terms, Vec<Invalid>> {
         let policy = Policy {
             zone: Zone::named(self.zone).unwrap(),
             close_of_business: TimeOfDay::parse(self.close_of_business).unwrap(),
@@ -82,8 +96,9 @@ impl Loan {
             status_effects: self.status_effects.clone(),
             product: ProductPolicy::Installment(self.policy.clone()),
         };
-        let opening = Opening::new(at(self.start), Cents(self.principal), Cents(self.origination_fee));
-        Terms::new(&policy, opening).unwrap()
+        let mut opening = Opening::new(at(self.start), Cents(self.principal), Cents(self.origination_fee));
+        opening.agreed = self.agreed.clone();
+        Terms::new(&policy, opening)
     }
 
     pub fn open(&self) -> Book {
@@ -231,8 +246,9 @@ pub fn event_line(event: &Event) -> String {
     let name = event.what.name();
     match &event.what {
         EventKind::ItemCreated(id) | EventKind::ItemUpdated(id) => format!("{name} {id}"),
-        EventKind::DueDatePassed { instalment, paid } => {
-            format!("{name} {instalment} {}", if *paid { "paid" } else { "unpaid" })
+        EventKind::DueDatePassed { instalment, paid, shortfall } => {
+            let missing = if shortfall.is_zero() { String::new() } else { format!(" less {shortfall}") };
+            format!("{name} {instalment} {}{missing}", if *paid { "paid" } else { "unpaid" })
         }
         EventKind::PaymentMissed { instalment } => format!("{name} {instalment}"),
         EventKind::StatusChanged { from, to } => format!("{name} {from}>{to}"),

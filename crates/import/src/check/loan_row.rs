@@ -52,8 +52,10 @@ impl LoanRow {
                 self.as_of = Some(time);
                 return None;
             }
-            self.start = Some(time);
-            self.account.insert(column.name.to_owned(), Value::from(time.to_string()));
+            if column.name == "effective_at" {
+                self.start = Some(time);
+            }
+            put(&mut self.account, column.name, Value::from(time.to_string()));
             return None;
         }
         match column.target {
@@ -123,15 +125,19 @@ fn json_of(shape: Shape, value: &str) -> Value {
     match shape {
         Shape::Whole => value.parse::<i64>().map_or_else(|_| text(), Value::from),
         Shape::Decimal => serde_json::from_str(value).ok().filter(Value::is_number).unwrap_or_else(text),
+        Shape::List => serde_json::from_str(value).ok().filter(Value::is_array).unwrap_or_else(text),
         Shape::Text | Shape::Moment => text(),
     }
 }
 
-/// Sets a value at a path of one or two names.
+/// Sets a value at a path of names.
 fn put(fields: &mut Map<String, Value>, path: &str, value: Value) {
-    match path.split_once('.') {
-        None => drop(fields.insert(path.to_owned(), value)),
-        Some((group, field)) => fields.entry(group).or_insert_with(|| json!({}))[field] = value,
+    let Some((group, rest)) = path.split_once('.') else {
+        fields.insert(path.to_owned(), value);
+        return;
+    };
+    if let Value::Object(inner) = fields.entry(group).or_insert_with(|| json!({})) {
+        put(inner, rest, value);
     }
 }
 

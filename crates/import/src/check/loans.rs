@@ -7,7 +7,7 @@
 use super::PortfolioCheck;
 use super::loan_row::{LoanRow, read_form};
 use crate::check_report::{CheckReport, InvalidValue};
-use crate::columns::{Column, ColumnTarget, EXTERNAL, LOAN_COLUMNS, LOAN_NEEDS, expected_value_of};
+use crate::columns::{Column, ColumnTarget, EXTERNAL, LOAN_COLUMNS, LOAN_NEEDS, OPENING_NEEDS, OPENING_PRINCIPAL, expected_value_of};
 use crate::csv_file::{CsvFile, CsvRow};
 use crate::error::ImportError;
 use crate::portfolio::{Customer, Expected, ImportedLoan, Portfolio};
@@ -65,11 +65,13 @@ pub fn read(
     report: &mut CheckReport,
 ) -> Result<bool, ImportError> {
     portfolio.loans_file.clone_from(&csv_file.file);
-    if !csv_file.check_columns(&LOAN_NEEDS, is_column, report)? {
+    let has_openings = csv_file.columns.iter().any(|name| name == OPENING_PRINCIPAL);
+    let needs: &'static [&'static str] = if has_openings { &OPENING_NEEDS } else { &LOAN_NEEDS };
+    if !csv_file.check_columns(needs, is_column, report)? {
         return Ok(false);
     }
     let heads = Heads::of(&csv_file, portfolio);
-    let mut reading = Reading { check, heads, portfolio, customers: HashMap::new() };
+    let mut reading = Reading { check, heads, needs, portfolio, customers: HashMap::new() };
     let progress = check.observer.begin("checking loans", csv_file.bytes);
     let mut record = ByteRecord::new();
     while let Some(line) = csv_file.next(&mut record)? {
@@ -84,6 +86,8 @@ pub fn read(
 struct Reading<'a> {
     check: &'a PortfolioCheck<'a>,
     heads: Heads,
+    /// The required columns.
+    needs: &'static [&'static str],
     portfolio: &'a mut Portfolio,
     /// The index of a customer, by id.
     customers: HashMap<String, usize>,
@@ -110,7 +114,7 @@ impl Reading<'_> {
         let account_id = row.get(csv_file.place("account_id"));
         let mut wrong =
             |column: &str, value: &str, rule: &str| report.add(csv_file.invalid(row.line, column, value, rule));
-        for column in LOAN_NEEDS.iter().filter(|column| row.get(csv_file.place(column)).is_empty()) {
+        for column in self.needs.iter().filter(|column| row.get(csv_file.place(column)).is_empty()) {
             wrong(column, "", "must not be empty")?;
         }
         let index = self.portfolio.loans.len() as u32;

@@ -108,7 +108,8 @@ impl Book {
 
     /// The record that cancels a change.
     fn cancel_of(&self, id: &str) -> Option<&JournalEntry> {
-        let cancels = |record: &&JournalEntry| matches!(&record.record, Record::Input(Input::CancelChange { change }) if **change == *id);
+        let cancels =
+            |record: &&JournalEntry| matches!(&record.record, Record::Input(Input::CancelChange { change, .. }) if **change == *id);
         self.journal.iter().find(cancels)
     }
 
@@ -188,7 +189,7 @@ fn cancel_input(change: &str, name: String) -> RequestedInput {
     RequestedInput {
         name: Name::from(name),
         effective_at: None,
-        input: Input::CancelChange { change: Name::from(change) },
+        input: Input::CancelChange { change: Name::from(change), never_made: false },
         extra: None,
         content_hash: Vec::new(),
     }

@@ -27,7 +27,8 @@ impl Book {
             return Err(Halt::NeedsAll);
         }
         let state = self.state_to_fold();
-        let mut writer = MessageWriter::new(self.about(), timing, self.now.message_seq).within(self.slice, Vec::new());
+        let writer = MessageWriter::new(self.about(), timing, self.now.message_seq).from_state(&state);
+        let mut writer = writer.within(self.slice, Vec::new());
         let folded = fold_watched(&self.terms, state, ahead, until, &mut writer);
         let (state, out) = match folded {
             Ok(folded) => folded,
@@ -140,7 +141,7 @@ impl Book {
         }
         let ledger = Ledger::of(&recalculation.outcome);
         let about = About { known: Some(&ledger), ..self.about() };
-        let mut writer = MessageWriter::new(about, timing, self.now.message_seq);
+        let mut writer = MessageWriter::new(about, timing, self.now.message_seq).from_state(&self.state);
         let why = match new {
             [one] if self.now.held_events == 0 => format!("input:{}", one.place.seq),
             _ => RELEASE.to_owned(),

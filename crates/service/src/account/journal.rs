@@ -168,6 +168,19 @@ impl JournalEntry {
         JournalEntry { place, scheduled: row.scheduled, row, record, held }
     }
 
+    /// Whether it is a change of the loan, or cancels one.
+    pub fn is_change(&self) -> bool {
+        matches!(self.record, Record::Input(Input::Change(_) | Input::CancelChange { .. }))
+    }
+
+    /// The kind of the change of the loan that it is.
+    pub fn change_kind(&self) -> Option<&'static str> {
+        match &self.record {
+            Record::Input(Input::Change(change)) => Some(change.kind()),
+            _ => None,
+        }
+    }
+
     /// Its sequence number.
     pub fn seq(&self) -> i64 {
         self.row.seq
@@ -233,7 +246,7 @@ pub fn named<'a>(names: Option<&Names>, journal: &'a [JournalEntry], name: &str)
 pub fn refers_to(input: &Input) -> Option<&Name> {
     match input {
         Input::PaymentStatus { payment, .. } | Input::Reversal { payment } => Some(payment),
-        Input::CancelChange { change } => Some(change),
+        Input::CancelChange { change, .. } => Some(change),
         Input::RefundReversal { refund } => Some(refund),
         Input::Waiver { fee: ItemId::Input(name) } => Some(name),
         _ => None,

@@ -4,6 +4,7 @@
 //! right after the step, rendered to the exact bytes that every receiver will get, and signed. Nothing is sent here.
 
 pub use super::causes::{NOTICE, cancel_notices, cause_text};
+use super::event_data::{AccountEventData, ChangeOfLoan, Further, ItemAmounts, ItemDifference, Recalculated};
 use super::journal::{JournalEntry, Names, Record, named};
 use super::profile::Profile;
 use super::slice::{Meter, Slice};
@@ -13,7 +14,7 @@ use crate::view;
 use daybook_engine::fold::{FoldObserver, ObservedStep};
 use daybook_engine::installment::reading::{Reading, read};
 use daybook_engine::item::{ItemId, ItemStatus, LineItem};
-use daybook_engine::outcome::{EventKind, FoldOutcome};
+use daybook_engine::outcome::{ChangedRow, EventKind, FoldOutcome};
 use daybook_engine::replay::{Ledger, Recalculation};
 use daybook_engine::state::State;
 use daybook_engine::terms::Terms;
@@ -22,7 +23,6 @@ use daybook_engine::timeline::Input;
 use daybook_store::records::MessageRow;
 use serde::Serialize;
 use std::sync::Arc;
-use utoipa::ToSchema;
 
 /// The account data that the message writer needs.
 #[derive(Clone, Copy)]
@@ -70,104 +70,12 @@ pub struct MessageWriter<'a> {
     /// Whether an event was about an unknown line item: the account has to be loaded in full.
     pub missing: bool,
     meter: Option<Meter>,
-}
-
-/// `data` of a message about an account or one of its line items.
-///
-/// A receiver who parses it and writes it again must get the same bytes, or the signature would not be theirs. So
-/// everything in it is text, whole numbers, truth values and lists of those, in one order; only percentages have
-/// decimal places, in a form that writers agree on ([`PercentText`](crate::form::fields::PercentText)).
-#[derive(Serialize, ToSchema)]
-pub(crate) struct AccountEventData<'a, O> {
-    /// The id of the event: unique, and the same each time the event is sent.
-    event_id: &'a str,
-    /// When the event was recorded.
-    changed_at: view::time::Local,
-    /// When the event happened, by the account's clock.
-    effective_at: view::time::Local,
-    /// The account that the event is about.
-    account_id: &'a str,
-    /// The number of the message among the messages about the account: 1, 2, 3, …
-    #[schema(minimum = 1)]
-    account_sequence: i64,
-    /// The number of the instalment that the event is about, from 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 1)]
-    instalment: Option<u32>,
-    /// Whether the instalment was paid when it fell due.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    paid: Option<bool>,
-    /// The status before the change.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    previous_status: Option<view::AccountOverview>,
-    /// The balances and line items that the recalculation changed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    recalculation: Option<Recalculated<'a>>,
-    /// The account or the line item right after the event, as `GET` returns it.
-    object: O,
-}
-
-/// The balances and line items that a recalculation changed.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct Recalculated<'a> {
-    /// The balances before the recalculation.
-    before: view::Amounts,
-    /// The balances after the recalculation.
-    after: view::Amounts,
-    /// The line items that changed.
-    line_items: Vec<ItemDifference<'a>>,
-}
-
-/// A line item before and after.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct ItemDifference<'a> {
-    /// Its id.
-    line_item_id: String,
-    /// Its type.
-    line_item_type: &'a str,
-    /// The line item before the recalculation; null if it is new.
-    before: Option<ItemAmounts<'a>>,
-    /// The line item after the recalculation.
-    after: ItemAmounts<'a>,
-}
-
-/// The amounts of a line item.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct ItemAmounts<'a> {
-    /// `VALID`, `PENDING`, `AUTHORIZED` or `INVALID`.
-    line_item_status: &'a str,
-    /// The whole amount.
-    original_amount_cents: i64,
-    /// For a debt: the unpaid part. For a payment: the part that went to no debt, as a negative amount.
-    balance_cents: i64,
-    /// The principal in it.
-    principal_cents: i64,
-    /// The interest in it.
-    interest_cents: i64,
-    /// The fees in it.
-    fees_cents: i64,
-}
-
-impl<'a> ItemAmounts<'a> {
-    fn of(item: &LineItem) -> ItemAmounts<'a> {
-        ItemAmounts {
-            line_item_status: item.status.name(),
-            original_amount_cents: item.amount.0,
-            balance_cents: item.balance.0,
-            principal_cents: item.principal.0,
-            interest_cents: item.interest.0,
-            fees_cents: item.fees.0,
-        }
-    }
-}
-
-/// Additional fields of `data`, by event.
-#[derive(Default)]
-struct Further<'a> {
-    instalment: Option<u32>,
-    paid: Option<bool>,
-    previous_status: Option<view::AccountOverview>,
-    recalculation: Option<Recalculated<'a>>,
+    /// The account after the last step, if a change of the loan may follow.
+    figures: Option<view::AccountFigures>,
+    /// The account before the fold, for a fold that starts over.
+    first_figures: Option<view::AccountFigures>,
+    /// Whether the journal has a change of the loan.
+    has_changes: bool,
 }
 
 impl<'a> MessageWriter<'a> {
@@ -182,12 +90,25 @@ impl<'a> MessageWriter<'a> {
             was_closed: false,
             missing: false,
             meter: None,
+            figures: None,
+            first_figures: None,
+            has_changes: about.journal.iter().any(JournalEntry::is_change),
         }
     }
 
     /// The same message writer, which stops the fold when a slice is full.
     pub fn within(self, slice: Option<Slice>, unsettled: Vec<(Time, Time)>) -> MessageWriter<'a> {
         MessageWriter { meter: slice.map(|slice| Meter::new(slice, unsettled)), ..self }
+    }
+
+    /// The same message writer, for a fold that continues from a state.
+    pub fn from_state(mut self, state: &State) -> MessageWriter<'a> {
+        if self.has_changes && state.is_open() {
+            let at = state.processed_through.unwrap_or(self.about.terms.opening.effective_at);
+            self.first_figures = self.figures_of(state, at);
+            self.figures.clone_from(&self.first_figures);
+        }
+        self
     }
 
     /// The sequence number of the last message written.
@@ -260,10 +181,18 @@ impl<'a> MessageWriter<'a> {
                 let item = self.find(&id, out);
                 self.item(name, at, cause, &id, item);
             }
-            EventKind::DueDatePassed { instalment, paid } => {
-                let further = Further { instalment: Some(*instalment), paid: Some(*paid), ..Further::default() };
+            EventKind::DueDatePassed { instalment, paid, shortfall } => {
+                let shortfall = shortfall.is_positive().then_some(shortfall.0);
+                let further = Further {
+                    instalment: Some(*instalment),
+                    paid: Some(*paid),
+                    shortfall_cents: shortfall,
+                    ..Further::default()
+                };
                 self.account(name, at, cause, state, further);
             }
+            EventKind::Changed { change, rows } => self.changed(change, rows, false, at, cause, state),
+            EventKind::ChangeCancelled { change, rows } => self.changed(change, rows, true, at, cause, state),
             EventKind::PaymentMissed { instalment } => {
                 self.account(name, at, cause, state, Further { instalment: Some(*instalment), ..Further::default() });
             }
@@ -278,6 +207,55 @@ impl<'a> MessageWriter<'a> {
                 self.account(name, at, cause, state, Further::default());
             }
         }
+    }
+
+    /// Announces a change that was processed or cancelled, and the instalments that it altered.
+    fn changed(
+        &mut self,
+        name: &str,
+        rows: &[ChangedRow],
+        cancelled: bool,
+        at: Time,
+        cause: String,
+        state: &State,
+    ) {
+        let Some(kind) = self.about.named(name).and_then(JournalEntry::change_kind) else {
+            self.missing = true;
+            return;
+        };
+        let change = ChangeOfLoan {
+            kind,
+            change_id: name.to_owned(),
+            processing_state: view::ProcessingState::Processed,
+            cancelled,
+            before: self.figures.clone(),
+            after: self.figures_of(state, at),
+        };
+        let further = Further { change: Some(change.clone()), ..Further::default() };
+        self.account("account_update", at, cause.clone(), state, further);
+        if !rows.is_empty() {
+            let rows = rows.iter().map(view::RowEffect::from).collect();
+            let further = Further { change: Some(change), rows: Some(rows), ..Further::default() };
+            self.account("schedule_change", at, cause, state, further);
+        }
+    }
+
+    /// Announces a change that is scheduled for later.
+    pub fn change_scheduled(&mut self, name: &str, kind: &'static str, at: Time, cause: String, state: &State) {
+        let change = ChangeOfLoan {
+            kind,
+            change_id: name.to_owned(),
+            processing_state: view::ProcessingState::Scheduled,
+            cancelled: false,
+            before: None,
+            after: None,
+        };
+        self.account("account_update", at, cause, state, Further { change: Some(change), ..Further::default() });
+    }
+
+    fn figures_of(&self, state: &State, at: Time) -> Option<view::AccountFigures> {
+        let reading = read(self.about.terms, state, at).ok()?;
+        Some(view::AccountFigures::of(&self.about.account(state, &reading, at, self.timing.now)))
     }
 
     /// A line item in its current state: made by this fold, or known before and possibly changed by it.
@@ -352,6 +330,9 @@ impl<'a> MessageWriter<'a> {
             paid: further.paid,
             previous_status: further.previous_status,
             recalculation: further.recalculation,
+            change: further.change,
+            rows: further.rows,
+            shortfall_cents: further.shortfall_cents,
             object,
         };
         let data = view::render(&data);
@@ -387,6 +368,9 @@ impl FoldObserver for MessageWriter<'_> {
         for event in &seen.out.events[seen.events_before..] {
             self.event(&event.what, event.at, cause_text(seen.cause), seen.state, seen.out);
         }
+        if self.has_changes {
+            self.figures = self.figures_of(seen.state, seen.at);
+        }
         if seen.state.status.is_closed() {
             self.was_closed = true;
             cancel_notices(&mut self.messages, self.timing.now);
@@ -397,6 +381,7 @@ impl FoldObserver for MessageWriter<'_> {
         self.messages.clear();
         self.steps = 0;
         self.was_closed = false;
+        self.figures.clone_from(&self.first_figures);
         if let Some(meter) = &mut self.meter {
             meter.bytes = 0;
         }

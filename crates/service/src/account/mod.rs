@@ -14,6 +14,7 @@
 //! | `refolding` | folding the whole journal again by newer rules |
 //! | `refusals` | errors for inputs that the engine refuses |
 //! | `causes` | the causes of messages |
+//! | `event_data` | the content of messages |
 //! | `message_writer` | messages, with the data as of each event |
 //! | `notices` | the configured notices, as they are shown |
 //! | `writes` | the rows to write |
@@ -26,6 +27,7 @@ mod attempt;
 pub mod book;
 pub mod causes;
 pub mod changes;
+pub mod event_data;
 mod folding;
 pub mod journal;
 pub mod message_writer;

@@ -30,7 +30,10 @@ pub(super) fn refused_as(words: &str, refusal: Refusal) -> Problem {
         Refusal::CannotCancel => Problem::new("cannot_cancel", format!("{what}{rule}")),
         Refusal::AccountClosed => Problem::new("account_closed", format!("{what}{rule}")),
         Refusal::ExceedsSurplus => Problem::new("exceeds_surplus", format!("{what}{rule}")),
-        Refusal::Field { field, .. } => Problem::invalid(field, format!("{what}{rule}")),
+        Refusal::Field { .. } | Refusal::ListField { .. } => {
+            let field = refusal.field().unwrap_or_default();
+            Problem { message: format!("{what}{field} {rule}"), ..Problem::invalid(field, rule) }
+        }
     }
 }
 
@@ -41,7 +44,7 @@ fn words_of(record: &Record, name: &str) -> String {
         Record::Input(Input::PaymentStatus { payment, .. }) => format!("the status of payment \"{payment}\""),
         Record::Input(Input::Reversal { payment }) => format!("the reversal{id} of payment \"{payment}\""),
         Record::Input(Input::Waiver { fee }) => format!("the waiver{id} of fee \"{fee}\""),
-        Record::Input(Input::CancelChange { change }) => format!("the cancellation of change \"{change}\""),
+        Record::Input(Input::CancelChange { change, .. }) => format!("the cancellation of change \"{change}\""),
         Record::Input(Input::RefundReversal { refund }) => format!("the reversal{id} of refund \"{refund}\""),
         other => format!("{}{id}", other.kind().replace('_', " ")),
     }

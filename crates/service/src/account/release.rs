@@ -136,6 +136,8 @@ impl Book {
                 _ if record.scheduled => {
                     if let Some(item) = record.waiting_item() {
                         writer.scheduled(&item, clock, cause);
+                    } else if let Some(kind) = record.change_kind() {
+                        writer.change_scheduled(&record.row.name, kind, clock, cause, &self.state);
                     }
                 }
                 _ => {}

@@ -30,7 +30,7 @@ impl Book {
                 Input::Waiver { fee } if asked.name.starts_with("dbk_") => {
                     Problem::new("nothing_to_waive", format!("fee \"{fee}\" was already waived"))
                 }
-                Input::CancelChange { change } => {
+                Input::CancelChange { change, .. } => {
                     Problem::new("cannot_cancel", format!("change \"{change}\" was already cancelled"))
                 }
                 Input::RefundReversal { refund } if asked.name.starts_with("dbk_") => {
@@ -48,8 +48,9 @@ impl Book {
         let held = self.product.mode.holding;
         let effective_at = asked.effective_at.unwrap_or(clock);
         self.check_begun(effective_at)?;
-        self.check_reference(&asked.input)?;
-        self.check_undecided(&asked.input, held)?;
+        let input = self.as_it_arrives(&asked.input);
+        self.check_reference(&input)?;
+        self.check_undecided(&input, held)?;
         if !held && let Some(refusal) = arrival::refusal(&self.state, &asked.input) {
             return Err(refused(&Record::Input(asked.input.clone()), &asked.name, refusal).into());
         }
@@ -64,7 +65,7 @@ impl Book {
             content_hash: asked.content_hash.clone(),
             ..row_at(placement.place(), asked.name.clone(), now, clock)
         };
-        let entry = self.record(row, Record::Input(asked.input.clone()))?;
+        let entry = self.record(row, Record::Input(input))?;
         if held {
             self.now.held_events += 1;
             let due = effective_at.min(now);
@@ -93,6 +94,14 @@ impl Book {
         Ok(())
     }
 
+    /// The input as the fold reads it. A cancel states whether its change was already processed when the cancel arrived.
+    fn as_it_arrives(&self, input: &Input) -> Input {
+        let Input::CancelChange { change, .. } = input else { return input.clone() };
+        let is_waiting =
+            |record: &JournalEntry| self.is_held(record) || Some(record.place.at) > self.now.processed_through;
+        Input::CancelChange { change: change.clone(), never_made: self.named(change).is_some_and(is_waiting) }
+    }
+
     /// Checks that a moment is not before the account begins.
     fn check_begun(&self, effective_at: Time) -> Result<(), Problem> {
         let opening = &self.terms.opening;
@@ -116,7 +125,7 @@ impl Book {
             };
         }
         match input {
-            Input::CancelChange { change } => {
+            Input::CancelChange { change, .. } => {
                 return match self.named(change).map(|record| &record.record) {
                     Some(Record::Input(Input::Change(_))) => Ok(()),
                     _ => Err(Problem::not_found("change", change)),
@@ -163,7 +172,7 @@ impl Book {
                 self.is_held(record) && **payment == *name
             }
             Record::Input(Input::Waiver { fee: ItemId::Input(fee) }) => self.is_held(record) && **fee == *name,
-            Record::Input(Input::CancelChange { change }) => self.is_held(record) && **change == *name,
+            Record::Input(Input::CancelChange { change, .. }) => self.is_held(record) && **change == *name,
             Record::Input(Input::RefundReversal { refund }) => self.is_held(record) && **refund == *name,
             _ => false,
         };

@@ -199,7 +199,7 @@ fn submit<A>(
         Show::Account => to_account(book, now, &[], show),
         Show::Notices => Ok(JobResult::To(show(JobResponse::Notices(notices(book))))),
         Show::Change => match &asked.input {
-            Input::CancelChange { change: name } => Ok(JobResult::To(change(book, name, show)?)),
+            Input::CancelChange { change: name, .. } => Ok(JobResult::To(change(book, name, show)?)),
             _ => Err(Problem::internal("a change was requested for an input that is about none").into()),
         },
     }

@@ -11,7 +11,8 @@ use crate::policy::first_cycle;
 use daybook_engine::calendar::Day;
 use daybook_engine::installment::InstallmentPolicy;
 use daybook_engine::installment::reading::Reading;
-use daybook_engine::money::Cents;
+use daybook_engine::change::CapTag;
+use daybook_engine::money::{Cents, Percent};
 use daybook_engine::state::State;
 use daybook_engine::status::Status;
 use daybook_engine::terms::Terms;
@@ -51,6 +52,22 @@ pub struct AccountFacts<'a, 's> {
     pub credit_limit_cents: Option<i64>,
     /// For reports to credit bureaus, if given.
     pub metro2_config: Option<&'a serde_json::Value>,
+}
+
+impl AccountFacts<'_, '_> {
+    /// The present date in the product's zone.
+    fn today(&self) -> Day {
+        self.product.zone.day_at(self.processed_through.unwrap_or(self.effective_at))
+    }
+
+    /// The yearly rate of the present date.
+    fn rate(&self) -> Percent {
+        if self.state.is_open() {
+            self.state.loan().rates.on(self.today())
+        } else {
+            self.terms.installment().policy.rate
+        }
+    }
 }
 
 /// An account.
@@ -104,6 +121,9 @@ pub struct AccountOverview {
     pub account_status: &'static str,
     /// The reason; null for an account in normal service.
     pub account_status_subtype: Option<&'static str>,
+    /// Whether a limit on the rate by the Servicemembers Civil Relief Act applies now; absent in a history.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub is_active_scra: Option<bool>,
 }
 
 impl AccountOverview {
@@ -114,7 +134,9 @@ impl AccountOverview {
 
     /// Whether the account is charged off.
     pub fn is_charged_off(&self) -> bool {
-        *self == Status::CHARGED_OFF.into()
+        let charged_off = AccountOverview::from(Status::CHARGED_OFF);
+        (self.account_status, self.account_status_subtype)
+            == (charged_off.account_status, charged_off.account_status_subtype)
     }
 }
 
@@ -123,6 +145,7 @@ impl From<Status> for AccountOverview {
         AccountOverview {
             account_status: status.standing().name(),
             account_status_subtype: status.reason().map(|reason| reason.name()),
+            is_active_scra: None,
         }
     }
 }
@@ -241,7 +264,7 @@ pub struct Summary {
     pub total_paid_to_date_cents: i64,
     /// The part of `total_paid_to_date_cents` that went to interest.
     pub total_interest_paid_to_date_cents: i64,
-    /// The yearly rate.
+    /// The yearly rate of the present date.
     pub interest_rate_percent: PercentText,
     /// The payoff now: all balances and the accrued interest.
     pub total_payoff_cents: i64,
@@ -276,7 +299,10 @@ impl<'a> Account<'a> {
             effective_at: local(facts.effective_at),
             processed_through: facts.processed_through.map(local),
             held_events: facts.held_events,
-            account_overview: reading.status.into(),
+            account_overview: AccountOverview {
+                is_active_scra: Some(state.loan().rates.is_capped_by(CapTag::Scra, facts.today())),
+                ..reading.status.into()
+            },
             account_product: AccountProduct {
                 product_id: product.product_id.as_str().into(),
                 product_overview: Cow::Borrowed(&product.overview),
@@ -404,7 +430,7 @@ impl Summary {
             surplus_cents: balances.surplus.0,
             total_paid_to_date_cents: state.paid_total.0,
             total_interest_paid_to_date_cents: state.interest_paid_total.0,
-            interest_rate_percent: percent(facts.terms.installment().policy.rate),
+            interest_rate_percent: percent(facts.rate()),
             total_payoff_cents: reading.payoff.0,
             per_diem_interest_cents: reading.per_diem.0,
             credit_limit_cents: facts.credit_limit_cents,

@@ -233,7 +233,7 @@ impl EventText {
                 EventText::new("notification_config", format!("The notice {} was {verb}.", setting.kind.name()))
             }
             Input::Change(change) => EventText::new(change.kind(), change_text(change, Tense::Past)),
-            Input::CancelChange { change } => {
+            Input::CancelChange { change, .. } => {
                 EventText::new("change_cancel", format!("Change {change} was cancelled."))
             }
             Input::Refund { amount } => {
@@ -272,7 +272,7 @@ impl EventText {
                 format!("The notice {} will be {verb}.", setting.kind.name())
             }
             Input::Change(change) => change_text(change, Tense::Future),
-            Input::CancelChange { change } => format!("The change {change} will be cancelled."),
+            Input::CancelChange { change, .. } => format!("The change {change} will be cancelled."),
             Input::Refund { amount } => format!("{amount} of the surplus will be refunded to the borrower."),
             Input::RefundReversal { refund } => format!("The refund {refund} will be reversed."),
         }

@@ -2,13 +2,14 @@
 
 use super::account::{Account, AccountOverview};
 use super::line_item::LineItem;
-use super::schedule::ScheduleRow;
 use super::time::Local;
 use crate::form::fields::{DateText, PercentText};
+use daybook_engine::calendar::Day;
 use daybook_engine::installment::schedule;
-use daybook_engine::terms::Terms;
+use daybook_engine::outcome::{ChangedRow, PlannedAmounts};
 use serde::Serialize;
 use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
 /// What a request would do. Nothing is stored.
@@ -41,7 +42,7 @@ pub struct Effects {
     pub before: Option<AccountFigures>,
     /// The balances and status after.
     pub after: AccountFigures,
-    /// The instalments whose date or amount would change.
+    /// The due dates whose instalment would change.
     pub rows: Vec<RowEffect>,
     /// The line items that would be created or replaced.
     #[schema(value_type = Vec<LineItem>)]
@@ -112,56 +113,80 @@ impl AccountFigures {
     }
 }
 
-/// An instalment before and after.
+/// The instalment of a due date before and after.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct RowEffect {
-    /// Its due date before; its due date after if it is new.
+    /// The due date.
     pub due_date: DateText,
-    /// The instalment before; null if it is new.
+    /// The instalment that was due then; null if there was none.
     pub before: Option<RowAmounts>,
-    /// The instalment after; null if it no longer exists.
+    /// The instalment that is due then; null if there is none.
     pub after: Option<RowAmounts>,
 }
 
-/// The date and the amounts of an instalment.
+/// The amounts of an instalment.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct RowAmounts {
-    /// Its due date.
-    pub due_date: DateText,
+    /// Its number, from 1.
+    pub instalment: u32,
     /// The instalment: interest and principal.
     pub am_min_pay_cents: i64,
     /// The interest in it.
     pub am_interest_cents: i64,
     /// The principal in it.
     pub am_principal_cents: i64,
-    /// The amount still to be paid, without fees.
-    pub outstanding_cents: i64,
+    /// The amount still to be paid, without fees; absent in a message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outstanding_cents: Option<i64>,
 }
 
-impl RowAmounts {
-    fn of(row: &schedule::ScheduleRow, terms: &Terms) -> RowAmounts {
-        let shown = ScheduleRow::new(terms, row);
+impl From<&schedule::ScheduleRow> for RowAmounts {
+    fn from(row: &schedule::ScheduleRow) -> RowAmounts {
         RowAmounts {
+            instalment: row.instalment,
+            am_min_pay_cents: row.total().0,
+            am_interest_cents: row.interest.0,
+            am_principal_cents: row.principal.0,
+            outstanding_cents: Some(row.outstanding.0),
+        }
+    }
+}
+
+impl From<&PlannedAmounts> for RowAmounts {
+    fn from(row: &PlannedAmounts) -> RowAmounts {
+        RowAmounts {
+            instalment: row.instalment,
+            am_min_pay_cents: (row.interest + row.principal).0,
+            am_interest_cents: row.interest.0,
+            am_principal_cents: row.principal.0,
+            outstanding_cents: None,
+        }
+    }
+}
+
+impl From<&ChangedRow> for RowEffect {
+    fn from(row: &ChangedRow) -> RowEffect {
+        RowEffect {
             due_date: DateText::known(row.due_day),
-            am_min_pay_cents: shown.am_min_pay_cents,
-            am_interest_cents: shown.am_interest_cents,
-            am_principal_cents: shown.am_principal_cents,
-            outstanding_cents: shown.outstanding_cents,
+            before: row.before.as_ref().map(RowAmounts::from),
+            after: row.after.as_ref().map(RowAmounts::from),
         }
     }
 }
 
 impl RowEffect {
-    /// The instalments that differ between two schedules, by their numbers.
-    pub fn between(terms: &Terms, before: &[schedule::ScheduleRow], after: &[schedule::ScheduleRow]) -> Vec<RowEffect> {
-        let count = before.len().max(after.len());
-        let effect = |index: usize| {
-            let row = |rows: &[schedule::ScheduleRow]| rows.get(index).map(|row| RowAmounts::of(row, terms));
-            let (before, after) = (row(before), row(after));
-            let due_date = before.as_ref().or(after.as_ref())?.due_date.clone();
-            (before != after).then_some(RowEffect { due_date, before, after })
-        };
-        (0..count).filter_map(effect).collect()
+    /// The due dates whose instalment differs between two schedules.
+    pub fn between(before: &[schedule::ScheduleRow], after: &[schedule::ScheduleRow]) -> Vec<RowEffect> {
+        let mut days: BTreeMap<Day, (Option<RowAmounts>, Option<RowAmounts>)> = BTreeMap::new();
+        for row in before {
+            days.entry(row.due_day).or_default().0 = Some(row.into());
+        }
+        for row in after {
+            days.entry(row.due_day).or_default().1 = Some(row.into());
+        }
+        let amounts = |row: &Option<RowAmounts>| row.clone().map(|row| RowAmounts { instalment: 0, ..row });
+        let differ = days.into_iter().filter(|(_, (before, after))| amounts(before) != amounts(after));
+        differ.map(|(day, (before, after))| RowEffect { due_date: DateText::known(day), before, after }).collect()
     }
 }
 

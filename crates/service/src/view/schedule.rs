@@ -36,6 +36,12 @@ pub struct ScheduleRow {
     pub paid_cents: i64,
     /// The amount still to be paid, without fees.
     pub outstanding_cents: i64,
+    /// Whether it asks for nothing more, because a change of the loan moved what was unpaid of it.
+    pub retired: bool,
+    /// The part that it asks for in place of other instalments.
+    pub deferred_cents: i64,
+    /// The part that was missing when it counted as paid.
+    pub shortfall_cents: i64,
     /// Whether it was paid by its due date; absent before that date.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paid_on_time: Option<bool>,
@@ -62,6 +68,9 @@ impl ScheduleRow {
             am_fees_cents: row.fees.0,
             paid_cents: row.paid.0,
             outstanding_cents: row.outstanding.0,
+            retired: row.retired,
+            deferred_cents: row.deferred.0,
+            shortfall_cents: row.shortfall.0,
             paid_on_time: row.paid_on_time,
         }
     }

@@ -51,15 +51,21 @@ pub struct EventType {
     pub thing: Thing,
     /// Fields of `data` that this event has in addition to the common ones.
     pub carries: &'static [&'static str],
+    /// Further fields of `data` that this event may have.
+    pub may_carry: &'static [&'static str],
 }
 
 const fn event(name: &'static str, thing: Thing, sent_when: &'static str) -> EventType {
-    EventType { name, kind: EventCategory::Default, sent_when, thing, carries: &[] }
+    EventType { name, kind: EventCategory::Default, sent_when, thing, carries: &[], may_carry: &[] }
 }
 
 impl EventType {
     const fn carrying(self, carries: &'static [&'static str]) -> EventType {
         EventType { carries, ..self }
+    }
+
+    const fn may_carry(self, may_carry: &'static [&'static str]) -> EventType {
+        EventType { may_carry, ..self }
     }
 
     const fn configurable(self) -> EventType {
@@ -73,8 +79,12 @@ pub const EVENTS: &[EventType] = &[
     event(
         "account_update",
         Thing::Account,
-        "Customers, external fields or notification settings of an account changed. Balances do not cause this event.",
-    ),
+        "Customers, external fields or notification settings of an account changed, or its loan was changed. Payments do \
+         not cause this event.",
+    )
+    .may_carry(&["change"]),
+    event("schedule_change", Thing::Account, "A change of a loan altered the date or the amount of instalments.")
+        .carrying(&["change", "rows"]),
     event("account_status_change", Thing::Account, "The status of an account, or the reason for it, changed.")
         .carrying(&["previous_status"]),
     event("account_closed", Thing::Account, "An account was closed."),
@@ -87,7 +97,8 @@ pub const EVENTS: &[EventType] = &[
         "A scheduled line item was applied, a payment's status changed, or a recalculation changed a line item.",
     ),
     event("due_date_passed", Thing::Account, "An instalment fell due, whether it was paid or not.")
-        .carrying(&["instalment", "paid"]),
+        .carrying(&["instalment", "paid"])
+        .may_carry(&["shortfall_cents"]),
     event("payment_missed", Thing::Account, "An instalment fell due and was not paid in full.")
         .carrying(&["instalment"]),
     event("payment_reversed", Thing::LineItem, "A payment was reversed. The message contains the payment."),
@@ -195,12 +206,14 @@ mod tests {
             EventKind::AccountUpdated,
             EventKind::ItemCreated(item()),
             EventKind::ItemUpdated(item()),
-            EventKind::DueDatePassed { instalment: 1, paid: true },
+            EventKind::DueDatePassed { instalment: 1, paid: true, shortfall: Default::default() },
             EventKind::PaymentMissed { instalment: 1 },
             EventKind::StatusChanged { from: status, to: status },
             EventKind::Closed,
             EventKind::PaymentReversed { payment: Name::from("p") },
             EventKind::Recalculated,
+            EventKind::Changed { change: Name::from("c"), rows: Vec::new() },
+            EventKind::ChangeCancelled { change: Name::from("c"), rows: Vec::new() },
         ];
         let notice = |kind: &NotificationType| EventKind::Notice { kind: (*kind).into(), instalment: None };
         all.extend(NotificationType::ALL.iter().map(notice));
@@ -216,6 +229,8 @@ mod tests {
                 | EventKind::Closed
                 | EventKind::PaymentReversed { .. }
                 | EventKind::Recalculated
+                | EventKind::Changed { .. }
+                | EventKind::ChangeCancelled { .. }
                 | EventKind::Notice { .. } => {}
             }
         }
@@ -226,6 +241,8 @@ mod tests {
     fn the_list_has_what_can_be_announced_and_nothing_else() {
         let mut announced: BTreeSet<&str> = of_accounts().iter().map(EventKind::name).collect();
         announced.extend(OwnEvent::ALL.map(OwnEvent::name));
+        // The message writer adds it to a change that alters instalments.
+        announced.insert("schedule_change");
         let listed: BTreeSet<&str> = NAMES.into_iter().collect();
         assert_eq!(listed, announced);
         assert_eq!(listed.len(), EVENTS.len(), "a name is listed twice");
@@ -238,6 +255,6 @@ mod tests {
             EVENTS.iter().filter(|event| event.kind == EventCategory::Configurable).map(|event| event.name);
         let notices: Vec<&str> = NotificationType::ALL.iter().map(|kind| kind.name()).collect();
         assert_eq!(configurable.collect::<Vec<_>>(), notices);
-        assert_eq!(EVENTS.len(), 19);
+        assert_eq!(EVENTS.len(), 20);
     }
 }

@@ -14,6 +14,7 @@ use crate::problem::Problem;
 use crate::processor::timekeeper::released_message;
 use crate::view::{self, ProductFacts};
 use crate::{customers, policy};
+use daybook_engine::change::{Change, Skip};
 use daybook_engine::item::Name;
 use daybook_engine::time::Time;
 use daybook_engine::timeline::Input;
@@ -75,7 +76,10 @@ fn of_a_loan(signing: &SigningKey) -> Result<Vec<MessageRow>, Problem> {
     loan.pay(json!({
         "line_item_id": "payment-2", "original_amount_cents": 10_662, "effective_at": "2025-02-14T10:00:00-05:00"
     }))?;
-    loan.go_to("2026-01-20T10:00:00-05:00")?;
+    loan.go_to("2025-03-12T10:00:00-04:00")?;
+    let skip = Change::Skip(Skip { from_due_date: None, count: 1, extend_term: true });
+    loan.ask("skip", Input::Change(Box::new(skip)), None)?;
+    loan.go_to("2026-03-20T10:00:00-04:00")?;
     loan.pay(json!({"line_item_id": "payment-3", "original_amount_cents": 500_000}))?;
     Ok(loan.book.writes.messages)
 }

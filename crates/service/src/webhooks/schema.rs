@@ -5,7 +5,7 @@
 //! event.
 
 use super::events::{EventType, Thing};
-use crate::account::message_writer;
+use crate::account::event_data;
 use crate::{announcing, view};
 use serde_json::{Map, Value, json};
 use utoipa::openapi::{RefOr, Schema};
@@ -14,15 +14,16 @@ use utoipa::{PartialSchema, ToSchema};
 /// The JSON Schema dialect.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 /// Fields that only some events have.
-const FURTHER: [&str; 4] = ["instalment", "paid", "previous_status", "recalculation"];
+const FURTHER: [&str; 7] =
+    ["instalment", "paid", "previous_status", "recalculation", "change", "rows", "shortfall_cents"];
 /// The prefix of references in the API reference, and in a self-contained schema.
 const SHARED: (&str, &str) = ("#/components/schemas/", "#/$defs/");
 
 /// The schema of an event's `data`.
 pub(crate) fn of_event(event: &EventType) -> Value {
     let mut schema = match event.thing {
-        Thing::Account => alone::<message_writer::AccountEventData<'_, view::Account<'_>>, view::Account<'_>>(),
-        Thing::LineItem => alone::<message_writer::AccountEventData<'_, view::LineItem<'_>>, view::LineItem<'_>>(),
+        Thing::Account => alone::<event_data::AccountEventData<'_, view::Account<'_>>, view::Account<'_>>(),
+        Thing::LineItem => alone::<event_data::AccountEventData<'_, view::LineItem<'_>>, view::LineItem<'_>>(),
         Thing::Customer => alone::<announcing::OtherEventData<'_, view::Customer>, view::Customer>(),
         Thing::Release => {
             alone::<announcing::OtherEventData<'_, view::MigrationReleased<'_>>, view::MigrationReleased<'_>>()
@@ -30,7 +31,8 @@ pub(crate) fn of_event(event: &EventType) -> Value {
         Thing::Subscription => alone::<announcing::OtherEventData<'_, view::Subscription>, view::Subscription>(),
         Thing::Sentence => alone::<announcing::OtherEventData<'_, view::TestMessage>, view::TestMessage>(),
     };
-    let further = further_fields(&schema, event.carries);
+    let carried = event.carries.iter().chain(event.may_carry).copied().collect::<Vec<_>>();
+    let further = further_fields(&schema, &carried);
     if let (Some(properties), Value::Object(further)) = (schema["properties"].as_object_mut(), further) {
         properties.retain(|name, _| !FURTHER.contains(&name.as_str()));
         properties.extend(further);
@@ -44,7 +46,7 @@ pub(crate) fn of_event(event: &EventType) -> Value {
     schema
 }
 
-/// The additional fields of this event, which are always present and never null.
+/// The additional fields of this event, which are never null.
 fn further_fields(schema: &Value, carries: &[&str]) -> Value {
     let field = |name: &&str| ((*name).to_owned(), not_null(schema["properties"][*name].clone()));
     Value::Object(carries.iter().map(field).collect())

@@ -221,8 +221,8 @@ fn of_event(event: &Event, column: &str) -> Option<Got> {
 fn about(what: &EventKind) -> String {
     match what {
         EventKind::ItemCreated(id) | EventKind::ItemUpdated(id) => id.to_string(),
-        EventKind::DueDatePassed { instalment, paid: true } => format!("row {instalment} paid"),
-        EventKind::DueDatePassed { instalment, paid: false } => format!("row {instalment} unpaid"),
+        EventKind::DueDatePassed { instalment, paid: true, .. } => format!("row {instalment} paid"),
+        EventKind::DueDatePassed { instalment, paid: false, .. } => format!("row {instalment} unpaid"),
         EventKind::PaymentMissed { instalment } | EventKind::Notice { instalment: Some(instalment), .. } => {
             format!("row {instalment}")
         }

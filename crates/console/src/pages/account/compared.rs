@@ -2,8 +2,8 @@
 //! messages.
 
 use crate::display::{AsMoment, AsMoney, DisplayTime, Money, plain_words, reason_words};
-use daybook_service::view::{AccountFigures, MessageEffect, RowAmounts, RowEffect, ScheduleRow};
-use std::collections::BTreeMap;
+use daybook_service::view::{AccountFigures, MessageEffect, RowEffect, ScheduleRow};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The most rows of the two schedules that are shown.
 const MOST_ROWS: usize = 240;
@@ -66,18 +66,6 @@ pub struct Instalment {
     pub outstanding: Money,
 }
 
-impl From<&RowAmounts> for Instalment {
-    fn from(row: &RowAmounts) -> Instalment {
-        Instalment {
-            due: DisplayTime(row.due_date.to_string()).day(),
-            amount: row.am_min_pay_cents.money(),
-            interest: row.am_interest_cents.money(),
-            principal: row.am_principal_cents.money(),
-            outstanding: row.outstanding_cents.money(),
-        }
-    }
-}
-
 impl From<&ScheduleRow> for Instalment {
     fn from(row: &ScheduleRow) -> Instalment {
         Instalment {
@@ -117,21 +105,26 @@ impl ComparedRow {
 
 /// The present schedule and the one after the change, row by row.
 pub fn schedules(present: &[ScheduleRow], effects: &[RowEffect]) -> Vec<ComparedRow> {
-    let mut effects = effects.iter().peekable();
-    let mut rows: Vec<(Option<Instalment>, Option<Instalment>)> = Vec::new();
-    for row in present {
-        let same = Instalment::from(row);
-        let is_this =
-            |effect: &&RowEffect| effect.before.as_ref().is_some_and(|before| Instalment::from(before) == same);
-        match effects.next_if(is_this) {
-            Some(effect) => rows.push((Some(same), effect.after.as_ref().map(Instalment::from))),
-            None => rows.push((Some(same.clone()), Some(same))),
-        }
-    }
-    let rest = effects
-        .map(|effect| (effect.before.as_ref().map(Instalment::from), effect.after.as_ref().map(Instalment::from)));
-    rows.extend(rest);
-    fold(rows)
+    let dated = |row: &ScheduleRow| (row.min_pay_due_at.moment().date().to_owned(), Instalment::from(row));
+    let before: Vec<(String, Instalment)> = present.iter().map(dated).collect();
+    let changed: BTreeSet<String> = effects.iter().map(|effect| effect.due_date.to_string()).collect();
+    let made = effects.iter().filter_map(|effect| {
+        let (date, row) = (effect.due_date.to_string(), effect.after.as_ref()?);
+        let instalment = Instalment {
+            due: DisplayTime(date.clone()).day(),
+            amount: row.am_min_pay_cents.money(),
+            interest: row.am_interest_cents.money(),
+            principal: row.am_principal_cents.money(),
+            outstanding: row.outstanding_cents.unwrap_or_default().money(),
+        };
+        Some((date, instalment))
+    });
+    let mut after: Vec<(String, Instalment)> =
+        before.iter().filter(|(date, _)| !changed.contains(date)).cloned().chain(made).collect();
+    after.sort_by(|(date, _), (other, _)| date.cmp(other));
+    let count = before.len().max(after.len());
+    let row = |rows: &[(String, Instalment)], index: usize| rows.get(index).map(|(_, row)| row.clone());
+    fold((0..count).map(|index| (row(&before, index), row(&after, index))).collect())
 }
 
 /// Numbers the rows, and replaces long runs of rows that do not change.

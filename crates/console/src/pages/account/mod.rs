@@ -29,6 +29,7 @@ use crate::Console;
 use crate::display::{AsCount, AsMoment, AsMoney, DisplayTime, plain_words};
 use crate::form::{FormValues, QueryParameters};
 use crate::guard::Visitor;
+use crate::pages::products::of_status;
 use crate::page::{PageError, PageFrame, PageResult, Section, fragment, show as show_page, show_again};
 use askama::Template;
 use axum::extract::{Path, State};
@@ -39,7 +40,9 @@ use daybook_engine::zone::Zone;
 use daybook_service::form::fields::BackdatingPolicy;
 use daybook_service::policy::DEFAULT_ZONE;
 use daybook_service::problem::{Problem, ProblemKind};
-use daybook_service::view::{Account, MessageState, MigrationState, ProcessingState};
+use daybook_service::view::{
+    Account, ChangeDetails, InterestRateDetails, MessageState, MigrationState, ProcessingState, Product,
+};
 use loan_change::LoanChange;
 use machine::{Machine, When};
 use overview::Overview;
@@ -125,6 +128,9 @@ struct AccountView {
     migration: MigrationState,
     /// Whether backdated entries take effect when they are recorded.
     posts_late: bool,
+    /// What an agent must know before talking to the borrower: what the product stops for the status, and the limit of
+    /// the rate by SCRA.
+    marks: Vec<String>,
 }
 
 impl AccountView {
@@ -153,6 +159,7 @@ impl AccountView {
         let product = &current.account_product.product_id;
         let product = console.service.get_product(who, product).await?;
         let migration = product.migration_state;
+        let marks = marks(console, visitor, &current, &product, clock).await?;
         let posts_late = product.product_lifecycle_policies.backdating_policy != Some(BackdatingPolicy::Replay);
         let mut account_view = AccountView {
             id: id.to_owned(),
@@ -165,6 +172,7 @@ impl AccountView {
             customers: Vec::new(),
             migration,
             posts_late,
+            marks,
         };
         for assigned in account_view.current.customers.iter().take(CUSTOMERS_SHOWN) {
             let customer = console.service.get_customer(who, &assigned.customer_id).await?;
@@ -196,6 +204,42 @@ impl AccountView {
     fn others(&self) -> usize {
         self.current.customers.len().saturating_sub(self.customers.len())
     }
+}
+
+/// What an agent must know about an account before anything else.
+async fn marks(
+    console: &Console,
+    visitor: &Visitor,
+    account: &Account<'static>,
+    product: &Product,
+    clock: Time,
+) -> Result<Vec<String>, PageError> {
+    let overview = &account.account_overview;
+    let effects = product.product_lifecycle_policies.status_effects.clone().unwrap_or_default().effects();
+    let stopped = match overview.account_status {
+        "CLOSED" => None,
+        standing => of_status(&effects, standing, overview.account_status_subtype),
+    };
+    let mut marks: Vec<String> = stopped.into_iter().collect();
+    if overview.is_active_scra == Some(true) {
+        let rates = console.service.list_interest_rates(visitor.caller(), &account.account_id).await?;
+        let covers = |details: &InterestRateDetails| {
+            details.tags.scra
+                && details.effective_at_inclusive_start.time <= clock
+                && details.effective_at_exclusive_end.is_none_or(|end| end.time > clock)
+        };
+        let limits = rates.iter().filter(|rate| rate.cancelled_at.is_none()).filter_map(|rate| match &rate.details {
+            ChangeDetails::InterestRate(details) if covers(details) => Some(details),
+            _ => None,
+        });
+        marks.extend(limits.map(|limit| {
+            let end = limit.effective_at_exclusive_end;
+            let end = end.map_or_else(|| "; no end is known".to_owned(), |end| format!(" until {}", end.moment().day()));
+            let since = limit.effective_at_inclusive_start.moment().day();
+            format!("SCRA: the interest rate is limited to {} % a year since {since}{end}.", limit.interest_rate)
+        }));
+    }
+    Ok(marks)
 }
 
 /// The content of a tab.

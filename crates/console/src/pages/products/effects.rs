@@ -62,6 +62,13 @@ pub fn words(effects: &StatusEffects) -> String {
     NAMES.iter().filter_map(sentence).collect::<Vec<String>>().join(" ")
 }
 
+/// What a product stops for accounts with a status; `None` if nothing, or if the status is unknown.
+pub fn of_status(effects: &StatusEffects, standing: &str, reason: Option<&str>) -> Option<String> {
+    let status = Status::parse(standing, reason)?;
+    let (_, name) = NAMES.iter().find(|(pair, _)| Status::parse_pair(pair) == Some(status))?;
+    stopped(effects.of(status), name)
+}
+
 /// A sentence about what a pair stops; `None` if it stops nothing.
 fn stopped(stops: Stops, name: &str) -> Option<String> {
     let effects = [

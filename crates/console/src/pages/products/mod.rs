@@ -10,6 +10,7 @@ pub mod migration;
 mod preview;
 mod terms;
 
+pub use effects::of_status;
 pub use preview::{Piece, Preview};
 pub use terms::{TermsInWords, fetch, instalments};
 

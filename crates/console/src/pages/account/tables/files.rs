@@ -83,6 +83,9 @@ async fn schedule_file(console: &Console, visitor: &Visitor, account_view: &Acco
         "paid_on_time",
         "start_principal",
         "end_principal",
+        "retired",
+        "deferred",
+        "shortfall",
     ])?;
     for row in schedule(console, visitor, account_view).await? {
         csv.row(&[
@@ -97,6 +100,9 @@ async fn schedule_file(console: &Console, visitor: &Visitor, account_view: &Acco
             Cell::Text(row.of.paid_on_time.map_or("", |on_time| if on_time { "true" } else { "false" })),
             money(row.of.am_start_principal_balance_cents),
             money(row.of.am_end_principal_balance_cents),
+            Cell::Text(if row.of.retired { "true" } else { "false" }),
+            money(row.of.deferred_cents),
+            money(row.of.shortfall_cents),
         ])?;
     }
     Ok(csv)

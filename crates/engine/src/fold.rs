@@ -89,6 +89,7 @@ pub(crate) fn fold_as(
 ) -> Result<(State, FoldOutcome), FoldError> {
     debug_assert!(entries.is_sorted_by_key(|entry| entry.place), "entries are in order");
     state.forget_slots();
+    let how = FoldOptions { observed: watch.is_some(), ..how };
     let due = entries.partition_point(|entry| entry.place.at <= until);
     // Capacity: a month that is paid on time has one input and produces about this many items and events.
     let mut out = FoldOutcome::with_room(2 * due, 3 * due);
@@ -247,7 +248,8 @@ impl StepContext<'_> {
             Input::Notify(setting) => self.configure(*setting),
             Input::Refund { amount } => self.refund(entry, *amount)?,
             Input::RefundReversal { refund } => return self.refund_reversal(entry, refund),
-            Input::Change(_) | Input::CancelChange { .. } => return Ok(Err(Refusal::NothingToChange)),
+            Input::Change(change) => return self.change(entry, change),
+            Input::CancelChange { change, never_made } => return self.cancel_change(entry, change, *never_made),
         }
         Ok(Ok(()))
     }

@@ -1,5 +1,7 @@
 //! Line items: every amount ever added to or subtracted from an account.
 
+pub use crate::change_item::{ChangeItem, ItemReason};
+
 use crate::money::Cents;
 use crate::time::Time;
 use alloc::sync::Arc;
@@ -74,6 +76,13 @@ pub enum ItemId {
         /// Which of its late fees, from 2.
         tier: u32,
     },
+    /// An item of a change.
+    OfChange {
+        /// The change's name.
+        change: Name,
+        /// Which of its items.
+        item: ChangeItem,
+    },
 }
 
 /// The debts that an account begins with if it is opened in the middle of its life.
@@ -125,6 +134,10 @@ impl ItemId {
         if let Some(name) = rest.strip_prefix("return_check_fee:") {
             return Some(ItemId::ReversalFee { reversal: Arc::from(name) });
         }
+        if let Some((item, name)) = rest.split_once(':').and_then(|(item, name)| Some((ChangeItem::parse(item)?, name)))
+        {
+            return Some(ItemId::OfChange { change: Arc::from(name), item });
+        }
         for component in [Component::Principal, Component::Interest, Component::Fee] {
             let prefix = rest.strip_prefix("reversed_").and_then(|rest| rest.strip_prefix(component.name()));
             if let Some(name) = prefix.and_then(|rest| rest.strip_prefix(':')) {
@@ -166,6 +179,7 @@ impl fmt::Display for ItemId {
             ItemId::Opening(OpeningPart::Accrued) => f.write_str("dbk_opening_accrued_interest"),
             ItemId::WriteOff { number } => write!(f, "dbk_write_off_{number}"),
             ItemId::RefundExcess { refund } => write!(f, "dbk_refund_excess:{refund}"),
+            ItemId::OfChange { change, item } => write!(f, "dbk_{item}:{change}"),
         }
     }
 }
@@ -286,34 +300,6 @@ names! {
         Pending = "PENDING",
         Authorized = "AUTHORIZED",
         Invalid = "INVALID",
-    }
-}
-
-/// Why the engine made an offset.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum ItemReason {
-    /// A backdated rate would have saved this interest.
-    RetroactiveRate,
-    /// A change of the loan waived interest.
-    InterestWaived,
-    /// Interest or fees became principal.
-    Capitalized,
-    /// A change of the loan forgave principal.
-    PrincipalForgiven,
-    /// A small balance was written off.
-    WriteOff,
-    /// A refund was larger than the surplus.
-    RefundExcess,
-}
-
-names! {
-    ItemReason {
-        RetroactiveRate = "RETROACTIVE_RATE",
-        InterestWaived = "INTEREST_WAIVED",
-        Capitalized = "CAPITALIZED",
-        PrincipalForgiven = "PRINCIPAL_FORGIVEN",
-        WriteOff = "WRITE_OFF",
-        RefundExcess = "REFUND_EXCESS",
     }
 }
 

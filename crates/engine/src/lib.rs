@@ -35,6 +35,7 @@ pub(crate) mod agreement_check;
 pub mod arrival;
 pub mod calendar;
 pub mod change;
+pub(crate) mod change_item;
 pub mod contract;
 pub mod effects;
 pub mod fold;

@@ -1,10 +1,12 @@
 //! The output of a fold besides the state: line items, events to announce, and the steps taken.
 
+use crate::calendar::Day;
 use crate::item::{Component, ItemChange, ItemId, LineItem, Name};
 use crate::money::Cents;
 use crate::notify::NoticeKind;
 use crate::status::Status;
 use crate::time::Time;
+use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
@@ -80,6 +82,20 @@ pub enum EventKind {
         /// Which.
         payment: Name,
     },
+    /// A change was processed.
+    Changed {
+        /// Which.
+        change: Name,
+        /// The due dates whose instalment changed; only in a fold with an observer.
+        rows: Vec<ChangedRow>,
+    },
+    /// A change was cancelled.
+    ChangeCancelled {
+        /// Which.
+        change: Name,
+        /// The due dates whose instalment changed; empty if the account was folded again without the change.
+        rows: Vec<ChangedRow>,
+    },
     /// A replay changed the account's past.
     Recalculated,
     /// A configured notice fired.
@@ -104,10 +120,33 @@ impl EventKind {
             EventKind::StatusChanged { .. } => "account_status_change",
             EventKind::Closed => "account_closed",
             EventKind::PaymentReversed { .. } => "payment_reversed",
+            EventKind::Changed { .. } | EventKind::ChangeCancelled { .. } => "account_update",
             EventKind::Recalculated => "account_recalculated",
             EventKind::Notice { kind, .. } => kind.name(),
         }
     }
+}
+
+/// A due date whose instalment a change moved or altered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChangedRow {
+    /// The due date.
+    pub due_day: Day,
+    /// The instalment before; `None` if none was due then.
+    pub before: Option<PlannedAmounts>,
+    /// The instalment after; `None` if none is due then any more.
+    pub after: Option<PlannedAmounts>,
+}
+
+/// What an instalment will ask for if everything is paid on time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlannedAmounts {
+    /// Which instalment, counted from 1.
+    pub instalment: u32,
+    /// Its interest.
+    pub interest: Cents,
+    /// Its principal.
+    pub principal: Cents,
 }
 
 /// One step of a fold, with the balances after it.
@@ -226,9 +265,29 @@ pub enum Refusal {
         /// The rule it breaks, after the field's name.
         rule: &'static str,
     },
+    /// A field of one entry of a change's list contradicts the plan.
+    ListField {
+        /// The list's name in the API.
+        list: &'static str,
+        /// Which entry, counted from 0.
+        index: u32,
+        /// The field's name in the API.
+        field: &'static str,
+        /// The rule it breaks, after the field's name.
+        rule: &'static str,
+    },
 }
 
 impl Refusal {
+    /// The field that it concerns, such as `count` or `deferrals[1].due_date`; `None` if it concerns the account.
+    pub fn field(self) -> Option<String> {
+        match self {
+            Refusal::Field { field, .. } => Some(String::from(field)),
+            Refusal::ListField { list, index, field, .. } => Some(alloc::format!("{list}[{index}].{field}")),
+            _ => None,
+        }
+    }
+
     /// The rule, as a sentence.
     pub const fn rule(self) -> &'static str {
         match self {
@@ -248,7 +307,7 @@ impl Refusal {
             Refusal::CannotCancel => "the change can no longer be cancelled: money moved after it was processed",
             Refusal::AccountClosed => "the account is closed",
             Refusal::ExceedsSurplus => "the refund is larger than the account's surplus",
-            Refusal::Field { rule, .. } => rule,
+            Refusal::Field { rule, .. } | Refusal::ListField { rule, .. } => rule,
         }
     }
 }

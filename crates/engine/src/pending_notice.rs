@@ -112,7 +112,17 @@ impl Pending {
         }
     }
 
+    /// Rows got other numbers: the last occurrence that has fired.
+    pub(crate) fn renumber(&mut self, number: impl Fn(u32) -> u32) {
+        if !matches!(self.setting.kind, NoticeKind::AccountSummary) {
+            (self.fired, self.taken_over) = (number(self.fired), number(self.taken_over));
+        }
+    }
+
     fn go_to(&mut self, terms: &Terms, rows: &PlanInForce, occurrence: u32, last: u32) {
+        let is_row = !matches!(self.setting.kind, NoticeKind::AccountSummary);
+        let has_moments = |occurrence: &u32| !is_row || rows.has_moments(*occurrence);
+        let occurrence = (occurrence..=last).find(has_moments).unwrap_or(last + 1);
         let exists = self.setting.enabled && occurrence <= last;
         self.next = exists.then(|| (self.moment(terms, rows, occurrence), occurrence));
     }

@@ -57,7 +57,7 @@ fn replay_as(
 ) -> Result<(State, FoldOutcome), FoldError> {
     let mut revised = Vec::new();
     loop {
-        let how = FoldOptions { revised: &revised, explained };
+        let how = FoldOptions { revised: &revised, explained, observed: false };
         match fold_as(terms, state.clone(), entries, until, how, watch.as_deref_mut().map(|watch| watch as _)) {
             Err(FoldError::Revise(revision)) => {
                 revised.push(*revision);
@@ -164,7 +164,13 @@ pub fn recalculate(terms: &Terms, before: &[Entry], after: &[Entry], clock: Time
         announce(None, if created { EventKind::ItemCreated(id) } else { EventKind::ItemUpdated(id) });
     }
     for event in outcome.events.iter().filter(|event| event.input.is_some_and(is_new)) {
-        if matches!(event.what, EventKind::PaymentReversed { .. } | EventKind::AccountUpdated) {
+        if matches!(
+            event.what,
+            EventKind::PaymentReversed { .. }
+                | EventKind::AccountUpdated
+                | EventKind::Changed { .. }
+                | EventKind::ChangeCancelled { .. }
+        ) {
             announce(event.input, event.what.clone());
         }
     }

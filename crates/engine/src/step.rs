@@ -68,6 +68,8 @@ pub(crate) struct FoldOptions<'a> {
     pub revised: &'a [Revision],
     /// Whether to record each step, with the balances after it.
     pub explained: bool,
+    /// Whether the fold has an observer, who learns which rows a change altered.
+    pub observed: bool,
 }
 
 /// One step in progress. [`crate::fold`] begins it; [`crate::installment`] implements what it does to an instalment

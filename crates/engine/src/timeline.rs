@@ -131,6 +131,8 @@ pub enum Input {
     CancelChange {
         /// The change.
         change: Name,
+        /// Whether the change was held or scheduled when this arrived: then it is folded as if it had never been made.
+        never_made: bool,
     },
     /// Surplus is paid out to the borrower.
     Refund {

@@ -4,6 +4,7 @@
 //! drawn around the account's real instalments and times around its real due moments, so that random histories hit edge
 //! cases.
 
+use crate::random_changes::{self, RandomChange};
 use daybook_engine::calendar::{Day, Interval, MonthEnd, TimeOfDay};
 use daybook_engine::effects::{StatusEffects, Stops};
 use daybook_engine::installment::{
@@ -95,6 +96,10 @@ pub enum Deed {
     Set(Status),
     /// Configures a notice.
     Notify(Setting),
+    /// Changes the loan.
+    Change(RandomChange),
+    /// Cancels a change.
+    Cancel { change: usize },
 }
 
 /// An amount relative to the account's instalment or principal.
@@ -130,7 +135,7 @@ impl Life {
             }
             taken.push(at);
             let told_at = at.plus_micros(act.told_after_hours * 3_600_000_000).max(self.terms.opening.effective_at);
-            told.push((told_at, at, format!("act-{index}"), self.input(&act.deed)));
+            told.push((told_at, at, format!("act-{index}"), self.input(&act.deed, at)));
         }
         told
     }
@@ -162,7 +167,7 @@ impl Life {
         candidates.get(of % candidates.len().max(1)).map_or("nobody".into(), |act| format!("act-{act}"))
     }
 
-    fn input(&self, deed: &Deed) -> Input {
+    fn input(&self, deed: &Deed, at: Time) -> Input {
         let payment = |of: usize| Name::from(self.name(of, |deed| matches!(deed, Deed::Pay { .. })).as_str());
         match deed {
             Deed::Pay { amount, status, allocation } => {
@@ -182,6 +187,11 @@ impl Life {
             Deed::Debit { amount, component } => Input::Debit { amount: self.cents(*amount), component: *component },
             Deed::Set(status) => Input::Status(*status),
             Deed::Notify(setting) => Input::Notify(*setting),
+            Deed::Change(change) => Input::Change(Box::new(change.on(&self.terms, self.terms.zone.day_at(at)))),
+            Deed::Cancel { change: of } => {
+                let change = Name::from(self.name(*of, |deed| matches!(deed, Deed::Change(_))).as_str());
+                Input::CancelChange { change, never_made: false }
+            }
         }
     }
 }
@@ -428,6 +438,8 @@ fn deed() -> impl Strategy<Value = Deed> {
         1 => (amount(), component()).prop_map(|(amount, component)| Deed::Debit { amount, component }),
         2 => status_pair().prop_map(Deed::Set),
         1 => setting().prop_map(Deed::Notify),
+        5 => random_changes::change().prop_map(Deed::Change),
+        1 => (0..20_usize).prop_map(|change| Deed::Cancel { change }),
     ]
 }
 

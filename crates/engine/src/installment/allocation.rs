@@ -183,7 +183,7 @@ impl StepContext<'_> {
         }
         let current = self.state.loan().current();
         let first = if self.has_begun() { current + 1 } else { current };
-        money.allocated.lowered = self.recalculate(first, Cents::ZERO)?;
+        money.allocated.lowered = self.recalculate(first, Cents::ZERO, Cents::ZERO)?;
         Ok(())
     }
 
@@ -208,7 +208,7 @@ impl StepContext<'_> {
 
     /// Pays accrued interest that exceeds what the open row takes. It is owed nevertheless, and belongs to the next row
     /// with room for it.
-    fn pay_accrued_interest(&mut self, money: &mut MoneyToAllocate) -> Result<(), FoldError> {
+    pub fn pay_accrued_interest(&mut self, money: &mut MoneyToAllocate) -> Result<(), FoldError> {
         let mut instalment = self.open_row();
         while money.accrued.is_positive() && money.left.is_positive() {
             let room = self.state.loan().interest_room(instalment);

@@ -35,6 +35,9 @@ impl StepContext<'_> {
         let agreed = self.plan;
         let loan = self.loan();
         loan.rates = Rates::plain(agreed.policy.rate);
+        if let Some(past) = &mut loan.past {
+            past.rates = loan.rates.clone();
+        }
         loan.plan = agreed.rows.clone();
         (loan.lent, loan.principal) = (boarded.principal, boarded.principal);
         let id = ItemId::Opening(OpeningPart::Loan);
@@ -102,6 +105,7 @@ impl StepContext<'_> {
         loan.row_mut(instalment);
         loan.period = Period {
             instalment,
+            number: instalment,
             start,
             end,
             began_at: terms.close_of(start).min(now),
@@ -109,6 +113,7 @@ impl StepContext<'_> {
             earning: loan.plan.earning(&plan.policy, &plan.dates, instalment),
             principal: boarded.principal,
             accrued: 0,
+            reduced: 0,
             through: today.clamp(start, end),
             fixed: (plan.policy.interest == InterestMethod::Periodic).then_some(Cents::ZERO),
             recognised: Cents::ZERO,

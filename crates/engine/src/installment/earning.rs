@@ -61,20 +61,34 @@ impl Earning {
 
     /// What a principal accrues from one date to another, the last excluded, to be added to `accrued`.
     pub fn accrue(&self, principal: Cents, rates: &Rates, from: Day, to: Day) -> i128 {
-        if !self.rounded_daily {
-            return i128::from(principal.0) * self.weigh(rates, from, to);
+        rates.sum(from, to, |from, to, rate| self.accrue_at(principal, from, to, rate))
+    }
+
+    /// [`Earning::accrue`], of the part that caps take off the instalments.
+    pub(crate) fn accrue_reduction(&self, principal: Cents, rates: &Rates, from: Day, to: Day) -> i128 {
+        if !rates.reduces() {
+            return 0;
         }
-        let day = |weight: i128, rate: i128| {
+        let without = rates.sum_without_reduction(from, to, |from, to, rate| self.accrue_at(principal, from, to, rate));
+        without - self.accrue(principal, rates, from, to)
+    }
+
+    /// What a principal accrues on dates with the same rate.
+    fn accrue_at(&self, principal: Cents, from: Day, to: Day, rate: i128) -> i128 {
+        if !self.rounded_daily {
+            return i128::from(principal.0) * self.weight(from, to) * rate;
+        }
+        let day = |weight: i128| {
             round_whole(i128::from(principal.0) * weight * rate * self.factor, self.divisor, self.rounding)
         };
-        rates.sum(from, to, |from, to, rate| match self.day_count {
+        match self.day_count {
             DayCount::ActualActual => {
                 let leap = leap_days(from, to);
                 let common = i128::from(to.days_since(from)) - leap;
-                common * day(LEAP_YEAR, rate) + leap * day(YEAR, rate)
+                common * day(LEAP_YEAR) + leap * day(YEAR)
             }
-            _ => i128::from(to.days_since(from)) * day(1, rate),
-        })
+            _ => i128::from(to.days_since(from)) * day(1),
+        }
     }
 
     /// The weight of the days from one date to another, the last excluded, times their rates.
@@ -111,6 +125,11 @@ impl Earning {
     /// How fractions of a cent are rounded.
     pub(crate) fn rounding(&self) -> Rounding {
         self.rounding
+    }
+
+    /// Weighted principal as a ratio of cents.
+    pub(crate) fn ratio(&self, accrued: i128) -> (i128, i128) {
+        (accrued * self.factor, self.divisor)
     }
 
     /// What a whole period earns for each cent, as a ratio.

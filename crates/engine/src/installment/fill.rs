@@ -1,7 +1,8 @@
 //! Filling buckets with money: how much each takes, and which line items that pays down.
 
 use super::allocation::MoneyToAllocate;
-use super::loan::{Allocation, OpenItem, PaymentShare, PrincipalTarget};
+use super::loan::{Allocation, OpenItem, PaymentShare};
+use super::target::PrincipalTarget;
 use super::terms::{Bucket, Due, Owed};
 use crate::item::{Component, ItemId, ItemKind, Split};
 use crate::money::Cents;

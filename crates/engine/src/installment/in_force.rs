@@ -8,7 +8,7 @@
 
 use super::dates::Dates;
 use super::earning::Earning;
-use super::row_amounts::{Ask, Lowered, RowAmounts};
+use super::row_amounts::{Ask, RowAmounts};
 use super::semi_month::{self, HalfMonth};
 use super::terms::{Adjust, InstallmentPolicy};
 use crate::calendar::{Day, Interval};
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanInForce {
     /// The number of rows.
-    count: u32,
+    pub(super) count: u32,
     /// The first row that repays principal; those before it are interest only.
     pub(super) repays_from: u32,
     /// Where the due dates differ from those of the terms, by first row.
@@ -76,6 +76,8 @@ pub(crate) enum OwnLength {
     Counted,
     /// Agreed.
     Agreed(Interval),
+    /// The row has no period and no moments: it shows what was paid into rows that a re-age removed.
+    None,
 }
 
 impl PlanInForce {
@@ -193,6 +195,7 @@ impl PlanInForce {
         match self.own_period(row).map(|own| own.length) {
             Some(OwnLength::Agreed(length)) => length,
             Some(OwnLength::Counted) => counted(),
+            Some(OwnLength::None) => Interval::ZERO,
             None => match self.segment(row).map(|segment| &segment.rule) {
                 Some(DateRule::Listed { days, interval }) => {
                     let is_listed = self.segment(row).is_some_and(|own| index(row, own.shift) < days.len() as i32);
@@ -205,28 +208,37 @@ impl PlanInForce {
         }
     }
 
+    /// The interval between the due dates from a row on.
+    pub(crate) fn interval(&self, dates: &Dates, row: u32) -> Interval {
+        match self.segment(row).map(|segment| &segment.rule) {
+            Some(DateRule::Every { interval, .. } | DateRule::Listed { interval, .. }) => *interval,
+            Some(DateRule::TwiceAMonth { .. }) => semi_month::LENGTH,
+            None | Some(DateRule::Agreed) => dates.cycle(),
+        }
+    }
+
+    /// Whether a row has a due moment of its own.
+    pub(crate) fn has_moments(&self, row: u32) -> bool {
+        self.own_period(row).is_none_or(|own| own.length != OwnLength::None)
+    }
+
+    /// The row with a due date.
+    pub(crate) fn row_due_on(&self, dates: &Dates, day: Day) -> Option<u32> {
+        (1..=self.count).find(|row| self.has_moments(*row) && self.due_day(dates, *row) == day)
+    }
+
     /// What a day of principal earns in the period of a row.
     pub(crate) fn earning(&self, policy: &InstallmentPolicy, dates: &Dates, row: u32) -> Earning {
         let (from, to) = (self.period_start(dates, row), self.due_day(dates, row));
         Earning::in_period(policy, from, to, || self.period_length(dates, row))
     }
 
-    fn segment(&self, row: u32) -> Option<&DateSegment> {
+    pub(super) fn segment(&self, row: u32) -> Option<&DateSegment> {
         self.dates.iter().rev().find(|segment| segment.from <= row)
     }
 
-    fn own_period(&self, row: u32) -> Option<&OwnPeriod> {
+    pub(super) fn own_period(&self, row: u32) -> Option<&OwnPeriod> {
         self.periods.iter().find(|own| own.row == row)
-    }
-
-    /// Rewrites the amounts of the rows from `first` on.
-    pub(crate) fn rewrite(&mut self, first: u32, ask: Ask) -> Lowered {
-        self.amounts.rewrite(first, ask)
-    }
-
-    /// Rewrites the amount of one row, as part of the latest rewriting.
-    pub(crate) fn rewrite_one(&mut self, row: u32, ask: Ask) {
-        self.amounts.rewrite_one(row, ask);
     }
 
     /// Lets one row ask for more: its total grows by `total`, or its principal by `principal`.
@@ -237,11 +249,6 @@ impl PlanInForce {
             Ask::Kept { principal: amount, interest } => Ask::Kept { principal: amount + principal, interest },
         };
         self.amounts.replace_one(row, ask);
-    }
-
-    /// [`RowAmounts::restore`].
-    pub(crate) fn restore(&mut self, lowered: &Lowered, first: u32) -> Option<u32> {
-        self.amounts.restore(lowered, first)
     }
 }
 
@@ -264,6 +271,6 @@ impl DateSegment {
 }
 
 /// The index of a row in a rule.
-fn index(row: u32, shift: i32) -> i32 {
+pub(super) fn index(row: u32, shift: i32) -> i32 {
     row as i32 + shift
 }

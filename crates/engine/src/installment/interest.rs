@@ -1,10 +1,11 @@
 //! Interest: accrued on the principal day by day, posted at the end of a period, exact until it is rounded once.
 
-use super::loan::{Loan, OpenItem, Period, PrincipalTarget};
-use super::rates::{Cap, CapSource};
+use super::loan::{Accrual, Loan, OpenItem, Period};
+use super::rates::{Source, Window};
+use super::target::PrincipalTarget;
 use crate::calendar::Day;
 use crate::item::{Component, ItemId, ItemKind};
-use crate::money::{Cents, Overflow, Percent};
+use crate::money::{Cents, Overflow};
 use crate::step::{FoldError, StepContext};
 use crate::time::Time;
 
@@ -24,13 +25,22 @@ impl StepContext<'_> {
     /// Counts principal up to today, before the principal or its rate changes. A payment counts from its own date. The
     /// days of a closed account were already [passed](StepContext::pass_closed_time).
     pub fn accrue(&mut self) {
-        let today = self.today;
+        let (today, agreed) = (self.today, self.plan);
         let loan = self.loan();
+        let earns = agreed.earns(loan.current(), loan.plan.count());
         let (principal, period) = (loan.accruing_principal(), &mut loan.period);
+        let (from, earning) = (period.through, period.earning);
         // Clocks set back across midnight can show an earlier date again: counted days stay counted.
         let day = today.clamp(period.through, period.end);
-        period.accrued += period.earning.accrue(principal, &loan.rates, period.through, day);
+        period.accrued += earning.accrue(principal, &loan.rates, from, day);
+        period.reduced += earning.accrue_reduction(principal, &loan.rates, from, day);
         period.through = day;
+        if let Some(past) = &mut loan.past
+            && from < day
+            && earns
+        {
+            past.accruals.push(Accrual { from, to: day, principal, earning });
+        }
         // The level payment needs the rates of the whole open period, including days already counted.
         loan.rates.forget_before(period.start);
     }
@@ -43,11 +53,12 @@ impl StepContext<'_> {
             return Ok(());
         }
         let loan = self.loan();
+        let principal = loan.earning_principal();
         let period = &mut loan.period;
-        if period.principal == loan.principal {
+        if period.principal == principal {
             return Ok(());
         }
-        period.principal = loan.principal;
+        period.principal = principal;
         if plan.policy.method.keeps_interest() && plan.earns(period.instalment, loan.plan.count()) {
             let interest = loan.plan.kept_interest(period.instalment);
             let ends = loan.principal.is_zero() && !plan.owes_all_interest();
@@ -77,17 +88,16 @@ impl StepContext<'_> {
     /// was stopped, no more interest is owed: the payoff that was paid remains the payoff.
     pub fn cap_by_status(&mut self) -> Result<(), FoldError> {
         let stopped = self.state.stops(self.terms).interest;
-        let is_stopped = self.state.loan().rates.is_capped(CapSource::Status);
+        let is_stopped = self.state.loan().rates.is_capped(&Source::Status);
         if stopped == is_stopped || self.state.status.is_closed() {
             return Ok(());
         }
         self.accrue();
         let today = self.today;
-        let rates = &mut self.loan().rates;
         if stopped {
-            rates.cap(Cap { source: CapSource::Status, rate: Percent::ZERO, from: today, to: None });
+            self.loan().add_window(Window::of_status(today));
         } else {
-            rates.end(CapSource::Status, today);
+            self.loan().end_windows(&Source::Status, today);
         }
         if stopped || self.state.loan().principal.is_positive() {
             self.fix_interest()?;
@@ -115,7 +125,7 @@ impl StepContext<'_> {
         let period = &mut self.loan().period;
         period.recognised += amount;
         period.parts += 1;
-        let id = ItemId::Interest { period: period.instalment, part: period.parts };
+        let id = ItemId::Interest { period: period.number, part: period.parts };
         self.admit(amount)?;
         Ok(self.add_debt(id, ItemKind::Interest, amount, Component::Interest, self.place.at))
     }
@@ -129,7 +139,7 @@ impl StepContext<'_> {
         let rest = (interest - period.recognised).or_zero();
         if rest.is_positive() {
             self.admit(rest)?;
-            let id = ItemId::Interest { period: period.instalment, part: 0 };
+            let id = ItemId::Interest { period: period.number, part: 0 };
             let debt = self.add_debt(id, ItemKind::Interest, rest, Component::Interest, self.place.at);
             self.loan().interest_items.push_back(debt);
             self.assign_interest(self.open_row(), rest);
@@ -147,9 +157,14 @@ impl StepContext<'_> {
     /// Assigns posted interest to a row. A row with a fixed total takes at most what its principal leaves of that
     /// total; the rest moves to the following rows, and the last row takes all of it.
     pub fn assign_interest(&mut self, instalment: u32, amount: Cents) {
+        self.loan().interest += amount;
+        self.place_interest(instalment, amount);
+    }
+
+    /// [`StepContext::assign_interest`], of interest that is already counted in the balance.
+    pub fn place_interest(&mut self, instalment: u32, amount: Cents) {
         let (last, today) = (self.last_row(), self.today);
         let loan = self.loan();
-        loan.interest += amount;
         if instalment > last {
             return loan.add_to_tail(instalment, today, amount);
         }
@@ -167,8 +182,29 @@ impl StepContext<'_> {
 impl Loan {
     /// The principal on which the open period earns: the unpaid principal, or the principal at its beginning if its
     /// interest is fixed then.
-    fn accruing_principal(&self) -> Cents {
-        if self.period.fixed.is_some() { self.period.principal } else { self.principal }
+    pub(super) fn accruing_principal(&self) -> Cents {
+        if self.period.fixed.is_some() { self.period.principal } else { self.earning_principal() }
+    }
+
+    /// The unpaid principal that earns interest: without principal deferred free of interest.
+    pub(super) fn earning_principal(&self) -> Cents {
+        self.principal - self.interest_free.min(self.unscheduled())
+    }
+
+    /// Adds a rate or a limit. Call [`StepContext::accrue`] first.
+    pub(crate) fn add_window(&mut self, window: Window) {
+        if let Some(past) = &mut self.past {
+            past.rates.add(window.clone());
+        }
+        self.rates.add(window);
+    }
+
+    /// Ends the rates and limits of a source. Call [`StepContext::accrue`] first.
+    pub(crate) fn end_windows(&mut self, source: &Source, day: Day) {
+        if let Some(past) = &mut self.past {
+            past.rates.end(source, day);
+        }
+        self.rates.end(source, day);
     }
 
     /// The interest of the open period up to a date, rounded, if the principal does not change. If interest is fixed at

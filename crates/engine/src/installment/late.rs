@@ -1,6 +1,7 @@
 //! Due moments, late fees, delinquency and charge-off.
 
-use super::loan::{InstalmentRow, Loan, PrincipalTarget};
+use super::loan::{InstalmentRow, Loan};
+use super::target::PrincipalTarget;
 use super::terms::Due;
 use crate::money::Cents;
 use crate::outcome::{EventKind, GraceResult};
@@ -14,6 +15,7 @@ impl InstalmentRow {
     fn counts_as_late(&self) -> bool {
         !self.excused
             && !self.stopped
+            && !self.retired
             && matches!(self.grace_result, None | Some(GraceResult::Paid | GraceResult::Late))
     }
 }
@@ -33,6 +35,7 @@ impl StepContext<'_> {
         self.post_interest()?;
         if instalment <= self.last_row() {
             self.post_principal(instalment);
+            self.defer_posted(instalment);
             let (paid, shortfall) = self.judge(instalment)?;
             self.announce(EventKind::DueDatePassed { instalment, paid, shortfall });
             if !paid {
@@ -78,7 +81,9 @@ impl StepContext<'_> {
         row.principal_paid += row.tail;
         row.posted = true;
         row.on_time = row.unpaid().is_zero();
+        let free = core::mem::take(&mut row.interest_free);
         let principal = row.principal;
+        loan.interest_free -= free;
         loan.posted_principal += principal;
         loan.posted_unpaid += unpaid;
     }
@@ -182,8 +187,19 @@ impl StepContext<'_> {
 
     /// Moves to the next instalment whose grace will end.
     pub fn next_late_row(&mut self) {
-        let next = self.state.loan().late_row + 1;
+        self.seek_late_row(self.state.loan().late_row + 1);
+    }
+
+    /// Moves to the first instalment from `first` on that is not retired. A retired one has no fee moment.
+    pub fn seek_late_row(&mut self, first: u32) {
+        let (pyramiding, loan) = (self.plan.policy.late_fee.pyramiding, self.loan());
+        let mut next = first;
+        while loan.row(next).is_some_and(|row| row.retired) {
+            loan.settle_receipts(next, GraceResult::Paid, pyramiding);
+            next += 1;
+        }
         let late_at = self.fee_moment(next, 0);
+        self.aim_tiers();
         let loan = self.loan();
         (loan.late_row, loan.late_at) = (next, late_at);
     }

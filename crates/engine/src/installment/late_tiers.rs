@@ -72,6 +72,15 @@ impl StepContext<'_> {
         self.terms.close_of(day)
     }
 
+    /// Sets the next moments of the tiers after the first anew, after the plan's dates changed.
+    pub fn aim_tiers(&mut self) {
+        for tier in 1..=self.state.loan().late_fees.tiers.len() {
+            let row = self.state.loan().late_fees.tiers[tier - 1].row;
+            let at = self.fee_moment(row, tier);
+            self.loan().late_fees.tiers[tier - 1].at = at;
+        }
+    }
+
     /// A tier after the first judges its next instalment.
     pub fn tier_end(&mut self, tier: usize) -> Result<GraceResult, FoldError> {
         let instalment = self.state.loan().late_fees.tiers[tier - 1].row;
@@ -135,14 +144,17 @@ impl StepContext<'_> {
                 most: policy.most,
             },
         };
+        let promo = self.state.loan().rates.late_fee_on(self.today);
+        let (kind, flat) = promo.map_or((kind, flat), |flat| (LateFee::Flat, flat));
         let fee = match kind {
             LateFee::Flat => flat,
             LateFee::PercentOfUnpaid => percent.of(row.unpaid(), rounding)?,
             LateFee::PercentOfUnpaidPrincipal => percent.of(row.unpaid_principal(), rounding)?,
             LateFee::PercentOfPayment => percent.of(row.asked(), rounding)?,
         };
-        let fee = least.map_or(fee, |least| fee.max(least));
-        let fee = most.map_or(fee, |most| fee.min(most));
+        // The flat fee of a promotion has no minimum and maximum.
+        let fee = least.filter(|_| promo.is_none()).map_or(fee, |least| fee.max(least));
+        let fee = most.filter(|_| promo.is_none()).map_or(fee, |most| fee.min(most));
         Ok(match policy.cap {
             Some(cap) => fee.min(cap.of(row.unpaid(), rounding)?),
             None => fee,

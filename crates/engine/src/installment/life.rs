@@ -23,6 +23,9 @@ impl StepContext<'_> {
         let agreed = self.plan;
         let loan = self.loan();
         loan.rates = Rates::plain(agreed.policy.rate);
+        if let Some(past) = &mut loan.past {
+            past.rates = loan.rates.clone();
+        }
         loan.plan = agreed.rows.clone();
         (loan.lent, loan.principal) = (opening.principal, opening.principal);
         let debt = self.add_debt(ItemId::Loan, ItemKind::Loan, opening.principal, Component::Principal, self.place.at);
@@ -66,13 +69,15 @@ impl StepContext<'_> {
         };
         loan.period = Period {
             instalment,
+            number: instalment.max(loan.period.number + 1),
             start,
             end,
             began_at,
             ends_at: if earns { terms.close_of(end) } else { Time::NEVER },
             earning,
-            principal: loan.principal,
+            principal: loan.earning_principal(),
             accrued: 0,
+            reduced: 0,
             through: start,
             fixed,
             recognised: row.prepaid_interest,
@@ -108,12 +113,25 @@ impl StepContext<'_> {
         class: FeeClass,
         effective_at: Time,
     ) -> Result<(), FoldError> {
-        self.admit(amount)?;
-        let debt = self.add_debt(id, kind, amount, Component::Fee, effective_at);
         let last = self.last_row();
         let current = self.state.loan().current();
         // The close of a period's end date still belongs to that period.
         let instalment = if self.has_begun() { current } else { current - 1 }.min(last + 1);
+        self.charge_fee_of(instalment, (id, kind), amount, class, effective_at)
+    }
+
+    /// Charges a fee to an instalment; one beyond the last stands for none.
+    pub fn charge_fee_of(
+        &mut self,
+        instalment: u32,
+        (id, kind): (ItemId, ItemKind),
+        amount: Cents,
+        class: FeeClass,
+        effective_at: Time,
+    ) -> Result<(), FoldError> {
+        self.admit(amount)?;
+        let debt = self.add_debt(id, kind, amount, Component::Fee, effective_at);
+        let last = self.last_row();
         let loan = self.loan();
         if instalment <= last
             && let Some(row) = loan.row_or_past_mut(instalment)
@@ -292,7 +310,7 @@ impl StepContext<'_> {
         let (closed_at, period) = (loan.closed_at, &mut loan.period);
         if !period.has_begun(closed_at) && period.has_begun(now) {
             period.fixed = period.fixed.map(|_| period.recognised);
-            (period.principal, period.accrued) = (Cents::ZERO, 0);
+            (period.principal, period.accrued, period.reduced) = (Cents::ZERO, 0, 0);
         }
     }
 

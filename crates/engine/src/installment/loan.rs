@@ -8,91 +8,30 @@ use super::carry::Carry;
 use super::earning::Earning;
 use super::in_force::PlanInForce;
 use super::late_tiers::LateFees;
-use super::past::Past;
+pub(crate) use super::past::{Accrual, Allocation, Past, PaymentShare};
 use super::rates::Rates;
 use super::receipts::Receipt;
-use super::row_amounts::{Ask, Lowered};
+pub use super::row::InstalmentRow;
+use super::row::sparse;
 use super::surplus_lots::Lot;
 use super::terms::Installment;
 use crate::calendar::Day;
-use crate::item::{Component, ItemId, ItemKind, Split};
+use crate::change::DeferredBalance;
+use crate::item::{ItemId, ItemKind, Name};
 use crate::money::Cents;
-use crate::outcome::GraceResult;
 use crate::time::Time;
-use crate::timeline::FeeClass;
+use crate::timeline::{FeeClass, TimelinePosition};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
-
-/// The state of an instalment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InstalmentRow {
-    /// This instalment's interest: posted, carried over to it, or paid before posting.
-    pub interest: Cents,
-    /// The paid part of it.
-    pub interest_paid: Cents,
-    /// This instalment's principal; known once its period is posted.
-    pub principal: Cents,
-    /// The paid part of it.
-    pub principal_paid: Cents,
-    /// The part of `principal_paid` that was paid earlier into the end of the loan.
-    pub tail: Cents,
-    /// Principal paid in addition to the instalment, which lowered the later ones.
-    pub extra: Cents,
-    /// Flat interest paid before the period began.
-    pub prepaid_interest: Cents,
-    /// The number of line items of that interest.
-    pub prepaid_parts: u32,
-    /// What was missing when the row counted as paid; it is no longer part of the row.
-    pub shortfall: Cents,
-    /// What was paid of it before the account was boarded; it is no longer part of the row.
-    pub paid_before: Cents,
-    /// Fees charged in its period.
-    pub fees: Cents,
-    /// Whether its period has ended and was posted.
-    pub posted: bool,
-    /// Whether it fell due while the account was closed, so that it is never late.
-    pub excused: bool,
-    /// Whether its grace ended while the status stopped late fees or the count; then it never counts as late.
-    pub stopped: bool,
-    /// The finding when its grace ended; `None` before, and if it was paid.
-    pub grace_result: Option<GraceResult>,
-    /// Whether it was paid when it fell due, by money not given back since; meaningful once posted.
-    pub on_time: bool,
-}
-
-impl InstalmentRow {
-    /// Clears `on_time` if the money for the row was given back.
-    pub(crate) fn note_unpaid(&mut self) {
-        self.on_time &= !self.posted || self.unpaid().is_zero();
-    }
-
-    /// The unpaid interest and principal of a posted row.
-    pub fn unpaid(&self) -> Cents {
-        self.unpaid_interest() + self.unpaid_principal()
-    }
-
-    /// The unpaid posted interest.
-    pub fn unpaid_interest(&self) -> Cents {
-        self.interest - self.interest_paid
-    }
-
-    /// The unpaid principal of a posted row.
-    pub fn unpaid_principal(&self) -> Cents {
-        self.principal - self.principal_paid
-    }
-
-    /// The amount the borrower had to pay: without principal already paid from the end.
-    pub fn asked(&self) -> Cents {
-        self.interest + self.principal + self.paid_before - self.tail
-    }
-}
 
 /// The open interest period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Period {
     /// The instalment of the period; after maturity a number beyond the last.
     pub instalment: u32,
+    /// The number of the period in its line items: that of its instalment, unless the loan was re-aged after maturity.
+    pub number: u32,
     /// Its first date.
     pub start: Day,
     /// Its end date.
@@ -107,6 +46,8 @@ pub struct Period {
     pub principal: Cents,
     /// The sum over the days up to `through` of principal times weight times rate.
     pub accrued: i128,
+    /// The same sum, of the part that caps take off the instalment.
+    pub reduced: i128,
     /// The date up to which `accrued` counts.
     pub through: Day,
     /// The interest, if it is fixed at the beginning.
@@ -121,6 +62,7 @@ impl Period {
     /// The period of an account that is not open yet: it never begins or ends and earns nothing.
     const NONE: Period = Period {
         instalment: 0,
+        number: 0,
         start: Day::from_number(0),
         end: Day::from_number(0),
         began_at: Time::NEVER,
@@ -128,6 +70,7 @@ impl Period {
         earning: Earning::NOTHING,
         principal: Cents::ZERO,
         accrued: 0,
+        reduced: 0,
         through: Day::from_number(0),
         fixed: Some(Cents::ZERO),
         recognised: Cents::ZERO,
@@ -162,49 +105,28 @@ pub struct OpenFee {
     pub instalment: u32,
 }
 
-/// The part of a payment that went to one row or fee.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum PaymentShare {
-    /// To the interest of a row.
-    Interest { row: u32, cents: Cents },
-    /// To the flat interest of a row whose period had not begun, with its line item.
-    PrepaidInterest { row: u32, cents: Cents, id: ItemId },
-    /// To the principal of a row.
-    Principal { row: u32, cents: Cents },
-    /// To principal in addition to a row; later rows were lowered.
-    Extra { row: u32, cents: Cents },
-    /// To principal, from the end of the loan backwards.
-    Tail { cents: Cents },
-    /// To a fee.
-    Fee { instalment: u32, class: FeeClass, cents: Cents, id: ItemId },
-    /// To no debt: the payment exceeded the amount owed.
-    Surplus { cents: Cents },
+/// A deferral that takes effect when its row is posted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PendingDeferral {
+    /// The deferred row.
+    pub row: u32,
+    /// The row that asks for it instead.
+    pub to: u32,
+    /// Which part moves.
+    pub balance: DeferredBalance,
+    /// Whether the deferred principal goes on earning interest.
+    pub accrues: bool,
 }
 
-/// Where the money of a payment went.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Allocation {
-    /// By row.
-    pub shares: Vec<PaymentShare>,
-    /// By line item, each with the order of the debt it paid down.
-    pub paid_down: Vec<(Split, u64)>,
-    /// The rows whose amount it lowered.
-    pub lowered: Option<Lowered>,
-}
-
-impl Allocation {
-    /// The part that went to one component.
-    pub fn component(&self, component: Component) -> Cents {
-        let part = |(split, _): &(Split, u64)| if split.component == component { split.cents } else { Cents::ZERO };
-        self.paid_down.iter().map(part).sum()
-    }
-
-    /// The part that paid no debt.
-    pub fn surplus(&self) -> Cents {
-        let surplus =
-            |share: &PaymentShare| if let PaymentShare::Surplus { cents } = share { *cents } else { Cents::ZERO };
-        self.shares.iter().map(surplus).sum()
-    }
+/// What later changes need to know about earlier ones.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changes {
+    /// The last change of the plan, with its place: it can be cancelled until something is folded after it.
+    pub last: Option<(Name, TimelinePosition)>,
+    /// Changes that were cancelled before their own time.
+    pub cancelled: Vec<Name>,
+    /// The dates of earlier re-ages.
+    pub re_ages: Vec<Day>,
 }
 
 /// The state of an instalment loan.
@@ -224,10 +146,13 @@ pub struct Loan {
     pub carry: Carry,
     /// The yearly rates.
     pub rates: Rates,
+    /// Deferred principal that earns no interest until its row falls due.
+    pub interest_free: Cents,
     /// The number of the first row in `rows`; all earlier ones are posted and paid.
     pub first_row: u32,
     /// The rows from `first_row` up to the open period's and those paid in advance. After maturity one more, for
     /// interest after maturity.
+    #[serde(with = "sparse")]
     pub rows: VecDeque<InstalmentRow>,
     /// Interest after maturity posted since it was last fully paid: date and amount.
     pub tail: Vec<(Day, Cents)>,
@@ -259,6 +184,10 @@ pub struct Loan {
     pub interest_items: VecDeque<OpenItem>,
     /// The unpaid fees, oldest first.
     pub fees: Vec<OpenFee>,
+    /// Deferrals of rows that are not posted yet.
+    pub deferrals: Vec<PendingDeferral>,
+    /// What later changes need to know about earlier ones.
+    pub changes: Changes,
     /// The number of debts created so far.
     pub debts: u64,
     /// History for undoing payments and showing the past; `None` in a state read from a snapshot.
@@ -277,6 +206,7 @@ impl Loan {
             period: Period::NONE,
             carry: Carry::default(),
             rates: Rates::default(),
+            interest_free: Cents::ZERO,
             first_row: 1,
             rows: VecDeque::new(),
             tail: Vec::new(),
@@ -294,6 +224,8 @@ impl Loan {
             principal_items: Vec::new(),
             interest_items: VecDeque::new(),
             fees: Vec::new(),
+            deferrals: Vec::new(),
+            changes: Changes::default(),
             debts: 0,
             past: Some(Past::default()),
         }
@@ -397,7 +329,9 @@ impl Loan {
     /// Moves posted and paid rows to the past. The last row stays, for interest after maturity.
     pub(crate) fn release_paid_rows(&mut self, last: u32) {
         while let Some(row) = self.rows.front() {
-            if !row.posted || !row.unpaid().is_zero() || self.first_row == last {
+            // A retired row stays until its fee moment is skipped.
+            let is_awaited = row.retired && self.first_row >= self.late_row;
+            if !row.posted || !row.unpaid().is_zero() || self.first_row == last || is_awaited {
                 return;
             }
             if let Some(past) = &mut self.past {
@@ -421,29 +355,5 @@ impl Loan {
     pub(crate) fn next_order(&mut self) -> u64 {
         self.debts += 1;
         self.debts
-    }
-}
-
-/// The planned principal of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PrincipalTarget {
-    /// The row has this total; its principal is the total less its interest.
-    Total(Cents),
-    /// The row has this principal, regardless of its interest.
-    Principal(Cents),
-    /// The row takes the rest of the loan.
-    Rest,
-}
-
-impl Loan {
-    /// The planned amount of a row that is not posted.
-    pub fn target(&self, instalment: u32) -> PrincipalTarget {
-        if instalment >= self.plan.count() {
-            return PrincipalTarget::Rest;
-        }
-        match self.plan.ask(instalment) {
-            Ask::Total(total) => PrincipalTarget::Total(total),
-            Ask::Principal(principal) | Ask::Kept { principal, .. } => PrincipalTarget::Principal(principal),
-        }
     }
 }

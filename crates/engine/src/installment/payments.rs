@@ -313,7 +313,7 @@ impl StepContext<'_> {
 }
 
 /// The line item of allocated money.
-pub(super) fn allocated_item(id: ItemId, kind: ItemKind, at: Time, amount: Cents, allocated: &Allocation) -> LineItem {
+pub(crate) fn allocated_item(id: ItemId, kind: ItemKind, at: Time, amount: Cents, allocated: &Allocation) -> LineItem {
     let mut item = LineItem::new(id, kind, at, -amount);
     item.balance = -allocated.surplus();
     item.splits = allocated.paid_down.iter().map(|(split, _)| split.clone()).collect();

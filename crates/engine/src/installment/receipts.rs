@@ -156,6 +156,15 @@ impl Loan {
         }
     }
 
+    /// Renumbers the rows that payments paid.
+    pub(crate) fn renumber_receipts(&mut self, paid: impl Fn(u32) -> u32, asks: impl Fn(u32) -> u32) {
+        for receipt in &mut self.receipts {
+            let parts = receipt.parts.iter_mut().chain(&mut receipt.used);
+            parts.for_each(|part| part.instalment = paid(part.instalment));
+            (receipt.begun, receipt.last) = (asks(receipt.begun), asks(receipt.last));
+        }
+    }
+
     /// Removes a payment that was undone.
     pub(crate) fn drop_receipt(&mut self, step: u64) {
         self.receipts.retain(|receipt| receipt.step != step);

@@ -134,6 +134,13 @@ impl RowAmounts {
         rewritten
     }
 
+    /// Takes rows out; those after them move up.
+    pub(crate) fn take_out(&mut self, row: u32, count: u32) {
+        let off = self.cut(row);
+        let after = tail_of(&off, row + count);
+        self.stretches.extend(after.map(|stretch| Stretch { from: stretch.from - count, ..stretch }));
+    }
+
     /// Removes the rows from `first` on from the plan and returns them.
     fn cut(&mut self, first: u32) -> Vec<Stretch> {
         let off = tail_of(&self.stretches, first).collect();

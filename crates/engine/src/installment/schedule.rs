@@ -36,8 +36,6 @@ pub struct ScheduleRow {
     pub start: Cents,
     /// The loan's principal less the principal of the rows up to and including this one.
     pub end: Cents,
-    /// What was missing when the row counted as paid.
-    pub shortfall: Cents,
     /// Fees charged in its period.
     pub fees: Cents,
     /// The amount paid into it so far, without fees.
@@ -46,6 +44,12 @@ pub struct ScheduleRow {
     pub outstanding: Cents,
     /// Whether it was paid by its due date; `None` before that date.
     pub paid_on_time: Option<bool>,
+    /// Whether it asks for nothing more, because a change moved what was unpaid of it.
+    pub retired: bool,
+    /// The part that was moved here from other rows.
+    pub deferred: Cents,
+    /// The part that was missing when it counted as paid.
+    pub shortfall: Cents,
 }
 
 impl ScheduleRow {
@@ -113,7 +117,9 @@ fn push(
         fees: row.fees,
         paid,
         outstanding: row.interest + principal - paid,
-        paid_on_time: row.posted.then_some(row.on_time),
+        paid_on_time: (row.posted && !row.retired).then_some(row.on_time),
+        retired: row.retired,
+        deferred: row.deferred(),
     });
     end
 }
@@ -176,6 +182,7 @@ impl<'a> Projection<'a> {
         let mut run = self.run(ends_at);
         run.post_interest()?;
         run.post_principal(instalment);
+        run.defer_posted(instalment);
         let row = *self.state.loan_mut().row_mut(instalment);
         Ok(InstalmentRow { posted: false, ..row })
     }

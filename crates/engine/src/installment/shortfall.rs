@@ -4,7 +4,8 @@
 //! If it counts as paid, its amount becomes what was paid into it, and the missing part moves: its interest to the next
 //! instalment, its principal there or to the end of the loan.
 
-use super::loan::{InstalmentRow, PrincipalTarget};
+use super::loan::InstalmentRow;
+use super::target::PrincipalTarget;
 use super::terms::{Shortfall, ShortfallGoesTo, ShortfallRule};
 use crate::money::{Cents, Overflow, Rounding};
 use crate::step::{FoldError, StepContext};

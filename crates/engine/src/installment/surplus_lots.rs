@@ -41,6 +41,12 @@ impl SurplusPast {
         self.uses.push(SurplusUse { amount, allocated, fed_by, undone: false });
     }
 
+    /// Renumbers the rows that surplus paid.
+    pub fn renumber(&mut self, number: &impl Fn(u32) -> u32) {
+        let shares = self.uses.iter_mut().flat_map(|used| used.allocated.shares.iter_mut());
+        shares.for_each(|share| share.renumber(number));
+    }
+
     /// Marks the newest use that took money of a step's payment as undone, and returns it.
     pub fn undo_newest_fed_by(&mut self, step: u64) -> Option<SurplusUse> {
         let is_its = |used: &&mut SurplusUse| !used.undone && used.fed_by.iter().any(|(fed, _)| *fed == step);

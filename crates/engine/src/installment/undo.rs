@@ -79,6 +79,10 @@ impl StepContext<'_> {
                 self.loan().recall_rows(row);
                 let kept = self.loan().row_mut(row);
                 kept.interest_paid -= cents;
+                if kept.retired {
+                    kept.interest -= cents;
+                    return self.assign_interest(self.open_row(), cents);
+                }
                 kept.note_unpaid();
                 self.loan().interest += cents;
                 if row > self.last_row() {
@@ -92,8 +96,13 @@ impl StepContext<'_> {
                 let kept = loan.row_mut(row);
                 kept.principal_paid -= cents;
                 kept.note_unpaid();
-                if kept.posted {
-                    loan.posted_unpaid += cents;
+                match (kept.posted, kept.retired) {
+                    (true, true) => {
+                        kept.principal -= cents;
+                        loan.posted_principal -= cents;
+                    }
+                    (true, false) => loan.posted_unpaid += cents,
+                    (false, _) => {}
                 }
             }
             PaymentShare::Extra { row, cents } => {
@@ -113,11 +122,10 @@ impl StepContext<'_> {
     /// the rows it paid, latest first. Those rows are past due now.
     fn undo_tail(&mut self, cents: Cents) {
         let loan = self.loan();
-        let open = loan.row(loan.current()).filter(|row| !row.posted).map_or(Cents::ZERO, |row| row.principal_paid);
-        let not_reached = loan.lent - loan.posted_principal - open - loan.unscheduled();
+        let not_reached = loan.prepaid_from_end();
         loan.principal += cents;
         let mut left = (cents - not_reached).or_zero();
-        let mut number = loan.current();
+        let mut number = loan.first_row + loan.rows.len() as u32;
         while left.is_positive() && number > 1 {
             number -= 1;
             loan.recall_rows(number);
@@ -126,8 +134,20 @@ impl StepContext<'_> {
             row.tail -= part;
             row.principal_paid -= part;
             row.note_unpaid();
-            loan.posted_unpaid += part;
-            left -= part;
+            let mut given_back = part;
+            if row.retired {
+                row.principal -= part;
+                loan.posted_principal -= part;
+            } else {
+                loan.posted_unpaid += part;
+            }
+            // Money from the end that a recalculation turned into principal of a row.
+            let row = loan.row_mut(number);
+            let extra = row.extra.min(left - given_back);
+            row.extra -= extra;
+            loan.posted_principal -= extra;
+            given_back += extra;
+            left -= given_back;
         }
     }
 

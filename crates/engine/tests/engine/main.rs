@@ -4,6 +4,7 @@
 mod boarding;
 mod calculators;
 mod cents;
+mod changes;
 mod closed;
 mod contract;
 mod delinquent;

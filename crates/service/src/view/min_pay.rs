@@ -1,7 +1,8 @@
 //! What a borrower has to pay to be current at the next due date.
 
-use daybook_engine::installment::loan::{Loan, PrincipalTarget};
+use daybook_engine::installment::loan::Loan;
 use daybook_engine::installment::reading::Reading;
+use daybook_engine::installment::target::PrincipalTarget;
 use daybook_engine::money::{Cents, Overflow};
 use daybook_engine::state::State;
 use daybook_engine::time::Time;

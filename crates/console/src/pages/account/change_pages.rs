@@ -319,7 +319,9 @@ fn came(
     match (change, answer) {
         (AccountChange::Status | AccountChange::Notice, _) if account_view.holds() => (vec![HELD.to_owned()], None),
         (AccountChange::Status, _) => (applies_late(account_view, body).into_iter().collect(), None),
-        (AccountChange::Withdraw, _) | (_, Rehearsed::Account(_) | Rehearsed::None) => (Vec::new(), None),
+        (AccountChange::Withdraw, _) | (_, Rehearsed::Account(_) | Rehearsed::Change(_) | Rehearsed::None) => {
+            (Vec::new(), None)
+        }
         (_, Rehearsed::Notices(notices)) => (next_notices(notices.results, body), None),
         (_, Rehearsed::Rolled(rolled)) => (roll_result(&rolled), None),
         // The item is as it was before its status was set.

@@ -10,7 +10,8 @@ use crate::page::PageError;
 use daybook_engine::money::Cents;
 use daybook_engine::zone::Zone;
 use daybook_service::form::fields::{
-    AmortizationMethod, AmountOrZero, BackdatingPolicy, DayCountRule, InterestAfterMaturity, InterestCalcMethod,
+    AmortizationMethod, AmountOrZero, BackdatingPolicy, Cycle, CycleText, DayCountRule, InterestAfterMaturity,
+    InterestCalcMethod,
     IntervalText, LateFeePyramiding, LateFeeType, MonthEndRule, PercentText, PositiveCount, PouringSpan, RoundingRule,
     SurplusRule, ZoneName,
 };
@@ -70,7 +71,7 @@ impl TermsInWords for Product {
 
     fn in_short(&self) -> String {
         let billing = self.product_lifecycle_policies.billing_cycle_policies.as_ref();
-        let cycle = interval(billing.and_then(|billing| billing.cycle_interval.as_ref()));
+        let cycle = cycle(billing.and_then(|billing| billing.cycle_interval.as_ref()));
         let count = Count(self.length().into()).of("instalment", "instalments");
         format!("{count}, one every {}, at {} % a year", every(&cycle), self.rate())
     }
@@ -120,6 +121,14 @@ fn interval(interval: Option<&IntervalText>) -> String {
     interval.map_or_else(String::new, ToString::to_string)
 }
 
+fn cycle(cycle: Option<&CycleText>) -> String {
+    match cycle.map(|cycle| *cycle.get()) {
+        Some(Cycle::SemiMonth) => "half a month".to_owned(),
+        Some(Cycle::Every(interval)) => interval.to_string(),
+        None => String::new(),
+    }
+}
+
 fn openings(openings: &OpeningPolicies) -> String {
     let (years, due_dates) = (count(openings.most_years_back), count(openings.most_due_dates_back));
     format!(
@@ -146,12 +155,13 @@ fn dates(billing: &BillingCyclePolicies) -> String {
         }
         after => format!("{after} after the end of the cycle"),
     };
-    let first = billing.first_cycle_interval.as_ref().filter(|first| Some(*first) != billing.cycle_interval.as_ref());
+    let cycle = cycle(billing.cycle_interval.as_ref());
+    let first = billing.first_cycle_interval.as_ref().filter(|first| first.to_string() != cycle);
     let first = first.map_or_else(String::new, |first| format!(" The first cycle is {first} long."));
     let close = billing.close_of_business_time.as_ref().map_or_else(String::new, ToString::to_string);
     format!(
         "A cycle is {} long; its instalment is due {due}.{first} Close of business is {close} in {}.",
-        interval(billing.cycle_interval.as_ref()),
+        cycle,
         billing.product_time_zone.as_ref().map_or("", |zone| zone.get().name())
     )
 }
@@ -216,6 +226,7 @@ fn amortization(amortization: &AmortizationPolicies) -> String {
         Some(AmortizationMethod::Flat) => {
             "The same principal in each instalment, and the same interest, on the original principal"
         }
+        Some(AmortizationMethod::Precomputed) => "Equal instalments, with interest that is fixed at the opening",
         Some(AmortizationMethod::Level) | None => "Equal instalments",
     };
     let only = match amortization.interest_only_cycles.map_or(0, |cycles| cycles.get()) {

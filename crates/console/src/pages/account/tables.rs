@@ -91,6 +91,11 @@ pub struct ScheduleTab {
 }
 
 impl ScheduleTab {
+    /// Whether an instalment of the page was replaced by a change.
+    pub fn has_replaced(&self) -> bool {
+        self.sheet.rows.iter().any(|row| row.of.retired)
+    }
+
     pub async fn load(
         console: &Console,
         visitor: &Visitor,

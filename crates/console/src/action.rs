@@ -10,7 +10,7 @@ use daybook_operations::{Operation, RequestLine};
 use daybook_service::Service;
 use daybook_service::access::Caller;
 use daybook_service::changes::ChangeRequest;
-use daybook_service::form::parse;
+use daybook_service::form::{LoanChange, parse};
 use daybook_service::problem::Problem;
 use daybook_service::processor::job::IdempotencyKey;
 use daybook_service::view::render;
@@ -50,6 +50,16 @@ pub enum Action {
     CreditOffset(String, Value),
     /// Lowers the balance.
     DebitOffset(String, Value),
+    /// Changes a loan, by one of the operations for that.
+    ChangeLoan(Operation, String, Value),
+    /// Cancels a change of a loan.
+    CancelChange(String, String, Value),
+    /// Withdraws a change of a loan that is held or scheduled.
+    WithdrawChange(String, String),
+    /// Pays out surplus.
+    Refund(String, Value),
+    /// Reverses a refund that came back.
+    ReverseRefund(String, String, Value),
     /// Rolls an account.
     Roll(Value),
     /// Subscribes a URL, or changes its filter.
@@ -87,6 +97,11 @@ impl Action {
             Action::WaiveFee(..) => Operation::WaiveFee,
             Action::CreditOffset(..) => Operation::CreditOffset,
             Action::DebitOffset(..) => Operation::DebitOffset,
+            Action::ChangeLoan(operation, ..) => *operation,
+            Action::CancelChange(..) => Operation::CancelChange,
+            Action::WithdrawChange(..) => Operation::WithdrawChange,
+            Action::Refund(..) => Operation::RefundSurplus,
+            Action::ReverseRefund(..) => Operation::ReverseRefund,
             Action::Roll(_) => Operation::RollAccount,
             Action::Subscribe(_) => Operation::Subscribe,
             Action::Unsubscribe(_) => Operation::Unsubscribe,
@@ -117,6 +132,8 @@ impl Action {
             | Action::ChargeFee(id, _)
             | Action::CreditOffset(id, _)
             | Action::DebitOffset(id, _)
+            | Action::ChangeLoan(_, id, _)
+            | Action::Refund(id, _)
             | Action::Unsubscribe(id)
             | Action::Resubscribe(id)
             | Action::DeleteSubscription(id)
@@ -124,6 +141,9 @@ impl Action {
             Action::ChangeLineItem(account, item, _)
             | Action::WithdrawLineItem(account, item)
             | Action::ReversePayment(account, item, _)
+            | Action::CancelChange(account, item, _)
+            | Action::WithdrawChange(account, item)
+            | Action::ReverseRefund(account, item, _)
             | Action::WaiveFee(account, item, _) => operation.request([account, item]),
         }
     }
@@ -145,10 +165,15 @@ impl Action {
             | Action::WaiveFee(_, _, body)
             | Action::CreditOffset(_, body)
             | Action::DebitOffset(_, body)
+            | Action::ChangeLoan(_, _, body)
+            | Action::CancelChange(_, _, body)
+            | Action::Refund(_, body)
+            | Action::ReverseRefund(_, _, body)
             | Action::Roll(body)
             | Action::Subscribe(body)
             | Action::Replay(body) => Some(body),
             Action::WithdrawLineItem(..)
+            | Action::WithdrawChange(..)
             | Action::Unsubscribe(_)
             | Action::Resubscribe(_)
             | Action::DeleteSubscription(_)
@@ -187,6 +212,11 @@ impl Action {
             Action::WaiveFee(_, item, _) => ChangeRequest::Waiver(item.clone(), parse(json)?),
             Action::CreditOffset(..) => ChangeRequest::Credit(parse(json)?),
             Action::DebitOffset(..) => ChangeRequest::Debit(parse(json)?),
+            Action::ChangeLoan(operation, ..) => ChangeRequest::Loan(Box::new(loan_change(*operation, json)?)),
+            Action::CancelChange(_, change, _) => ChangeRequest::CancelChange(change.clone(), parse(json)?),
+            Action::WithdrawChange(_, change) => ChangeRequest::WithdrawChange(change.clone()),
+            Action::Refund(..) => ChangeRequest::Refund(parse(json)?),
+            Action::ReverseRefund(_, item, _) => ChangeRequest::RefundReversal(item.clone(), parse(json)?),
             Action::Roll(_) => ChangeRequest::Roll(parse(json)?),
             Action::CreateProduct(_)
             | Action::SetMigrationMode(..)
@@ -232,7 +262,12 @@ impl Action {
             | Action::ChargeFee(account, _)
             | Action::WaiveFee(account, ..)
             | Action::CreditOffset(account, _)
-            | Action::DebitOffset(account, _) => {
+            | Action::DebitOffset(account, _)
+            | Action::ChangeLoan(_, account, _)
+            | Action::CancelChange(account, ..)
+            | Action::WithdrawChange(account, _)
+            | Action::Refund(account, _)
+            | Action::ReverseRefund(account, ..) => {
                 service.change_account(who, idempotency_key, account, self.change_request()?).await?
             }
             Action::Roll(_) => service.roll_account(who, idempotency_key, parse(json)?).await?,
@@ -251,6 +286,28 @@ impl Action {
         let once: String = once.chars().take(100).collect();
         IdempotencyKey { key: format!("console:{once}"), content_hash: Sha256::digest(call.as_bytes()).to_vec() }
     }
+}
+
+/// The form of a change of a loan.
+fn loan_change(operation: Operation, json: &[u8]) -> Result<LoanChange, PageError> {
+    Ok(match operation {
+        Operation::CreateInterestRate => LoanChange::InterestRate(parse(json)?),
+        Operation::CreateTempPromo => LoanChange::TempPromo(parse(json)?),
+        Operation::CreateInterestPause => LoanChange::InterestPause(parse(json)?),
+        Operation::ChangeDueDate => LoanChange::DueDate(parse(json)?),
+        Operation::SkipInstallments => LoanChange::Skip(parse(json)?),
+        Operation::ExtendTerm => LoanChange::Extension(parse(json)?),
+        Operation::DeferPayments => LoanChange::Deferral(parse(json)?),
+        Operation::ReAmortize => LoanChange::ReAmortization(parse(json)?),
+        Operation::ReAge => LoanChange::ReAge(parse(json)?),
+        Operation::Restructure => LoanChange::Restructure(parse(json)?),
+        Operation::Capitalize => LoanChange::Capitalization(parse(json)?),
+        _ => {
+            return Err(
+                Problem::internal("an operation that does not change a loan was taken for one that does").into()
+            );
+        }
+    })
 }
 
 /// Quotes a text for a POSIX shell.

@@ -70,6 +70,10 @@ table! {
     Write get "/console/accounts/{id}/do/{what}" pages::account::ask;
     Write get "/console/accounts/{id}/do/{what}/confirm" pages::account::confirm;
     Write post "/console/accounts/{id}/do/{what}" pages::account::perform;
+    Write get "/console/accounts/{id}/change" pages::account::menu;
+    Write get "/console/accounts/{id}/change/{what}" pages::account::ask_change;
+    Write get "/console/accounts/{id}/change/{what}/preview" pages::account::preview_change;
+    Write post "/console/accounts/{id}/change/{what}" pages::account::perform_change;
     Administer get "/console/accounts/{id}/roll" pages::account::roll;
     Administer get "/console/accounts/{id}/roll/confirm" pages::account::confirm_roll;
     Administer post "/console/accounts/{id}/roll" pages::account::perform_roll;

@@ -238,8 +238,10 @@ pub enum Refusal {
     NothingToWaive,
     /// The payment was already reversed.
     AlreadyReversed,
-    /// The payment does not count (it is authorized or invalid), so it cannot be reversed.
+    /// The payment is invalid, so it cannot be reversed.
     NotReversible,
+    /// The payment is authorized and does not count yet, so it cannot be reversed.
+    NotConfirmed,
     /// The payment's status is final and cannot change.
     StatusIsFinal,
     /// The account is already open.
@@ -293,7 +295,10 @@ impl Refusal {
             Refusal::AmountOutOfRange => "the amount must be from 1 to 10000000000000 cents",
             Refusal::NothingToWaive => "the fee has no unpaid amount to waive",
             Refusal::AlreadyReversed => "the payment is already reversed",
-            Refusal::NotReversible => "a payment that does not count cannot be reversed: it is authorized or invalid",
+            Refusal::NotReversible => "the payment cannot be reversed, because it is invalid",
+            Refusal::NotConfirmed => {
+                "the payment cannot be reversed, because it is authorized and does not count yet; decline it instead"
+            }
             Refusal::StatusIsFinal => "the payment's status is final",
             Refusal::AlreadyOpen => "the account is already open",
             Refusal::NothingToChange => "the change leaves the account as it is",

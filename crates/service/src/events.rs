@@ -18,7 +18,7 @@ use crate::problem::Problem;
 use crate::view;
 use daybook_engine::outcome::Cause;
 use daybook_engine::time::Time;
-use daybook_engine::timeline::{Backdating, Input};
+use daybook_engine::timeline::Input;
 use daybook_store::Inputs;
 use daybook_store::records::{AccountKey, AccountNow, InputRow};
 use std::collections::{BTreeSet, HashMap};
@@ -102,7 +102,7 @@ impl Service {
         let book = self.load_book_without_state(&key).await?;
         let is_current = book.stands_as_stored();
         let mut first = FirstRecords { stored: book.now.clone(), book, is_current, needs_all: false };
-        let revising = if first.book.terms.backdating == Backdating::Replay { revising()? } else { Vec::new() };
+        let revising = revising(first.book.terms.backdating)?;
         // Most records are recorded in the order of the timeline.
         let mut wanted = paging.limit.saturating_add(AT_ONE_MOMENT);
         let mut rows = self.store.first_recorded(&key, wanted).await?;
@@ -114,7 +114,7 @@ impl Service {
             if page.is_some() || first.needs_all {
                 return Ok(page);
             }
-        } else if !revising.is_empty() && self.store.has_input_beginning(&key, &revising, None).await? {
+        } else if self.store.has_input_beginning(&key, &revising, None).await? {
             return Ok(None);
         }
         while wanted < MOST_FIRST {

@@ -358,12 +358,7 @@ fn target_and_body(
 }
 
 /// The fields of the request that made a change.
-fn change_body(
-    record: &JournalEntry,
-    change: &Change,
-    history: &History,
-    zone: &Zone,
-) -> Result<Value, Problem> {
+fn change_body(record: &JournalEntry, change: &Change, history: &History, zone: &Zone) -> Result<Value, Problem> {
     let name = &*record.row.name;
     let details = ChangeDetails::new(name, change, record.row.effective_at, zone);
     let Value::Object(mut fields) = written(&details)? else { return Ok(Value::Null) };

@@ -4,15 +4,18 @@
 //! at its own `effective_at`), and the times `read_at`.
 
 use crate::book::Book;
+use crate::exchange_changes::change;
 use crate::product;
 use daybook_engine::calendar::{Interval, TimeOfDay};
+use daybook_engine::change::CapTag;
 use daybook_engine::installment::reading::read;
 use daybook_engine::installment::schedule::schedule;
-use daybook_engine::item::{Component, ItemId, ItemStatus, Name};
+use daybook_engine::item::{Component, ItemId, ItemReason, ItemStatus, Name};
 use daybook_engine::money::Cents;
 use daybook_engine::notify::{NoticeKind, Setting, When};
 use daybook_engine::outcome::EventKind;
 use daybook_engine::replay::{Ledger, replay};
+use daybook_engine::state::State;
 use daybook_engine::status::Status;
 use daybook_engine::terms::Terms;
 use daybook_engine::time::Time;
@@ -27,10 +30,14 @@ pub fn run(case: &Value) -> Value {
 /// The held entries of a case.
 pub fn entries(terms: &Terms, case: &Value) -> Result<Vec<Entry>, String> {
     let mut book = Book::held(terms.clone());
-    for input in case["inputs"].as_array().into_iter().flatten() {
+    // All inputs are held, so a cancelled change is as if it had never been made, even before its cancellation.
+    let inputs = || case["inputs"].as_array().into_iter().flatten();
+    let is_cancel = |input: &Value| input["kind"] == "change_cancel";
+    let is_cancelled = |input: &Value| inputs().any(|other| is_cancel(other) && other["change"] == input["id"]);
+    for input in inputs().filter(|input| !is_cancel(input) && !is_cancelled(input)) {
         let name = input["id"].as_str().ok_or("an input has no id")?;
         // Held inputs are refused at release, not here.
-        let _ = book.submit(name, product::time(&input["effective_at"])?, self::input(input)?);
+        let _ = book.submit(name, product::time(&input["effective_at"])?, self::input(terms, input)?);
     }
     Ok(book.entries)
 }
@@ -52,7 +59,8 @@ fn result(case: &Value) -> Result<Value, String> {
                     "row": row.instalment, "due_date": row.due_day.to_string(),
                     "interest_cents": row.interest.0, "principal_cents": row.principal.0,
                     "total_cents": row.total().0, "start_cents": row.start.0, "end_cents": row.end.0,
-                    "paid_cents": row.paid.0, "outstanding_cents": row.outstanding.0,
+                    "paid_cents": row.paid.0, "outstanding_cents": row.outstanding.0, "retired": row.retired,
+                    "deferred_cents": row.deferred.0, "shortfall_cents": row.shortfall.0,
                 })
             })
             .collect();
@@ -65,6 +73,8 @@ fn result(case: &Value) -> Result<Value, String> {
             "days_past_due": reading.days_past_due, "past_due_cents": reading.past_due.0,
             "past_due_fees_cents": reading.past_due_fees.0,
             "consecutive_late_fees": reading.late_count, "schedule": rows,
+            "interest_rate_percent": rate_on(&terms, &state, at),
+            "is_active_scra": state.loan().rates.is_capped_by(CapTag::Scra, terms.zone.day_at(at)),
         }));
         let refused = outcome.refused.iter().filter_map(|(seq, _)| {
             entries.iter().find(|entry| entry.place.seq == *seq).map(|entry| entry.name.to_string())
@@ -74,14 +84,21 @@ fn result(case: &Value) -> Result<Value, String> {
     Ok(json!({ "reads": reads, "items": last.0, "notices": last.1, "rejected": last.2 }))
 }
 
+/// The rate of a date, shortest form. Kept interest has that of the terms.
+fn rate_on(terms: &Terms, state: &State, at: Time) -> String {
+    let policy = &terms.installment().policy;
+    let rate = if policy.method.keeps_interest() { policy.rate } else { state.loan().rates.on(terms.zone.day_at(at)) };
+    rate.to_string()
+}
+
 fn items(ledger: &Ledger) -> Vec<Value> {
-    let mut items: Vec<(Time, &str, Cents)> = ledger
+    let mut items: Vec<(Time, &str, Cents, Option<&str>)> = ledger
         .valid()
         .filter(|item| item.status != ItemStatus::Authorized)
-        .map(|item| (item.effective_at, item.kind.name(), item.amount))
+        .map(|item| (item.effective_at, item.kind.name(), item.amount, item.reason.map(ItemReason::name)))
         .collect();
     items.sort();
-    let json = |(at, kind, amount): (Time, &str, Cents)| json!({ "type": kind, "effective_at": at.to_string(), "amount_cents": amount.0 });
+    let json = |(at, kind, amount, reason): (Time, &str, Cents, Option<&str>)| json!({ "type": kind, "effective_at": at.to_string(), "amount_cents": amount.0, "reason": reason });
     items.into_iter().map(json).collect()
 }
 
@@ -99,7 +116,7 @@ fn notices(events: &[daybook_engine::outcome::Event]) -> Vec<Value> {
 }
 
 /// Parses one input of a case.
-pub fn input(value: &Value) -> Result<Input, String> {
+pub fn input(terms: &Terms, value: &Value) -> Result<Input, String> {
     let text = |field: &str| value[field].as_str();
     let name = |field: &str| text(field).map(Name::from).ok_or_else(|| format!("{field} is missing"));
     let amount = |field: &str| product::cents(&value[field]).ok_or_else(|| format!("{field} is missing"));
@@ -138,7 +155,13 @@ pub fn input(value: &Value) -> Result<Input, String> {
             Input::Status(status.ok_or("no such pair of statuses")?)
         }
         "notification_config" => Input::Notify(setting(value)?),
-        other => return Err(format!("{other} is not a kind of input")),
+        "refund" => Input::Refund { amount: amount("original_amount_cents")? },
+        "refund_reversal" => Input::RefundReversal { refund: name("refund")? },
+        "change_cancel" => Input::CancelChange { change: name("change")?, never_made: true },
+        other => match change(other, value, &terms.zone)? {
+            Some(change) => Input::Change(Box::new(change)),
+            None => return Err(format!("{other} is not a kind of input")),
+        },
     })
 }
 

@@ -187,9 +187,7 @@ impl Life {
             Deed::Debit { amount, component } => Input::Debit { amount: self.cents(*amount), component: *component },
             Deed::Set(status) => Input::Status(*status),
             Deed::Notify(setting) => Input::Notify(*setting),
-            Deed::Change(change) => {
-                Input::Change(Box::new(change.on(&self.terms, self.terms.zone.day_at(at))))
-            }
+            Deed::Change(change) => Input::Change(Box::new(change.on(&self.terms, self.terms.zone.day_at(at)))),
             Deed::Cancel { change: of } => {
                 let change = Name::from(self.name(*of, |deed| matches!(deed, Deed::Change(_))).as_str());
                 Input::CancelChange { change, never_made: false }

@@ -1,10 +1,12 @@
 //! Products and accounts from the API's JSON.
 
-use daybook_engine::calendar::{Interval, MonthEnd, TimeOfDay};
+use crate::agreement::agreed;
+use daybook_engine::calendar::{Day, Interval, MonthEnd, TimeOfDay};
 use daybook_engine::effects::{StatusEffects, Stops};
 use daybook_engine::installment::{
-    AfterMaturity, Bucket, DayCount, InstallmentPolicy, InterestMethod, InterestRoundingAt, LateFee, LateFeePolicy,
-    Method, Pyramiding, Span, Surplus,
+    Adjust, AfterMaturity, Bucket, BusinessDays, DayCount, InstallmentPolicy, InterestMethod, InterestRoundingAt,
+    LateFee, LateFeePolicy, LateFeeTier, Method, PrecomputedRefund, PrecomputedSplit, Pyramiding, ReAgeLimits,
+    Shortfall, ShortfallGoesTo, ShortfallRule, Span, Surplus, Weekday,
 };
 use daybook_engine::money::{Cents, Percent, Rounding};
 use daybook_engine::status::Status;
@@ -18,11 +20,13 @@ use serde_json::Value;
 pub fn terms(product: &Value, account: &Value) -> Result<Terms, String> {
     let policy = policy(product, account)?;
     let summary = &account["summary"];
-    let opening = Opening::new(
+    let principal = cents(&summary["initial_principal_cents"]).or(cents(&account["opening"]["principal_cents"]));
+    let mut opening = Opening::new(
         time(&account["effective_at"])?,
-        cents(&summary["initial_principal_cents"]).ok_or("initial_principal_cents is missing")?,
+        principal.ok_or("initial_principal_cents is missing")?,
         cents(&summary["origination_fee_cents"]).unwrap_or_default(),
     );
+    opening.agreed = agreed(account)?;
     Terms::new(&policy, opening).map_err(|invalid| {
         let sentences: Vec<String> = invalid.iter().map(ToString::to_string).collect();
         sentences.join("; ")
@@ -89,14 +93,36 @@ fn installment(product: &Value, account: &Value) -> Result<InstallmentPolicy, St
         .or(percent(&post["post_promo_default_interest_rate_percent"])?)
         .unwrap_or_default();
     let mut policy = InstallmentPolicy::new(count as u32, rate);
-    policy.cycle = interval(&billing["cycle_interval"])?.unwrap_or(policy.cycle);
+    if billing["cycle_interval"] == "semi-month" {
+        policy.semi_monthly = Some(semi_monthly_days(&billing["semi_monthly_days"])?.unwrap_or([1, 15]));
+    } else {
+        policy.cycle = interval(&billing["cycle_interval"])?.unwrap_or(policy.cycle);
+    }
+    policy.business_days = business_days(&billing["business_days"])?;
     policy.first_cycle =
         interval(&account["cycle_type"]["first_cycle_interval"])?.or(interval(&billing["first_cycle_interval"])?);
     policy.due_after_cycle = interval(&billing["cycle_due_interval"])?.unwrap_or_default();
     policy.month_end = choice(&amortization["month_end"], &[("CLAMP", MonthEnd::Clamp), ("ROLL", MonthEnd::Roll)])?;
     policy.method = choice(
         &amortization["method"],
-        &[("LEVEL", Method::Level), ("EQUAL_PRINCIPAL", Method::EqualPrincipal), ("FLAT", Method::Flat)],
+        &[
+            ("LEVEL", Method::Level),
+            ("EQUAL_PRINCIPAL", Method::EqualPrincipal),
+            ("FLAT", Method::Flat),
+            ("PRECOMPUTED", Method::Precomputed),
+        ],
+    )?;
+    policy.precomputed_split = choice(
+        &amortization["precomputed_split"],
+        &[
+            ("ACTUARIAL", PrecomputedSplit::Actuarial),
+            ("SUM_OF_DIGITS", PrecomputedSplit::SumOfDigits),
+            ("EQUAL", PrecomputedSplit::Equal),
+        ],
+    )?;
+    policy.precomputed_refund = choice(
+        &amortization["precomputed_refund"],
+        &[("NOT_BEGUN", PrecomputedRefund::NotBegun), ("NONE", PrecomputedRefund::None)],
     )?;
     policy.interest_only = amortization["interest_only_cycles"].as_u64().unwrap_or(0) as u32;
     policy.instalment_rounding = cents(&amortization["installment_rounding_cents"]).unwrap_or(Cents(1));
@@ -156,6 +182,28 @@ fn installment(product: &Value, account: &Value) -> Result<InstallmentPolicy, St
     policy.late_fee = late_fee(product, account)?;
     let due = &life["payment_due_policies"];
     policy.delinquent_after = due["delinquent_on_n_consecutive_late_fees"].as_u64().unwrap_or(1) as u32;
+    policy.shortfall = Shortfall {
+        cents: cents(&due["shortfall_tolerance_cents"]),
+        percent: percent(&due["shortfall_tolerance_percent"])?,
+        rule: choice(
+            &due["shortfall_tolerance_rule"],
+            &[("HIGHER", ShortfallRule::Higher), ("LOWER", ShortfallRule::Lower)],
+        )?,
+        goes_to: choice(
+            &due["shortfall_goes_to"],
+            &[
+                ("NEXT_INSTALLMENT", ShortfallGoesTo::NextInstalment),
+                ("LAST_INSTALLMENT", ShortfallGoesTo::LastInstalment),
+            ],
+        )?,
+    };
+    policy.write_off = cents(&due["write_off_balance_cents"]).unwrap_or_default();
+    let limit = |field: &str| due["re_age_limits"][field].as_u64().map(|limit| limit as u32);
+    policy.re_age_limits = ReAgeLimits {
+        per_12_months: limit("per_12_months"),
+        per_60_months: limit("per_60_months"),
+        min_age_months: limit("min_age_months"),
+    };
     policy.charge_off_after = due["charge_off_on_n_consecutive_late_fees"].as_u64().unwrap_or(99_999) as u32;
     Ok(policy)
 }
@@ -168,15 +216,7 @@ fn late_fee(product: &Value, account: &Value) -> Result<LateFeePolicy, String> {
             .or(interval(&fees["late_fee_grace"])?)
             .unwrap_or_default(),
         grace_counts_due_date: fees["late_fee_grace_counts_due_date"].as_bool().unwrap_or(false),
-        kind: choice(
-            &fees["late_fee_type"],
-            &[
-                ("FLAT", LateFee::Flat),
-                ("PERCENT_OF_UNPAID", LateFee::PercentOfUnpaid),
-                ("PERCENT_OF_UNPAID_PRINCIPAL", LateFee::PercentOfUnpaidPrincipal),
-                ("PERCENT_OF_PAYMENT", LateFee::PercentOfPayment),
-            ],
-        )?,
+        kind: late_fee_kind(&fees["late_fee_type"])?,
         flat: cents(&summary["late_fee_cents"])
             .or_else(|| cents(&life["default_attributes"]["default_late_fee_cents"]))
             .unwrap_or_default(),
@@ -188,8 +228,80 @@ fn late_fee(product: &Value, account: &Value) -> Result<LateFeePolicy, String> {
             &fees["late_fee_pyramiding"],
             &[("RECEIPTS", Pyramiding::Receipts), ("FEES_ONLY", Pyramiding::FeesOnly)],
         )?,
-        ..LateFeePolicy::default()
+        tiers: fees["late_fee_tiers"].as_array().into_iter().flatten().map(tier).collect::<Result<_, _>>()?,
+        loan_cap: cents(&fees["late_fee_loan_cap_cents"]),
     })
+}
+
+fn late_fee_kind(value: &Value) -> Result<LateFee, String> {
+    choice(
+        value,
+        &[
+            ("FLAT", LateFee::Flat),
+            ("PERCENT_OF_UNPAID", LateFee::PercentOfUnpaid),
+            ("PERCENT_OF_UNPAID_PRINCIPAL", LateFee::PercentOfUnpaidPrincipal),
+            ("PERCENT_OF_PAYMENT", LateFee::PercentOfPayment),
+        ],
+    )
+}
+
+fn tier(value: &Value) -> Result<LateFeeTier, String> {
+    Ok(LateFeeTier {
+        after: interval(&value["after"])?.ok_or("after is missing")?.days as u32,
+        kind: late_fee_kind(&value["type"])?,
+        flat: cents(&value["amount_cents"]).unwrap_or_default(),
+        percent: percent(&value["percent"])?.unwrap_or_default(),
+        least: cents(&value["min_cents"]),
+        most: cents(&value["max_cents"]),
+    })
+}
+
+fn business_days(value: &Value) -> Result<BusinessDays, String> {
+    let mut business = BusinessDays {
+        adjust: choice(
+            &value["adjust"],
+            &[
+                ("NONE", Adjust::None),
+                ("FOLLOWING", Adjust::Following),
+                ("MODIFIED_FOLLOWING", Adjust::ModifiedFollowing),
+                ("PRECEDING", Adjust::Preceding),
+            ],
+        )?,
+        ..BusinessDays::default()
+    };
+    if let Some(weekend) = value["weekend"].as_array() {
+        let names = [
+            ("MONDAY", Weekday::Monday),
+            ("TUESDAY", Weekday::Tuesday),
+            ("WEDNESDAY", Weekday::Wednesday),
+            ("THURSDAY", Weekday::Thursday),
+            ("FRIDAY", Weekday::Friday),
+            ("SATURDAY", Weekday::Saturday),
+            ("SUNDAY", Weekday::Sunday),
+        ];
+        business.weekend = weekend.iter().map(|name| choice(name, &names)).collect::<Result<_, _>>()?;
+    }
+    for holiday in value["holidays"].as_array().into_iter().flatten() {
+        business.holidays.extend(day(holiday)?);
+    }
+    business.holidays.sort();
+    business.holidays.dedup();
+    Ok(business)
+}
+
+/// Two days of the month; `None` if the value is absent.
+pub fn semi_monthly_days(value: &Value) -> Result<Option<[u8; 2]>, String> {
+    let Some(days) = value.as_array() else { return Ok(None) };
+    let days: Vec<u8> = days.iter().filter_map(Value::as_u64).map(|day| day as u8).collect();
+    days.try_into().map(Some).map_err(|_| "semi_monthly_days must be two days".to_owned())
+}
+
+/// Reads a date; `None` if the value is absent.
+pub fn day(value: &Value) -> Result<Option<Day>, String> {
+    match value.as_str() {
+        None => Ok(None),
+        Some(text) => Day::parse(text).map(Some).ok_or_else(|| format!("{text} is not a date")),
+    }
 }
 
 /// Parses a time of the API.
@@ -202,14 +314,16 @@ pub fn cents(value: &Value) -> Option<Cents> {
     value.as_i64().map(Cents)
 }
 
-fn percent(value: &Value) -> Result<Option<Percent>, String> {
+/// Reads a percentage; `None` if the value is absent.
+pub fn percent(value: &Value) -> Result<Option<Percent>, String> {
     if value.is_null() {
         return Ok(None);
     }
     Percent::parse(&value.to_string()).map(Some).ok_or_else(|| format!("{value} is not a percentage"))
 }
 
-fn interval(value: &Value) -> Result<Option<Interval>, String> {
+/// Reads an interval; `None` if the value is absent.
+pub fn interval(value: &Value) -> Result<Option<Interval>, String> {
     match value.as_str() {
         None => Ok(None),
         Some(text) => Interval::parse(text).map(Some).ok_or_else(|| format!("{text} is not an interval")),
@@ -217,7 +331,8 @@ fn interval(value: &Value) -> Result<Option<Interval>, String> {
 }
 
 /// The first choice is the default.
-fn choice<T: Copy>(value: &Value, choices: &[(&str, T)]) -> Result<T, String> {
+/// One of the named values; the first one if the value is absent.
+pub fn choice<T: Copy>(value: &Value, choices: &[(&str, T)]) -> Result<T, String> {
     match value.as_str() {
         None => Ok(choices[0].1),
         Some(name) => {

@@ -137,7 +137,7 @@ async fn a_failure_shows_what_happened() {
         [
             "2025-01-15T12:00:00-05:00  The account was opened and the principal paid out.  Balance after: $1,200.00 \
              (principal $1,200.00).",
-            "2025-02-15T23:59:59-05:00  Instalment 1 fell due. Interest of $12.00 for the period was posted.  Balance \
+            "2025-02-15T23:59:59-05:00  Instalment 1 fell due. Interest of $12.00 was charged for the period.  Balance \
              after: $1,212.00 (principal $1,200.00, interest $12.00).",
             "2025-02-20T23:59:59-05:00  Instalment 1 was not paid in full by the end of its grace period: a late \
              fee of $15.00 was charged.  Balance after: $1,227.00 (principal $1,200.00, interest $12.00, fees $15.00).",

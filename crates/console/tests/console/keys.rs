@@ -127,12 +127,13 @@ async fn the_page_says_which_events_the_url_gets() {
     let url = "http://127.0.0.1:9/one";
     setup.save(url).await.leads_to();
     assert!(
-        words(&setup.get("/console/keys").await.page()).contains("Events All, also events that later versions add")
+        words(&setup.get("/console/keys").await.page())
+            .contains("Events All, including new events in later versions of Daybook")
     );
     setup.subscribe(url, &["account_closed"]).await;
     let text = words(&setup.get("/console/keys").await.page());
     assert!(text.contains("Events account_closed This filter was set with the API"), "{text}");
-    assert!(!text.contains("All, also events that later versions add"), "{text}");
+    assert!(!text.contains("All, including new events in later versions of Daybook"), "{text}");
 }
 
 impl ConsoleSetup {

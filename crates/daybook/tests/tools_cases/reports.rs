@@ -15,7 +15,7 @@ const FAILED: &str = "FAILED   bad/late.toml  A payment recorded late counts fro
     What happened:
     when                        what                                                                                balance after
     2025-01-15 12:00:00 -05:00  The account was opened and the principal paid out.                                  $1,200.00 (principal $1,200.00)
-    2025-02-15 23:59:59 -05:00  Instalment 1 fell due. Interest of $12.00 for the period was posted.            $1,212.00 (principal $1,200.00, interest $12.00)
+    2025-02-15 23:59:59 -05:00  Instalment 1 fell due. Interest of $12.00 was charged for the period.            $1,212.00 (principal $1,200.00, interest $12.00)
     2025-02-20 23:59:59 -05:00  Instalment 1 was not paid in full by the end of its grace period: a late fee of $15.00 was charged.                       $1,227.00 (principal $1,200.00, interest $12.00, fees $15.00)
     2025-02-14 12:00:00 -05:00  A payment of $408.03 was recorded as VALID. It paid $12.00 of interest and $396.03 of principal. This event takes effect on 2025-02-25T09:00:00-05:00.  $818.97 (principal $803.97, fees $15.00)
 

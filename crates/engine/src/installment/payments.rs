@@ -234,7 +234,7 @@ impl StepContext<'_> {
     pub fn reversal(&mut self, entry: &Entry, payment: &Name) -> Result<Result<(), Refusal>, FoldError> {
         let authorized = |unsettled: &Unsettled| unsettled.standing != Undecided::Counts && unsettled.name == *payment;
         if self.state.unsettled.iter().any(authorized) {
-            return Ok(Err(Refusal::NotReversible));
+            return Ok(Err(Refusal::NotConfirmed));
         }
         let Some(past) = &mut self.loan().past else { return Err(FoldError::NeedsPast) };
         match past.payments.iter_mut().find(|applied| applied.name == *payment) {

@@ -77,7 +77,7 @@ fn authorized_becomes_valid() {
     ask(&mut book, "p", FEB_1, with_status(10_662, ItemStatus::Authorized)).unwrap();
     assert_eq!(since(&mut book), ["line_item_create p"]);
     assert_eq!(items(&book), ["p -106.62 AUTHORIZED", "dbk_loan 1200.00 left 1200.00"]);
-    assert_eq!(ask(&mut book, "r", FEB_10, reversal("p")), Err(Refusal::NotReversible));
+    assert_eq!(ask(&mut book, "r", FEB_10, reversal("p")), Err(Refusal::NotConfirmed));
     ask(&mut book, "v", FEB_12, becomes(true)).unwrap();
     assert_eq!(since(&mut book), ["line_item_update p", "line_item_create dbk_interest_1.1"]);
     assert_eq!(item(&book, "p"), "p -106.62: 10.84 dbk_interest_1.1, 95.78 dbk_loan");

@@ -179,6 +179,8 @@ impl Book {
             cancelled_at: self.cancel_of(id).map(|cancel| local(cancel.place.at)),
             external_fields: external_fields(record.row.extra.as_deref()),
             details: view::ChangeDetails::new(id, change, record.row.effective_at, zone),
+            made: view::change_text(change, view::Tense::Past),
+            planned: view::change_text(change, view::Tense::Future),
         })
     }
 }

@@ -7,7 +7,7 @@ use super::message_writer::{About, MessageWriter, Timing};
 use crate::problem::Problem;
 use daybook_engine::fold::{FoldError, fold_watched};
 use daybook_engine::item::{ItemId, ItemStatus};
-use daybook_engine::outcome::{Event, EventKind, FoldOutcome};
+use daybook_engine::outcome::{Event, EventKind, FoldOutcome, Refusal};
 use daybook_engine::replay::{Difference, Ledger, recalculate, replay};
 use daybook_engine::time::Time;
 use daybook_engine::timeline::{Entry, Input};
@@ -139,6 +139,7 @@ impl Book {
         {
             return Err(self.refused(*seq, *refusal).into());
         }
+        self.check_settled_changes(&before, until, &recalculation.outcome.refused)?;
         let ledger = Ledger::of(&recalculation.outcome);
         let about = About { known: Some(&ledger), ..self.about() };
         let mut writer = MessageWriter::new(about, timing, self.now.message_seq).from_state(&self.state);
@@ -166,11 +167,27 @@ impl Book {
         Ok(Rolled { steps: new.len() as u64, refused: 0, messages: sent })
     }
 
+    /// Refuses a live input that takes away what a later, processed change needs.
+    fn check_settled_changes(
+        &self,
+        before: &[Entry],
+        until: Time,
+        refused: &[(u64, Refusal)],
+    ) -> Result<(), Halt> {
+        let is_change = |seq: u64| {
+            before.iter().any(|entry| entry.place.seq == seq && matches!(entry.input, Input::Change(_)))
+        };
+        let Some((seq, refusal)) = refused.iter().find(|(seq, _)| is_change(*seq)) else { return Ok(()) };
+        let (_, out) = replay(&self.terms, before, until).map_err(stopped)?;
+        let failed_before = out.refused.iter().any(|(failed, _)| failed == seq);
+        if failed_before { Ok(()) } else { Err(self.conflict(*seq, *refusal).into()) }
+    }
+
     /// Folds up to an entry that changes how a payment counts from its own effective time (as if it had never been
     /// made, or as valid although it was only authorized), folds the account again with that entry, and continues.
     fn fold_around_revising(&mut self, ahead: &[Entry], until: Time, timing: Timing) -> Result<Rolled, Halt> {
         let Some(at) = ahead.iter().find(|entry| self.revises(entry)).map(|entry| entry.place.at) else {
-            return Err(Problem::internal("a fold revises a payment that no entry revises").into());
+            return Err(Problem::internal("a fold revises an input that no entry revises").into());
         };
         let mut rolled = Rolled::default();
         // A recalculation is never sliced.
@@ -193,10 +210,10 @@ impl Book {
         Ok(rolled)
     }
 
-    /// Whether an entry changes how a payment counts from its own effective time.
+    /// Whether an entry may change how an earlier input counts from its own effective time.
     fn revises(&self, entry: &Entry) -> bool {
         match &entry.input {
-            Input::Reversal { .. } | Input::PaymentStatus { valid: false, .. } => true,
+            Input::Reversal { .. } | Input::PaymentStatus { valid: false, .. } | Input::CancelChange { .. } => true,
             Input::PaymentStatus { payment, valid: true } => self.named(payment).is_some_and(|record| {
                 matches!(record.record, Record::Input(Input::Payment { status: ItemStatus::Authorized, .. }))
             }),

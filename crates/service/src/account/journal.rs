@@ -9,7 +9,7 @@ use crate::view;
 use daybook_engine::change::InputClass;
 use daybook_engine::item::{ItemId, LineItem, Name};
 use daybook_engine::time::Time;
-use daybook_engine::timeline::{Entry, Input, Rank, TimelinePosition};
+use daybook_engine::timeline::{Backdating, Entry, Input, Rank, TimelinePosition};
 use daybook_store::records::InputRow;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -204,11 +204,15 @@ impl JournalEntry {
     }
 }
 
-/// The payload prefixes of records that may change how a payment counts from its own effective time: its reversal, and
-/// decisions about its status.
-pub fn revising() -> Result<Vec<Vec<u8>>, Problem> {
-    let payment = || Name::from("");
-    let inputs = [Input::Reversal { payment: payment() }, Input::PaymentStatus { payment: payment(), valid: true }];
+/// The payload prefixes of records that may change how an earlier input counts from its own effective time: the cancel
+/// of a change and, under `REPLAY`, the reversal of a payment and decisions about its status.
+pub fn revising(backdating: Backdating) -> Result<Vec<Vec<u8>>, Problem> {
+    let name = || Name::from("");
+    let mut inputs = vec![Input::CancelChange { change: name(), never_made: false }];
+    if backdating == Backdating::Replay {
+        inputs.push(Input::Reversal { payment: name() });
+        inputs.push(Input::PaymentStatus { payment: name(), valid: true });
+    }
     let begins = |input: Input| {
         let bytes = postcard::to_allocvec(&Record::Input(input))
             .map_err(|error| Problem::internal(format!("a record cannot be serialized: {error}")))?;

@@ -6,6 +6,7 @@
 //! | `book` | the account itself |
 //! | `attempt` | undoing a request that fails |
 //! | `requests` | requests: submit an input, withdraw one, roll the clock |
+//! | `judging` | judging a change when it arrives |
 //! | `changes` | changes of the loan: make, withdraw and show them |
 //! | `folding` | folding forward, or from the beginning |
 //! | `release` | releasing held inputs |
@@ -30,6 +31,7 @@ pub mod changes;
 pub mod event_data;
 mod folding;
 pub mod journal;
+mod judging;
 pub mod message_writer;
 pub mod notices;
 pub mod outdated;

@@ -4,9 +4,7 @@ use super::book::{Applied, Book, Halt, RequestedInput, Rolled};
 use super::journal::{JournalEntry, OPEN, Record, row_at};
 use super::message_writer::Timing;
 use super::profile::Profile;
-use super::refusals::refused;
 use crate::problem::Problem;
-use daybook_engine::arrival;
 use daybook_engine::item::{ItemId, ItemStatus, Name};
 use daybook_engine::time::Time;
 use daybook_engine::timeline::{Entry, Input, Placement, Situation, TimelinePosition, place};
@@ -51,13 +49,15 @@ impl Book {
         let input = self.as_it_arrives(&asked.input);
         self.check_reference(&input)?;
         self.check_undecided(&input, held)?;
-        if !held && let Some(refusal) = arrival::refusal(&self.state, &asked.input) {
-            return Err(refused(&Record::Input(asked.input.clone()), &asked.name, refusal).into());
-        }
         let seq = self.now.next_seq as u64;
         let situation =
             Situation { held, clock, last_folded: self.state.last_folded, backdating: self.terms.backdating };
         let placement = place(&situation, effective_at, asked.input.class(), seq);
+        if !held {
+            let place = placement.place();
+            let name = asked.name.clone();
+            self.judge(&Entry { place, effective_at, scheduled: false, name, input: input.clone() })?;
+        }
         let row = InputRow {
             effective_at,
             scheduled: !held && matches!(placement, Placement::Scheduled(_)),
@@ -72,6 +72,7 @@ impl Book {
             self.now.next_moment = Some(self.now.next_moment.map_or(due, |next| next.min(due)));
             return Ok(());
         }
+        let failing = self.failing_ahead();
         self.now.settled_seq = seq as i64;
         let timing = Timing { now, suppress_before: None, at_once: false };
         let new = entry.into_iter().collect::<Vec<_>>();
@@ -91,7 +92,7 @@ impl Book {
                 self.recalculate_with(&new, clock, clock, timing)?;
             }
         }
-        Ok(())
+        self.check_scheduled_changes(&failing, seq)
     }
 
     /// The input as the fold reads it. A cancel states whether its change was already processed when the cancel arrived.
@@ -134,9 +135,7 @@ impl Book {
             Input::RefundReversal { refund } => {
                 return match self.named(refund).map(|record| &record.record) {
                     Some(Record::Input(Input::Refund { .. })) => Ok(()),
-                    Some(_) => {
-                        Err(Problem::new("not_reversible", format!("line item \"{refund}\" is not a refund")))
-                    }
+                    Some(_) => Err(Problem::new("not_reversible", format!("line item \"{refund}\" is not a refund"))),
                     None => Err(Problem::not_found("line item", refund)),
                 };
             }

@@ -246,7 +246,12 @@ fn of_record(record: &JournalEntry, progress: EventProgress) -> TimelineEntry {
         postings: Vec::new(),
         items: Vec::new(),
         cause,
-        description: describe(record),
+        description: match (&record.record, progress) {
+            (Record::Input(input), EventProgress::Held | EventProgress::Scheduled | EventProgress::Failed) => {
+                EventText::planned(input)
+            }
+            _ => describe(record),
+        },
     }
 }
 

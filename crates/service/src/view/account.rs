@@ -4,7 +4,9 @@ use super::min_pay::MinPay;
 use super::product::percent;
 use super::time::Local;
 use super::{ProductFacts, ProductOverview, owned};
-use crate::form::fields::{Cycle, CycleText, CustomerRole, ExternalField, IntervalText, PercentText, StoredObject, TimeOfDayText};
+use crate::form::fields::{
+    CustomerRole, Cycle, CycleText, ExternalField, IntervalText, PercentText, StoredObject, TimeOfDayText,
+};
 use crate::policy::first_cycle;
 use daybook_engine::calendar::Day;
 use daybook_engine::installment::InstallmentPolicy;

@@ -4,9 +4,7 @@ use super::line_item::ProcessingState;
 use super::time::Local;
 use crate::form::fields::*;
 use daybook_engine::calendar::Day;
-use daybook_engine::change::{
-    CapTag, Change, Deferral, DueDateChange, RateChange, RateKind, ReAge, Restructure,
-};
+use daybook_engine::change::{CapTag, Change, Deferral, DueDateChange, RateChange, RateKind, ReAge, Restructure};
 use daybook_engine::time::Time;
 use daybook_engine::zone::Zone;
 use serde::Serialize;
@@ -36,6 +34,12 @@ pub struct LoanChange {
     /// Its kind, and what it changes in the fields of the request, with every default filled in.
     #[serde(flatten)]
     pub details: ChangeDetails,
+    /// A sentence about the change, as something that was made.
+    #[serde(skip)]
+    pub made: String,
+    /// A sentence about the change, as something that will be made.
+    #[serde(skip)]
+    pub planned: String,
 }
 
 /// What a change changes.

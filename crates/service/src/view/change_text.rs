@@ -2,19 +2,45 @@
 
 use daybook_engine::calendar::Day;
 use daybook_engine::change::{
-    Arrears, CapTag, CapitalizedInterest, Capitalization, Change, Deferral, DeferredBalance, DueDateChange,
+    Arrears, CapTag, Capitalization, CapitalizedInterest, Change, Deferral, DeferredBalance, DueDateChange,
     LevelPayment, RateChange, RateKind, ReAge, Restructure, Skip,
 };
 
+/// Whether a change was made, or is held or scheduled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tense {
+    /// It was made.
+    Past,
+    /// It is held or scheduled.
+    Future,
+}
+
+impl Tense {
+    fn of(self, past: &'static str, future: &'static str) -> &'static str {
+        match self {
+            Tense::Past => past,
+            Tense::Future => future,
+        }
+    }
+
+    fn was(self) -> &'static str {
+        self.of("was", "will be")
+    }
+
+    fn were(self) -> &'static str {
+        self.of("were", "will be")
+    }
+}
+
 /// A sentence, or several, about a change.
-pub fn change_text(change: &Change) -> String {
+pub fn change_text(change: &Change, tense: Tense) -> String {
     match change {
-        Change::Rate(change) => rate(change),
-        Change::DueDate(change) => due_date(change),
-        Change::Skip(skip) => skipped(skip),
+        Change::Rate(change) => rate(change, tense),
+        Change::DueDate(change) => due_date(change, tense),
+        Change::Skip(skip) => skipped(skip, tense),
         Change::Extension(extension) => {
-            let count = count(extension.count);
-            format!("{count} added at the end, and the amounts {} were recalculated.", from(extension.from_due_date))
+            let (count, were) = (count(extension.count, tense), tense.were());
+            format!("{count} added at the end, and the amounts {} {were} recalculated.", from(extension.from_due_date))
         }
         Change::Deferral(deferral) => deferred(deferral),
         Change::Reamortization(change) => {
@@ -22,16 +48,20 @@ pub fn change_text(change: &Change) -> String {
                 Arrears::Spread => "in equal parts",
                 _ => "the first ones first",
             };
-            format!("Past-due instalments were spread over those ahead, which ask for their interest {interest}.")
+            let were = tense.were();
+            format!("Past-due instalments {were} spread over those ahead, which ask for their interest {interest}.")
         }
-        Change::ReAge(change) => re_age(change),
-        Change::Restructure(change) => restructured(change),
-        Change::Capitalization(change) => capitalized(change),
+        Change::ReAge(change) => re_age(change, tense),
+        Change::Restructure(change) => restructured(change, tense),
+        Change::Capitalization(change) => capitalized(change, tense),
     }
 }
 
-fn count(instalments: u32) -> String {
-    if instalments == 1 { "One instalment was".to_owned() } else { format!("{instalments} instalments were") }
+fn count(instalments: u32, tense: Tense) -> String {
+    match instalments {
+        1 => format!("One instalment {}", tense.was()),
+        n => format!("{n} instalments {}", tense.were()),
+    }
 }
 
 fn from(due_date: Option<Day>) -> String {
@@ -45,15 +75,18 @@ fn window(from: Day, to: Option<Day>) -> String {
     }
 }
 
-fn amounts(level_payment: LevelPayment) -> &'static str {
+fn amounts(level_payment: LevelPayment, tense: Tense) -> &'static str {
     match level_payment {
-        LevelPayment::Recalculate => "The amounts of the instalments ahead were recalculated.",
+        LevelPayment::Recalculate => tense.of(
+            "The amounts of the instalments ahead were recalculated.",
+            "The amounts of the instalments ahead will be recalculated.",
+        ),
         LevelPayment::Keep => "The amounts of the instalments ahead stay; the last one takes the difference.",
         LevelPayment::Reduce => "Each instalment asks less by the interest that the limit forgives.",
     }
 }
 
-fn rate(change: &RateChange) -> String {
+fn rate(change: &RateChange, tense: Tense) -> String {
     let window = window(change.from, change.to);
     let what = match change.kind {
         RateKind::Plain(rate) => format!("The yearly rate is {rate} % {window}."),
@@ -72,23 +105,28 @@ fn rate(change: &RateChange) -> String {
             format!("Promotion {window}: {}.", parts.join(" and "))
         }
     };
-    format!("{what} {}", amounts(change.level_payment))
+    format!("{what} {}", amounts(change.level_payment, tense))
 }
 
-fn due_date(change: &DueDateChange) -> String {
-    let next = change.next_due_date;
+fn due_date(change: &DueDateChange, tense: Tense) -> String {
+    let (next, moved) = (change.next_due_date, tense.of("moved", "will move"));
     let what = match change.from_due_date {
-        Some(from) => format!("The due date {from} moved to {next}, and the following due dates with it."),
-        None => format!("The next due date moved to {next}, and the following due dates with it."),
+        Some(from) => format!("The due date {from} {moved} to {next}, and the following due dates with it."),
+        None => format!("The next due date {moved} to {next}, and the following due dates with it."),
     };
-    let fee = if change.fee.is_zero() { String::new() } else { format!(" A fee of {} was charged.", change.fee) };
-    format!("{what} {}{fee}", amounts(change.level_payment))
+    let fee =
+        if change.fee.is_zero() { String::new() } else { format!(" A fee of {} {} charged.", change.fee, tense.was()) };
+    format!("{what} {}{fee}", amounts(change.level_payment, tense))
 }
 
-fn skipped(skip: &Skip) -> String {
+fn skipped(skip: &Skip, tense: Tense) -> String {
     let which = skip.from_due_date.map_or(String::new(), |day| format!(" from {day} on"));
-    let then = if skip.extend_term { "the loan ends later" } else { "the rest was recalculated" };
-    format!("{} skipped{which}; {then}.", count(skip.count))
+    let then = match (skip.extend_term, tense) {
+        (true, Tense::Past) => "the loan ends later",
+        (true, Tense::Future) => "the loan will end later",
+        (false, _) => tense.of("the rest was recalculated", "the rest will be recalculated"),
+    };
+    format!("{} skipped{which}; {then}.", count(skip.count, tense))
 }
 
 fn deferred(deferral: &Deferral) -> String {
@@ -107,10 +145,11 @@ fn deferred(deferral: &Deferral) -> String {
     format!("Deferred: {}.{interest}", rows.join(", "))
 }
 
-fn re_age(change: &ReAge) -> String {
+fn re_age(change: &ReAge, tense: Tense) -> String {
     let first = change.first_due_date.map_or(String::new(), |day| format!(", the first of them due on {day}"));
     format!(
-        "The unpaid instalments were replaced by {} new ones{first}. Interest owed {}; unpaid fees {}.",
+        "The unpaid instalments {} replaced by {} new ones{first}. Interest owed {}; unpaid fees {}.",
+        tense.were(),
         change.instalments,
         arrears(change.interest),
         arrears(change.fees)
@@ -126,8 +165,8 @@ fn arrears(arrears: Arrears) -> &'static str {
     }
 }
 
-fn restructured(change: &Restructure) -> String {
-    let mut text = re_age(&change.re_age);
+fn restructured(change: &Restructure, tense: Tense) -> String {
+    let mut text = re_age(&change.re_age, tense);
     if let Some(rate) = change.rate {
         text.push_str(&format!(" The yearly rate is {rate} % from then on."));
     }
@@ -135,12 +174,12 @@ fn restructured(change: &Restructure) -> String {
         text.push_str(&format!(" Interest only: the first {}.", change.interest_only));
     }
     if change.principal_forgiven.is_positive() {
-        text.push_str(&format!(" Principal of {} was forgiven.", change.principal_forgiven));
+        text.push_str(&format!(" Principal of {} {} forgiven.", change.principal_forgiven, tense.was()));
     }
     text
 }
 
-fn capitalized(change: &Capitalization) -> String {
+fn capitalized(change: &Capitalization, tense: Tense) -> String {
     let what = match (change.interest, change.fees) {
         (CapitalizedInterest::All, false) => "All interest owed",
         (CapitalizedInterest::All, true) => "All interest owed and all unpaid fees",
@@ -148,5 +187,5 @@ fn capitalized(change: &Capitalization) -> String {
         (CapitalizedInterest::Posted, true) => "Posted interest and all unpaid fees",
         (CapitalizedInterest::None, _) => "All unpaid fees",
     };
-    format!("{what} became principal. {}", amounts(change.level_payment))
+    format!("{what} {} principal. {}", tense.of("became", "will become"), amounts(change.level_payment, tense))
 }

@@ -1,12 +1,12 @@
 //! The timeline of an account, which explains its balance, and the history of its status.
 
 use super::account::AccountOverview;
+use super::change_text::{Tense, change_text};
 use super::line_item::{DisplayText, ProcessingState};
 use super::time::Local;
 use crate::account::postings::{BalancePart, Posting};
-use super::change_text::change_text;
 use daybook_engine::calendar::Day;
-use daybook_engine::item::{Component, ItemId};
+use daybook_engine::item::{Component, ItemId, ItemStatus};
 use daybook_engine::money::Cents;
 use daybook_engine::notify::NoticeKind;
 use daybook_engine::outcome::{Balances, Cause, GraceResult};
@@ -232,7 +232,7 @@ impl EventText {
                 let verb = if setting.enabled { "set" } else { "turned off" };
                 EventText::new("notification_config", format!("The notice {} was {verb}.", setting.kind.name()))
             }
-            Input::Change(change) => EventText::new(change.kind(), change_text(change)),
+            Input::Change(change) => EventText::new(change.kind(), change_text(change, Tense::Past)),
             Input::CancelChange { change, .. } => {
                 EventText::new("change_cancel", format!("Change {change} was cancelled."))
             }
@@ -242,6 +242,39 @@ impl EventText {
             Input::RefundReversal { refund } => {
                 EventText::new("refund_reversal", format!("Refund {refund} came back."))
             }
+        }
+    }
+
+    /// Describes an input that is not processed: it is held or scheduled.
+    pub fn planned(input: &Input) -> String {
+        match input {
+            Input::Open => "The account will be opened and the principal paid out.".to_owned(),
+            Input::Payment { amount, status: ItemStatus::Authorized, .. } => {
+                format!("A payment of {amount} is AUTHORIZED. It will not count until it becomes valid.")
+            }
+            Input::Payment { amount, status, .. } => {
+                format!("A payment of {amount}, recorded as {}, will count.", status.name())
+            }
+            Input::PaymentStatus { payment, valid: true } => format!("Payment {payment} will become valid."),
+            Input::PaymentStatus { payment, valid: false } => {
+                format!("Payment {payment} will become invalid, so it will not count.")
+            }
+            Input::Reversal { payment } => format!("Payment {payment} will be reversed."),
+            Input::Fee { amount, .. } => format!("A fee of {amount} will be charged."),
+            Input::Waiver { fee } => format!("The unpaid amount of fee {fee} will be waived."),
+            Input::Credit { amount, component } => format!("{amount} will be added to the {}.", part(*component)),
+            Input::Debit { amount, component } => {
+                format!("The balance will be lowered by {amount}, {} first.", part(*component))
+            }
+            Input::Status(status) => format!("The status will be set to {status}."),
+            Input::Notify(setting) => {
+                let verb = if setting.enabled { "set" } else { "turned off" };
+                format!("The notice {} will be {verb}.", setting.kind.name())
+            }
+            Input::Change(change) => change_text(change, Tense::Future),
+            Input::CancelChange { change, .. } => format!("The change {change} will be cancelled."),
+            Input::Refund { amount } => format!("{amount} of the surplus will be refunded to the borrower."),
+            Input::RefundReversal { refund } => format!("The refund {refund} will be reversed."),
         }
     }
 
@@ -255,8 +288,8 @@ impl EventText {
             }
             Cause::PeriodEnd { period } => {
                 let interest = period_interest(amounts);
-                let after = period - instalments;
-                EventText::new("period_end", format!("Period {after} after the last due date has ended. {interest}"))
+                let after = ordinal(period - instalments);
+                EventText::new("period_end", format!("The {after} period after the last due date ended. {interest}"))
             }
             Cause::GraceEnd { instalment, .. } if amounts.late_fee.is_positive() => {
                 let fee = amounts.late_fee;
@@ -278,7 +311,7 @@ impl EventText {
 fn without_late_fee(instalment: u32, found: GraceResult) -> String {
     let why = match found {
         GraceResult::Paid => {
-            return format!("The grace period of instalment {instalment} ended; the instalment is paid.");
+            return format!("The grace period of instalment {instalment} ended. The instalment had been paid.");
         }
         GraceResult::Late => "because the account's late fee is 0.00. The instalment is late",
         GraceResult::Uncounted => {
@@ -286,14 +319,13 @@ fn without_late_fee(instalment: u32, found: GraceResult) -> String {
              status stops the count of late instalments"
         }
         GraceResult::Spared => {
-            "because the payments received for it add up to its amount, although part of them paid older debts"
+            "because the borrower paid enough money for it in time, but part of that money went to older debts"
         }
         GraceResult::Excused => "because it fell due while the account was closed",
         GraceResult::Stopped => "because the account's status stops late fees",
     };
     format!(
-        "Instalment {instalment} was not paid in full by the end of its grace period, but no late fee was charged, \
-         {why}."
+        "Instalment {instalment} was not paid in full by the end of its grace period. No late fee was charged, {why}."
     )
 }
 
@@ -301,12 +333,14 @@ fn without_late_fee(instalment: u32, found: GraceResult) -> String {
 fn notice(kind: NoticeKind, is_announced: bool) -> String {
     let name = kind.name();
     match (is_announced, kind) {
-        (true, _) => format!("The notice {name} was due."),
+        (true, _) => format!("It was time to send the notice {name}."),
         (false, NoticeKind::LateFeeDate) => format!(
-            "The notice {name} was due but is not sent, because the instalment is paid or the account's status stops \
-             notices."
+            "It was time to send the notice {name}, but it is not sent, because the instalment is paid or the \
+             account's status stops notices."
         ),
-        (false, _) => format!("The notice {name} was due but is not sent, because the account's status stops notices."),
+        (false, _) => format!(
+            "It was time to send the notice {name}, but it is not sent, because the account's status stops notices."
+        ),
     }
 }
 
@@ -318,16 +352,32 @@ fn part(component: Component) -> &'static str {
     }
 }
 
+/// `first`, `second`, `third`, `4th`, `21st`.
+fn ordinal(number: u32) -> String {
+    match (number, number % 10, number % 100) {
+        (1, ..) => "first".to_owned(),
+        (2, ..) => "second".to_owned(),
+        (3, ..) => "third".to_owned(),
+        (_, _, 11..=13) => format!("{number}th"),
+        (_, 1, _) => format!("{number}st"),
+        (_, 2, _) => format!("{number}nd"),
+        (_, 3, _) => format!("{number}rd"),
+        _ => format!("{number}th"),
+    }
+}
+
 /// A sentence about a period's interest, posted at its end or before.
 fn period_interest(amounts: &MomentAmounts) -> String {
     let (early, charged_on) = amounts.early_interest;
-    let charged_on = charged_on.map_or(String::new(), |day| format!(" on {day}"));
+    let before = charged_on.map_or("before".to_owned(), |day| format!("on {day}"));
+    let already = charged_on.map_or("before".to_owned(), |day| format!("already on {day}"));
     match (amounts.interest.is_zero(), early.is_zero()) {
         (true, true) => "No interest was due for the period.".to_owned(),
-        (false, true) => format!("Interest of {} for the period was posted.", amounts.interest),
-        (true, false) => format!("Interest of {early} for the period was already charged{charged_on}."),
+        (false, true) => format!("Interest of {} was charged for the period.", amounts.interest),
+        (true, false) => format!("Interest of {early} for the period was charged {already}."),
         (false, false) => format!(
-            "Interest of {} for the period was posted; another {early} was already charged{charged_on}.",
+            "Interest for the period is {}: {early} was charged {before}, {} now.",
+            amounts.interest + early,
             amounts.interest
         ),
     }

@@ -36,6 +36,7 @@ mod webhook;
 pub use account::*;
 pub use audit::*;
 pub use change::*;
+pub use change_text::{Tense, change_text};
 pub use customer::*;
 pub use event::*;
 pub use key::*;

@@ -379,20 +379,37 @@ fn the_end_of_a_period_says_what_interest_it_earned() {
     };
     assert_eq!(
         sentence(1, 1_200, (Cents::ZERO, None)),
-        "Instalment 1 fell due. Interest of 12.00 for the period was posted."
+        "Instalment 1 fell due. Interest of 12.00 was charged for the period."
     );
     assert_eq!(
         sentence(1, 0, (Cents(1_200), Some(paid_on))),
-        "Instalment 1 fell due. Interest of 12.00 for the period was already charged on 2025-02-10."
+        "Instalment 1 fell due. Interest of 12.00 for the period was charged already on 2025-02-10."
     );
     assert_eq!(
         sentence(2, 300, (Cents(900), None)),
-        "Instalment 2 fell due. Interest of 3.00 for the period was posted; another 9.00 was already charged."
+        "Instalment 2 fell due. Interest for the period is 12.00: 9.00 was charged before, 3.00 now."
     );
     assert_eq!(
         sentence(14, 0, (Cents::ZERO, None)),
-        "Period 2 after the last due date has ended. No interest was due for the period."
+        "The second period after the last due date ended. No interest was due for the period."
     );
+    assert!(sentence(33, 0, (Cents::ZERO, None)).starts_with("The 21st period after"));
+    assert!(sentence(24, 0, (Cents::ZERO, None)).starts_with("The 12th period after"));
+}
+
+/// What is held or scheduled has not happened.
+#[test]
+fn a_planned_input_is_told_in_the_future() {
+    let fee = Input::Fee { amount: Cents(2_000), class: FeeClass::Fee };
+    assert_eq!(EventText::input(&fee).description, "A fee of 20.00 was charged.");
+    assert_eq!(EventText::planned(&fee), "A fee of 20.00 will be charged.");
+    let payment = |status| Input::Payment { amount: Cents(500), status, allocation: None };
+    assert_eq!(
+        EventText::planned(&payment(ItemStatus::Pending)),
+        "A payment of 5.00, recorded as PENDING, will count."
+    );
+    let authorized = "A payment of 5.00 is AUTHORIZED. It will not count until it becomes valid.";
+    assert_eq!(EventText::planned(&payment(ItemStatus::Authorized)), authorized);
 }
 
 #[test]
@@ -407,9 +424,12 @@ fn the_end_of_a_grace_is_told_by_how_it_found_the_instalment() {
     let expected = "Instalment 2 was not paid in full by the end of its grace period: a late fee of 15.00 was charged.";
     assert_eq!((event, &*words), ("late_fee", expected));
     let (event, words) = told(GraceResult::Paid, 0);
-    assert_eq!((event, &*words), ("grace_end", "The grace period of instalment 2 ended; the instalment is paid."));
-    let spared = "Instalment 2 was not paid in full by the end of its grace period, but no late fee was charged, \
-                  because the payments received for it add up to its amount, although part of them paid older debts.";
+    assert_eq!(
+        (event, &*words),
+        ("grace_end", "The grace period of instalment 2 ended. The instalment had been paid.")
+    );
+    let spared = "Instalment 2 was not paid in full by the end of its grace period. No late fee was charged, because \
+                  the borrower paid enough money for it in time, but part of that money went to older debts.";
     assert_eq!(told(GraceResult::Spared, 0).1, spared);
     assert!(told(GraceResult::Late, 0).1.contains("The instalment is late"));
     assert!(told(GraceResult::Uncounted, 0).1.contains("status stops the count of late instalments"));

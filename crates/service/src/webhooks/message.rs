@@ -14,7 +14,7 @@ use crate::processor::job::IdempotencyKey;
 use crate::view::{self, render};
 use bytes::Bytes;
 use daybook_engine::time::Time;
-use daybook_store::outbox::{DeliveryRecords, ResendResult, TO_EVERYBODY};
+use daybook_store::outbox::{DeliveryRecords, ResendResult, Subscription, TO_EVERYBODY, TO_THE_OTHERS};
 use daybook_store::records::{MessageRow, OrgId};
 use daybook_webhooks::dispatcher::DispatcherSettings;
 use daybook_webhooks::envelope;
@@ -183,6 +183,16 @@ impl Service {
     }
 }
 
+/// Why a message is not for a subscription.
+fn why_not_for_it(subscription: &Subscription, row: &MessageRow) -> &'static str {
+    match row.event.as_str() {
+        TO_THE_OTHERS if row.subject == subscription.uuid => "it is about this URL itself",
+        _ if subscription.created_at > row.recorded_at => "the URL was subscribed after the message was recorded",
+        TO_EVERYBODY => "it is a test, and the URL is paused",
+        _ => "the URL's filter excludes the event",
+    }
+}
+
 fn url_standing(
     standing: DeliveryRecords,
     row: &MessageRow,
@@ -199,6 +209,8 @@ fn url_standing(
         _ => "the URL's filter was changed before it was sent, and excludes the event",
     };
     let dropped = || (stand == DeliveryStatus::Dropped).then(|| why_dropped.to_owned());
+    let why_not_for_it = why_not_for_it(&subscription, row);
+    let not_for_it = || (stand == DeliveryStatus::NotForIt).then(|| why_not_for_it.to_owned());
     let headers = |attempt: &DeliveryAttempt| {
         let timestamp_s = attempt.at.seconds();
         let signatures: Vec<String> = keys.iter().map(|key| key.sign(&row.event_id, timestamp_s, body)).collect();
@@ -215,7 +227,7 @@ fn url_standing(
         webhook_url: subscription.url,
         is_paused: subscription.paused.is_some(),
         stand,
-        reason: failed.or_else(missed).or_else(dropped),
+        reason: failed.or_else(missed).or_else(dropped).or_else(not_for_it),
         attempts: attempts.into_iter().map(|attempt| MessageAttempt { headers: headers(&attempt), attempt }).collect(),
     }
 }

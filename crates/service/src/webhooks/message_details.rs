@@ -42,7 +42,7 @@ pub struct UrlStanding {
     pub is_paused: bool,
     /// The state of the message.
     pub stand: DeliveryStatus,
-    /// Why it is dead or retried, as a sentence.
+    /// Why it is dead, retried or not sent, as a sentence.
     pub reason: Option<String>,
     /// The attempts, first one first.
     pub attempts: Vec<MessageAttempt>,

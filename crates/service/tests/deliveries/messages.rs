@@ -168,7 +168,8 @@ async fn a_message_shows_where_it_stands(home: Home) {
     );
     let shown = message(&setup, id).await;
     let reasons: Vec<_> = shown.urls.iter().map(|url| url.reason.as_deref()).collect();
-    assert_eq!(reasons, [None, Some("answered 500"), Some("it was not sent: the URL was paused"), None]);
+    let (paused, excluded) = ("it was not sent: the URL was paused", "the URL's filter excludes the event");
+    assert_eq!(reasons, [None, Some("answered 500"), Some(paused), Some(excluded)]);
     setup.pass(minutes(1_500)).await;
     setup.resume(&uuid).await;
     assert!(matches!(

@@ -168,7 +168,7 @@ async fn the_timeline_shows_interest_that_a_payment_posts_and_pays(home: Home) {
     let sentence = "A payment of 106.62 was recorded as VALID. It paid 12.00 of interest and 94.62 of principal.";
     assert_eq!(payment["description"], sentence);
     let due = events.iter().find(|event| event["event"] == "period_end").expect("one");
-    let sentence = "Instalment 1 fell due. Interest of 12.00 for the period was already charged on 2026-04-15.";
+    let sentence = "Instalment 1 fell due. Interest of 12.00 for the period was charged already on 2026-04-15.";
     assert_eq!(due["description"], sentence);
     // The postings contain all interest that was ever paid.
     let lines = events.iter().flat_map(|event| event["postings"].as_array().expect("a list"));

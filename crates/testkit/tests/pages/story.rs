@@ -99,7 +99,7 @@ fn record(book: &mut Book, event: &Value, number: usize) -> Result<(), String> {
     let mut input = what.clone();
     input["kind"] = Value::from(kind.as_str());
     let name = what["line_item_id"].as_str().map_or_else(|| format!("{kind}-{number}"), str::to_owned);
-    let input = exchange::input(&input)?;
+    let input = exchange::input(&book.terms, &input)?;
     book.submit(&name, effective_at, input).map_err(|refusal| format!("{name} is refused: {}", refusal.rule()))
 }
 

@@ -44,6 +44,9 @@ impl fmt::Display for UrlRefusal {
         match self {
             UrlRefusal::TooLong => write!(f, "must not be longer than {MOST_URL_BYTES} bytes"),
             UrlRefusal::Blank => f.write_str("must not contain whitespace or control characters"),
+            UrlRefusal::NotAUrl(url::ParseError::RelativeUrlWithoutBase) => {
+                f.write_str("must be a complete URL that begins with https://, such as https://example.com/hooks")
+            }
             UrlRefusal::NotAUrl(why) => {
                 write!(f, "must be a complete URL, such as https://example.com/hooks; this one has an error: {why}")
             }

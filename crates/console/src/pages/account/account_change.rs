@@ -4,6 +4,7 @@ use super::Tab;
 use crate::action::Action;
 use crate::display::{AsMoney, DisplayTime, Money};
 use crate::form::{Field, FormValues, body as typed_body, checked_body};
+use daybook_engine::time::Time;
 use daybook_engine::zone::Zone;
 use daybook_service::form::{FeeWaiver, ManualFee, Offset, PaymentRecord, PaymentReversal};
 use daybook_service::problem::Problem;
@@ -13,6 +14,18 @@ use serde_json::{Value, json};
 mod fields;
 
 use fields::{CREDIT, DEBIT, FEE, NOTICE, NOTICE_KINDS, PAIRS, PAYMENT, REVERSE, ROLL, SETTLE, STATUS, WAIVE};
+
+/// When a change counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Counting {
+    /// At once, or from the past date that it names.
+    OnItsDate,
+    /// From the future date that it names.
+    Scheduled,
+    /// Later than the date that it names, because the product does not recalculate the past. With the date from which it
+    /// counts.
+    Late(String),
+}
 
 /// A change to an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,13 +121,13 @@ impl AccountChange {
             AccountChange::Payment => "A payment that you received. Daybook only records it: it moves no money.",
             AccountChange::Reverse => {
                 "For a payment that bounced: the debts that it paid are owed again, and the fee for a bounced payment \
-                 is charged. A payment that has not taken effect yet becomes invalid, without a fee."
+                 is charged. A scheduled payment becomes invalid, without a fee. To cancel an authorized payment, decline it."
             }
             AccountChange::Settle => {
                 "Here you record whether a pending or authorized payment was received or declined."
             }
             AccountChange::Fee => "A fee that you charge manually.",
-            AccountChange::Waive => "The borrower no longer owes the unpaid part of the fee.",
+            AccountChange::Waive => "A waiver cancels the unpaid part of the fee: the borrower will no longer owe it.",
             AccountChange::Credit => "A credit offset raises the balance: the borrower then owes more.",
             AccountChange::Debit => {
                 "A debit offset lowers the balance: the borrower then owes less. It does not count as a payment, so it \
@@ -122,7 +135,9 @@ impl AccountChange {
             }
             AccountChange::Status => {
                 "The status applies from its effective date. If that date has passed, the product's rule for backdated \
-                 entries decides whether the status applies from then on or only from now on. Setting it moves no money."
+                 entries decides whether the status applies from then on or only from now on. No payment is made or \
+                 received. The interest that the borrower owes can change; if the status applies at once, the next page \
+                 shows by how much."
             }
             AccountChange::Notice => "A webhook for this account, sent at a time that you choose.",
             AccountChange::Withdraw => {
@@ -243,9 +258,66 @@ impl AccountChange {
         }
     }
 
+    /// When it counts.
+    pub fn counting(self, body: &Value, clock: Time, posts_late: bool, zone: &Zone) -> Counting {
+        let Some(at) = body["effective_at"].as_str().and_then(|at| DisplayTime(at.to_owned()).time()) else {
+            return Counting::OnItsDate;
+        };
+        if at > clock {
+            return Counting::Scheduled;
+        }
+        if !posts_late || at == clock || matches!(self, AccountChange::Notice | AccountChange::Roll) {
+            return Counting::OnItsDate;
+        }
+        let [named, from] = [at, clock].map(|time| DisplayTime::new(time, zone).day());
+        Counting::Late(if named == from { "the time at which it is recorded".to_owned() } else { from })
+    }
+
     /// A sentence about the effect: what will happen, or, after the change, what happened.
     /// `about` is the line item that is changed, if one is named.
     pub fn sentence(
+        self,
+        account: &Account<'_>,
+        (item, about): (&str, Option<&LineItem<'_>>),
+        body: &Value,
+        (counting, is_done): (&Counting, bool),
+    ) -> String {
+        if self == AccountChange::Payment && body["line_item_status"] == "AUTHORIZED" {
+            return authorized(&account.account_id, body, is_done);
+        }
+        if is_done && *counting == Counting::Scheduled && self != AccountChange::Roll {
+            return self.scheduled(item, body);
+        }
+        let effect = self.effect(account, (item, about), body, is_done);
+        let Counting::Late(from) = counting else { return effect };
+        let verb = match (self, is_done) {
+            (AccountChange::Status, true) => "applies",
+            (AccountChange::Status, false) => "will apply",
+            (_, true) => "counts",
+            (_, false) => "will count",
+        };
+        format!("{effect} It {verb} from {from}, not from its date: this product does not recalculate the past.")
+    }
+
+    /// A sentence about a change that is scheduled.
+    fn scheduled(self, item: &str, body: &Value) -> String {
+        let amount = Money(body["original_amount_cents"].as_i64().unwrap_or_default());
+        let what = match self {
+            AccountChange::Payment => format!("The payment of {amount}"),
+            AccountChange::Reverse => format!("The reversal of payment {item}"),
+            AccountChange::Settle => format!("The change of the status of payment {item}"),
+            AccountChange::Fee => format!("The fee of {amount}"),
+            AccountChange::Waive => format!("The waiver of fee {item}"),
+            AccountChange::Credit | AccountChange::Debit => format!("The change of the balance by {amount}"),
+            AccountChange::Status => "The change of status".to_owned(),
+            AccountChange::Notice => "The change of the notice".to_owned(),
+            AccountChange::Withdraw | AccountChange::Roll => "The change".to_owned(),
+        };
+        let at = DisplayTime(body["effective_at"].as_str().unwrap_or_default().to_owned());
+        format!("{what} is scheduled for {at}.")
+    }
+
+    fn effect(
         self,
         account: &Account<'_>,
         (item, about): (&str, Option<&LineItem<'_>>),
@@ -313,6 +385,21 @@ impl AccountChange {
                 format!("The clock of account {id} {be} rolled to {to}. It cannot be rolled back.")
             }
         }
+    }
+}
+
+/// A sentence about a payment that does not count until the user confirms it.
+fn authorized(account: &str, body: &Value, is_done: bool) -> String {
+    let amount = Money(body["original_amount_cents"].as_i64().unwrap_or_default());
+    let at = body["effective_at"].as_str().map(|at| format!(", dated {}", DisplayTime(at.to_owned())));
+    let at = at.unwrap_or_default();
+    if is_done {
+        format!("The authorized payment of {amount}{at} was recorded. It does not count yet.")
+    } else {
+        format!(
+            "An authorized payment of {amount}{at} will be recorded on account {account}. It will not count until you \
+             confirm it."
+        )
     }
 }
 

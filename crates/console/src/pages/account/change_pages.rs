@@ -4,7 +4,7 @@
 //! unique token, so submitting it twice makes the change once.
 
 use super::AccountView;
-use super::account_change::AccountChange;
+use super::account_change::{AccountChange, Counting};
 use super::data::{SplitWords, StatusWords};
 use super::tables::encoded;
 use crate::Console;
@@ -177,6 +177,16 @@ async fn reversed_payment(
     }
 }
 
+impl AccountView {
+    /// When a change counts. While the product holds entries, the release decides.
+    fn counting(&self, change: AccountChange, body: &Value) -> Counting {
+        match change.counting(body, self.clock, self.posts_late, &self.zone) {
+            Counting::Late(_) if self.holds() => Counting::OnItsDate,
+            counting => counting,
+        }
+    }
+}
+
 async fn form_page(
     console: &Console,
     visitor: &Visitor,
@@ -253,10 +263,11 @@ async fn confirm_page(
     };
     let Rehearsal { answer, account: after } = rehearsal;
     let about = reversed_payment(console, visitor, id, change, &item).await?;
-    let sentence = change.sentence(&account_view.current, (&item, about.as_ref()), &body, false);
+    let counting = account_view.counting(change, &body);
+    let sentence = change.sentence(&account_view.current, (&item, about.as_ref()), &body, (&counting, false));
     let (sentence, (came, made)) = match &before {
         None => {
-            let (mut came, made) = came(change, &account_view, answer, &body);
+            let (mut came, made) = came(change, &account_view, answer, &body, &counting);
             came.extend(left_over(&account_view.current, &after));
             (sentence, (came, made))
         }
@@ -315,11 +326,12 @@ fn came(
     account_view: &AccountView,
     answer: Rehearsed<'static>,
     body: &Value,
+    counting: &Counting,
 ) -> (Vec<String>, Option<LineItem<'static>>) {
     match (change, answer) {
         (AccountChange::Status | AccountChange::Notice, _) if account_view.holds() => (vec![HELD.to_owned()], None),
-        (AccountChange::Status, _) => (applies_late(account_view, body).into_iter().collect(), None),
-        (AccountChange::Withdraw, _) | (_, Rehearsed::Account(_) | Rehearsed::None) => (Vec::new(), None),
+        (AccountChange::Withdraw | AccountChange::Status, _)
+        | (_, Rehearsed::Account(_) | Rehearsed::Change(_) | Rehearsed::None) => (Vec::new(), None),
         (_, Rehearsed::Notices(notices)) => (next_notices(notices.results, body), None),
         (_, Rehearsed::Rolled(rolled)) => (roll_result(&rolled), None),
         // The item is as it was before its status was set.
@@ -332,17 +344,8 @@ fn came(
             }
             _ => (Vec::new(), Some(*item)),
         },
-        (_, Rehearsed::LineItem(item)) => (vec![fate(change, &item, account_view)], Some(*item)),
+        (_, Rehearsed::LineItem(item)) => (fate(change, &item, counting).into_iter().collect(), Some(*item)),
     }
-}
-
-/// A sentence about a backdated status that does not apply from its own date.
-fn applies_late(account_view: &AccountView, body: &Value) -> Option<String> {
-    let at = DisplayTime(body["effective_at"].as_str()?.to_owned()).time()?;
-    (account_view.posts_late && at < account_view.clock).then(|| {
-        "That date has passed. By the product's rules for backdated entries, the status applies only from now on."
-            .to_owned()
-    })
 }
 
 /// When the notices of a kind are sent next.
@@ -378,8 +381,8 @@ fn left_over(before: &Account<'_>, after: &Account<'_>) -> Option<String> {
         .then(|| format!("The amount is more than the borrower owes: a surplus of {after_money} will remain."))
 }
 
-/// A sentence about when a line item takes effect.
-fn fate(change: AccountChange, item: &LineItem<'_>, account_view: &AccountView) -> String {
+/// A sentence about when a line item takes effect, unless the first sentence of the page says it.
+fn fate(change: AccountChange, item: &LineItem<'_>, counting: &Counting) -> Option<String> {
     let what = match change {
         AccountChange::Payment => "payment",
         AccountChange::Reverse => "reversal",
@@ -387,27 +390,17 @@ fn fate(change: AccountChange, item: &LineItem<'_>, account_view: &AccountView) 
         AccountChange::Waive => "waiver",
         _ => "entry",
     };
-    match (item.processing_state, item.applied_at) {
+    let is_authorized = item.line_item_overview.line_item_status == "AUTHORIZED";
+    Some(match (item.processing_state, item.applied_at) {
         (ProcessingState::Held, _) => HELD.to_owned(),
-        (ProcessingState::Scheduled, _) if item.line_item_overview.line_item_status == "AUTHORIZED" => {
-            let at = item.effective_at.moment();
-            format!("The {what} is scheduled for {at}, and does not count until its status is set to valid.")
-        }
+        (ProcessingState::Scheduled | ProcessingState::Processed, _) if is_authorized => return None,
+        (ProcessingState::Processed, _) if matches!(counting, Counting::Late(_)) => return None,
         (ProcessingState::Scheduled, _) => {
             format!("The {what} will take effect on {}. Nothing changes before then.", item.effective_at.moment())
         }
-        (ProcessingState::Processed, Some(_)) if item.line_item_overview.line_item_status == "AUTHORIZED" => {
-            format!("The {what} does not count until its status is set to valid.")
-        }
-        (ProcessingState::Processed, Some(at)) if at != item.effective_at && account_view.when.at.is_none() => {
-            format!(
-                "The {what} takes effect later than its own date: by the product's rules for backdated entries, on {}.",
-                at.moment()
-            )
-        }
         (ProcessingState::Processed, Some(at)) => format!("The {what} takes effect on {}.", at.moment()),
         _ => format!("The {what} cannot be processed now."),
-    }
+    })
 }
 
 /// The main amounts before and after; unchanged ones are included.
@@ -445,7 +438,8 @@ async fn done(console: &Console, visitor: &Visitor, id: &str, change: AccountCha
             true => RECORDED.to_owned(),
             false => {
                 let about = reversed_payment(console, visitor, id, change, &item).await?;
-                change.sentence(&account_view.current, (&item, about.as_ref()), &body, true)
+                let counting = account_view.counting(change, &body);
+                change.sentence(&account_view.current, (&item, about.as_ref()), &body, (&counting, true))
             }
         };
         let action = change.action(id, &item, body);

@@ -39,6 +39,9 @@ pub trait InstalmentState {
 
 impl InstalmentState for ScheduleRow {
     fn fate(&self) -> (&'static str, &'static str) {
+        if self.retired {
+            return ("none", "Replaced");
+        }
         match (self.paid_on_time, self.outstanding_cents == 0) {
             (Some(true), _) => ("good", "Paid on time"),
             (Some(false), true) => ("warn", "Paid late"),
@@ -105,6 +108,12 @@ impl ItemChanges for LineItem<'_> {
         let fee = kind.ends_with("_FEE") && kind != "PAYMENT_REVERSAL_FEE";
         fee && !self.is_void() && !self.is_held() && self.line_item_summary.balance_cents > 0
     }
+}
+
+/// Whether a line item is a refund that can be reversed, judged by the item alone.
+pub fn may_return(item: &LineItem<'_>) -> bool {
+    let is_refund = item.line_item_overview.line_item_type == "REFUND";
+    is_refund && !item.is_void() && !item.is_held() && item.reversed_by_line_item_id.is_none()
 }
 
 fn is_payment(item: &LineItem<'_>) -> bool {

@@ -4,6 +4,7 @@
 //! /console/accounts/{id}?tab=…&as_of=…     show: the head, the time machine, and one tab
 //! /console/accounts/{id}/do/{what}         acting: a form, its confirmation, and doing it
 //! /console/accounts/{id}/roll              the same for rolling, which administrators may in TEST
+//! /console/accounts/{id}/change/{what}     changing the loan: a form, a preview, and making the change
 //! ```
 //!
 //! Every tab is a separate page, so the pages of a loan of thirty years stay small. The tabs that show the account's
@@ -12,18 +13,23 @@
 
 mod account_change;
 mod change_pages;
+mod compared;
 mod data;
+mod loan_change;
+mod loan_change_pages;
 mod machine;
 mod overview;
 mod tables;
 
 pub use change_pages::{ask, confirm, confirm_roll, perform, perform_roll, roll};
 pub(crate) use data::StatusWords;
+pub use loan_change_pages::{ask_change, menu, perform_change, preview_change};
 
 use crate::Console;
 use crate::display::{AsCount, AsMoment, AsMoney, DisplayTime, plain_words};
 use crate::form::{FormValues, QueryParameters};
 use crate::guard::Visitor;
+use crate::pages::products::of_status;
 use crate::page::{PageError, PageFrame, PageResult, Section, fragment, show as show_page, show_again};
 use askama::Template;
 use axum::extract::{Path, State};
@@ -34,10 +40,13 @@ use daybook_engine::zone::Zone;
 use daybook_service::form::fields::BackdatingPolicy;
 use daybook_service::policy::DEFAULT_ZONE;
 use daybook_service::problem::{Problem, ProblemKind};
-use daybook_service::view::{Account, MessageState, MigrationState, ProcessingState};
+use daybook_service::view::{
+    Account, ChangeDetails, InterestRateDetails, MessageState, MigrationState, ProcessingState, Product,
+};
+use loan_change::LoanChange;
 use machine::{Machine, When};
 use overview::Overview;
-use tables::{ItemsTab, NoticesTab, ScheduleTab, TimelineTab, WebhooksTab};
+use tables::{ChangesTab, ItemsTab, NoticesTab, ScheduleTab, TimelineTab, WebhooksTab};
 
 /// The most customers whose names are fetched.
 const CUSTOMERS_SHOWN: usize = 8;
@@ -51,10 +60,12 @@ enum Tab {
     Timeline,
     Webhooks,
     Notices,
+    Changes,
 }
 
 impl Tab {
-    const ALL: [Tab; 6] = [Tab::Overview, Tab::Schedule, Tab::Items, Tab::Timeline, Tab::Webhooks, Tab::Notices];
+    const ALL: [Tab; 7] =
+        [Tab::Overview, Tab::Schedule, Tab::Items, Tab::Changes, Tab::Timeline, Tab::Webhooks, Tab::Notices];
 
     fn name(self) -> &'static str {
         match self {
@@ -64,6 +75,7 @@ impl Tab {
             Tab::Timeline => "timeline",
             Tab::Webhooks => "webhooks",
             Tab::Notices => "notices",
+            Tab::Changes => "changes",
         }
     }
 
@@ -75,6 +87,7 @@ impl Tab {
             Tab::Timeline => "Timeline",
             Tab::Webhooks => "Webhooks",
             Tab::Notices => "Notices",
+            Tab::Changes => "Changes",
         }
     }
 
@@ -115,6 +128,9 @@ struct AccountView {
     migration: MigrationState,
     /// Whether backdated entries take effect when they are recorded.
     posts_late: bool,
+    /// What an agent must know before talking to the borrower: what the product stops for the status, and the limit of
+    /// the rate by SCRA.
+    marks: Vec<String>,
 }
 
 impl AccountView {
@@ -143,6 +159,7 @@ impl AccountView {
         let product = &current.account_product.product_id;
         let product = console.service.get_product(who, product).await?;
         let migration = product.migration_state;
+        let marks = marks(console, visitor, &current, &product, clock).await?;
         let posts_late = product.product_lifecycle_policies.backdating_policy != Some(BackdatingPolicy::Replay);
         let mut account_view = AccountView {
             id: id.to_owned(),
@@ -155,6 +172,7 @@ impl AccountView {
             customers: Vec::new(),
             migration,
             posts_late,
+            marks,
         };
         for assigned in account_view.current.customers.iter().take(CUSTOMERS_SHOWN) {
             let customer = console.service.get_customer(who, &assigned.customer_id).await?;
@@ -188,6 +206,42 @@ impl AccountView {
     }
 }
 
+/// What an agent must know about an account before anything else.
+async fn marks(
+    console: &Console,
+    visitor: &Visitor,
+    account: &Account<'static>,
+    product: &Product,
+    clock: Time,
+) -> Result<Vec<String>, PageError> {
+    let overview = &account.account_overview;
+    let effects = product.product_lifecycle_policies.status_effects.clone().unwrap_or_default().effects();
+    let stopped = match overview.account_status {
+        "CLOSED" => None,
+        standing => of_status(&effects, standing, overview.account_status_subtype),
+    };
+    let mut marks: Vec<String> = stopped.into_iter().collect();
+    if overview.is_active_scra == Some(true) {
+        let rates = console.service.list_interest_rates(visitor.caller(), &account.account_id).await?;
+        let covers = |details: &InterestRateDetails| {
+            details.tags.scra
+                && details.effective_at_inclusive_start.time <= clock
+                && details.effective_at_exclusive_end.is_none_or(|end| end.time > clock)
+        };
+        let limits = rates.iter().filter(|rate| rate.cancelled_at.is_none()).filter_map(|rate| match &rate.details {
+            ChangeDetails::InterestRate(details) if covers(details) => Some(details),
+            _ => None,
+        });
+        marks.extend(limits.map(|limit| {
+            let end = limit.effective_at_exclusive_end;
+            let end = end.map_or_else(|| "; no end is known".to_owned(), |end| format!(" until {}", end.moment().day()));
+            let since = limit.effective_at_inclusive_start.moment().day();
+            format!("SCRA: the interest rate is limited to {} % a year since {since}{end}.", limit.interest_rate)
+        }));
+    }
+    Ok(marks)
+}
+
 /// The content of a tab.
 #[derive(Clone, Debug)]
 enum Content {
@@ -197,6 +251,7 @@ enum Content {
     Timeline(TimelineTab),
     Webhooks(WebhooksTab),
     Notices(NoticesTab),
+    Changes(ChangesTab),
 }
 
 #[derive(Template)]
@@ -243,6 +298,7 @@ async fn look(console: &Console, visitor: &Visitor, id: &str, asked: &FormValues
         Tab::Items => Content::Items(ItemsTab::load(console, visitor, &account_view, asked).await?),
         Tab::Timeline => Content::Timeline(TimelineTab::load(console, visitor, &account_view, asked).await?),
         Tab::Webhooks => Content::Webhooks(WebhooksTab::load(console, visitor, &account_view, asked).await?),
+        Tab::Changes => Content::Changes(ChangesTab::load(console, visitor, &account_view, asked).await?),
         Tab::Notices => Content::Notices(NoticesTab::load(console, visitor, &account_view).await?),
     };
     let page = PageFrame::new(format!("Account {id}"), Section::Accounts, visitor);

@@ -3,7 +3,7 @@
 //! The service holds these lists in memory, so each is fetched whole and cut into pages here, newest first except for
 //! the schedule. Deliveries are the exception: the service pages them.
 
-use super::data::ItemChanges;
+use super::data::{ItemChanges, may_return};
 use super::{AccountView, Tab};
 use crate::Console;
 use crate::display::plain_words;
@@ -20,8 +20,10 @@ use daybook_service::view::{
 use daybook_service::webhooks::deliveries::DeliveryQuery;
 use std::collections::BTreeSet;
 
+mod changes;
 mod files;
 
+pub use changes::ChangesTab;
 pub use files::file;
 
 /// A whole list, up to 10,000 rows.
@@ -89,6 +91,11 @@ pub struct ScheduleTab {
 }
 
 impl ScheduleTab {
+    /// Whether an instalment of the page was replaced by a change.
+    pub fn has_replaced(&self) -> bool {
+        self.sheet.rows.iter().any(|row| row.of.retired)
+    }
+
     pub async fn load(
         console: &Console,
         visitor: &Visitor,
@@ -110,7 +117,7 @@ async fn schedule(
     let schedule =
         console.service.get_amortization_schedule(visitor.caller(), &account_view.id, account_view.when.time()).await?;
     let rows = schedule.results;
-    let next = rows.iter().position(|row| row.paid_on_time.is_none() && row.outstanding_cents != 0);
+    let next = rows.iter().position(|row| row.paid_on_time.is_none() && row.outstanding_cents != 0 && !row.retired);
     let numbered = rows.into_iter().enumerate();
     Ok(numbered.map(|(index, of)| NumberedInstalment { number: index + 1, of, is_next: Some(index) == next }).collect())
 }
@@ -122,6 +129,8 @@ pub struct LineItemRow {
     pub of: LineItem<'static>,
     /// Whether it is a payment that can be reversed.
     pub may_bounce: bool,
+    /// Whether it is a refund that can be reversed.
+    pub may_return: bool,
 }
 
 /// Line items.
@@ -185,6 +194,7 @@ async fn items(
     });
     let line = |of: LineItem<'static>| LineItemRow {
         may_bounce: of.may_bounce() && !bounced.contains(&of.line_item_id.to_string()),
+        may_return: may_return(&of),
         of,
     };
     Ok((items.into_iter().map(line).collect(), kinds))

@@ -1,6 +1,7 @@
 //! Creating a product: every policy can be set, few are required, and a sample schedule follows the typed values.
 
-use super::fields::{FieldGroup, GROUPS, ORDER, PREVIEW, ZONE, all, of_product};
+use super::fields::{FieldGroup, GROUPS, PREVIEW, ZONE, all, of_product};
+use super::lists::{add_lists, is_list};
 use super::preview::{Piece, Preview};
 use super::{HERE, typed_zone};
 use crate::Console;
@@ -73,14 +74,9 @@ pub async fn new(visitor: Visitor) -> PageResult {
 fn call(typed: &FormValues) -> Result<Value, Problem> {
     let zone = typed_zone(typed)
         .ok_or_else(|| Problem::invalid(ZONE, "must be an IANA time zone, such as America/New_York"))?;
-    // The order is typed as text and sent as a list.
-    let fields: Vec<Field> = of_product().into_iter().filter(|field| field.name != ORDER).collect();
+    let fields: Vec<Field> = of_product().into_iter().filter(|field| !is_list(field.name)).collect();
     let mut sent = checked_body::<NewProduct>(&fields, typed, &zone)?;
-    if typed.has(ORDER) {
-        let names = typed.get(ORDER).split(|letter: char| letter == ',' || letter.is_whitespace());
-        let names: Vec<Value> = names.filter(|name| !name.is_empty()).map(|name| name.to_uppercase().into()).collect();
-        put(&mut sent, ORDER, Value::from(names));
-    }
+    add_lists(&mut sent, typed)?;
     if sent.pointer("/product_overview/product_type").is_none() {
         put(&mut sent, "product_overview.product_type", Value::from("INSTALLMENT"));
     }

@@ -59,25 +59,27 @@ pairs! {
 /// A sentence for each pair that stops something, and one for all that stop late fees.
 pub fn words(effects: &StatusEffects) -> String {
     let sentence = |(pair, name): &(&str, &str)| stopped(effects.of(Status::parse_pair(pair)?), name);
-    let mut sentences: Vec<String> = NAMES.iter().filter_map(sentence).collect();
-    if NAMES.iter().any(|(pair, _)| Status::parse_pair(pair).is_some_and(|status| effects.of(status).late_fees)) {
-        sentences.push("While late fees are stopped, an unpaid instalment is not counted as late either.".to_owned());
-    }
-    sentences.join(" ")
+    NAMES.iter().filter_map(sentence).collect::<Vec<String>>().join(" ")
+}
+
+/// What a product stops for accounts with a status; `None` if nothing, or if the status is unknown.
+pub fn of_status(effects: &StatusEffects, standing: &str, reason: Option<&str>) -> Option<String> {
+    let status = Status::parse(standing, reason)?;
+    let (_, name) = NAMES.iter().find(|(pair, _)| Status::parse_pair(pair) == Some(status))?;
+    stopped(effects.of(status), name)
 }
 
 /// A sentence about what a pair stops; `None` if it stops nothing.
 fn stopped(stops: Stops, name: &str) -> Option<String> {
     let effects = [
-        (stops.late_fees, "late fees"),
-        (stops.interest, "interest"),
-        (stops.notices, "notices"),
-        (stops.delinquency, "the count of late instalments"),
+        (stops.interest, "no interest"),
+        (stops.notices, "no notices"),
+        (stops.late_fees, "no late fees, and unpaid instalments do not become late"),
+        (stops.delinquency && !stops.late_fees, "late instalments are not counted"),
+        (stops.delinquency, "the account does not automatically become delinquent, charged off or active again"),
     ];
     let stopped: Vec<&str> = effects.into_iter().filter(|(is_stopped, _)| *is_stopped).map(|(_, what)| what).collect();
-    let (last, others) = stopped.split_last()?;
-    let list = if others.is_empty() { (*last).to_owned() } else { format!("{} and {last}", others.join(", ")) };
-    Some(format!("{name}: stops {list}."))
+    (!stopped.is_empty()).then(|| format!("{name}: {}.", stopped.join("; ")))
 }
 
 #[cfg(test)]
@@ -93,17 +95,16 @@ mod tests {
     fn the_words_name_what_is_stopped() {
         let mut effects = StatusEffects::default();
         let words = told(&effects);
-        assert!(words.starts_with(
-            "Active, hardship: stops late fees and the count of late instalments. Active, SCRA: stops late fees. "
-        ));
-        assert!(
-            words.contains("Suspended, fraud: stops late fees, interest, notices and the count of late instalments.")
-        );
+        const HARDSHIP: &str = "no late fees, and unpaid instalments do not become late; the account does not \
+                                automatically become delinquent, charged off or active again.";
+        assert!(words.starts_with(&format!("Active, hardship: {HARDSHIP} ")), "{words}");
+        assert!(words.contains("Active, SCRA: no late fees, and unpaid instalments do not become late."), "{words}");
+        assert!(words.contains(&format!("Suspended, fraud: no interest; no notices; {HARDSHIP}")), "{words}");
         assert!(!words.contains("Suspended, delinquent"));
         let delinquent = Status::DELINQUENT;
         let stops = Stops { interest: true, ..Default::default() };
         effects.set(delinquent, stops);
-        assert!(told(&effects).contains("Suspended, delinquent: stops interest."));
+        assert!(told(&effects).contains("Suspended, delinquent: no interest."));
     }
 
     /// The empty choice of a field is the default of its pair.

@@ -2,6 +2,8 @@
 //!
 //! The name of a field is its path in the call. An empty field has the default stated in its placeholder.
 
+use super::contract_fields::{BUSINESS_DAYS, DIFFERENCES, INTEREST_ROUNDING, MORE_LATE_FEES, PRECOMPUTED, RE_AGES};
+use super::lists::ORDER;
 use crate::form::{Field, FieldKind};
 
 /// A group of fields.
@@ -25,8 +27,6 @@ macro_rules! life {
 
 /// The time zone, in which times are typed.
 pub const ZONE: &str = life!("billing_cycle_policies.product_time_zone");
-/// The payment order, which is a list.
-pub const ORDER: &str = life!("payment_pouring_policies.order");
 
 const TYPES: &[(&str, &str)] = &[("INSTALLMENT", "Instalment loan")];
 const LATE_FEES: &[(&str, &str)] = &[
@@ -43,6 +43,7 @@ const METHODS: &[(&str, &str)] = &[
     ("", "Equal instalments (LEVEL)"),
     ("EQUAL_PRINCIPAL", "The same principal in each instalment, and the interest in addition"),
     ("FLAT", "The same principal in each instalment, and the same interest, on the original principal"),
+    ("PRECOMPUTED", "Equal instalments; the interest is fixed when the account is opened"),
 ];
 const MONTH_ENDS: &[(&str, &str)] =
     &[("", "On the month's last day (CLAMP)"), ("ROLL", "On the 1st of the next month (ROLL)")];
@@ -56,7 +57,8 @@ const DAY_COUNTS: &[(&str, &str)] = &[
     ("ACTUAL_360", "A day is 1/360 of a year (ACTUAL_360)"),
     ("ACTUAL_ACTUAL", "A day is 1/365 of a year, in a leap year 1/366"),
 ];
-const ROUNDINGS: &[(&str, &str)] = &[("", "To the even cent (HALF_EVEN)"), ("HALF_UP", "Away from zero (HALF_UP)")];
+const ROUNDINGS: &[(&str, &str)] =
+    &[("", "To the even cent (HALF_EVEN)"), ("HALF_UP", "Away from zero (HALF_UP)"), ("DOWN", "Always down (DOWN)")];
 const AFTER_MATURITY: &[(&str, &str)] = &[("", "Interest continues (ACCRUE)"), ("NONE", "Interest stops")];
 const SPANS: &[(&str, &str)] = &[
     ("", "Automatic: INSTALLMENTS_FIRST, or BUCKET_FIRST if you enter an order of debts"),
@@ -129,7 +131,7 @@ const BILLING: &[Field] = &[
         life!("billing_cycle_policies.cycle_interval"),
         "Length of a cycle",
         FieldKind::Text,
-        "The time from one instalment to the next, in months or days: 1 month, 14 days.",
+        "The time from one instalment to the next, in months or days: 1 month, 14 days. For two a month: semi-month.",
     )
     .hint("1 month"),
     Field::new(
@@ -217,9 +219,8 @@ const FEES: &[Field] = &[
         life!("fee_policies.late_fee_pyramiding"),
         "Payments for older, late instalments",
         FieldKind::Choice(PYRAMIDING),
-        "No late fee is charged if the payments received for an instalment reach its amount. Money that paid fees \
-         counts towards that amount. This setting decides whether money that paid older, late instalments counts as \
-         well. Example: an instalment of $400 is due and $400 is paid, but $100 of it pays an older, late instalment. \
+        "No late fee is charged if the payments made for an instalment's period reach its amount. Money that went to \
+         fees counts. This setting decides whether money that went to older, late instalments counts as well. Example: an instalment of $400 is due and $400 is paid, but $100 of it pays an older, late instalment. \
          If the $100 counts, there is no second late fee.",
     ),
 ];
@@ -386,7 +387,19 @@ const MIGRATION: &[Field] = &[Field::new(
 pub const GROUPS: &[FieldGroup] = &[
     FieldGroup { name: "Basics", about: "Only the first two are required.", fields: BASICS, is_basic: true },
     FieldGroup { name: "Billing cycle", about: "When instalments fall due.", fields: BILLING, is_basic: false },
+    FieldGroup {
+        name: "Business days",
+        about: "Due dates at weekends and on holidays; two instalments a month.",
+        fields: BUSINESS_DAYS,
+        is_basic: false,
+    },
     FieldGroup { name: "Late fees", about: "What an unpaid instalment costs.", fields: FEES, is_basic: false },
+    FieldGroup {
+        name: "More late fees",
+        about: "Several fees for an instalment, and a limit for the loan.",
+        fields: MORE_LATE_FEES,
+        is_basic: false,
+    },
     FieldGroup {
         name: "Delinquency",
         about: "What late instalments in a row lead to.",
@@ -400,7 +413,31 @@ pub const GROUPS: &[FieldGroup] = &[
         is_basic: false,
     },
     FieldGroup { name: "Amortization", about: "The size of the instalments.", fields: AMORTIZATION, is_basic: false },
+    FieldGroup {
+        name: "Precomputed interest",
+        about: "Interest that is fixed when an account is opened.",
+        fields: PRECOMPUTED,
+        is_basic: false,
+    },
     FieldGroup { name: "Interest", about: "How interest is calculated.", fields: INTEREST, is_basic: false },
+    FieldGroup {
+        name: "Rounding of interest",
+        about: "How and when interest becomes whole cents.",
+        fields: INTEREST_ROUNDING,
+        is_basic: false,
+    },
+    FieldGroup {
+        name: "Small differences",
+        about: "Payments that are a few cents too low.",
+        fields: DIFFERENCES,
+        is_basic: false,
+    },
+    FieldGroup {
+        name: "Limits on re-ages",
+        about: "How often an account may be re-aged or restructured.",
+        fields: RE_AGES,
+        is_basic: false,
+    },
     FieldGroup {
         name: "Payment allocation",
         about: "The debts that a payment pays first.",

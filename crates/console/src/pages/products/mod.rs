@@ -1,15 +1,19 @@
 //! Products: the list, a product with its terms in words, creating one, and migration mode.
 
+mod contract_fields;
+mod contract_terms;
 pub mod creating;
 mod effects;
 mod fields;
+mod lists;
 pub mod migration;
 mod preview;
 mod terms;
 pub mod what_if;
 
+pub use effects::of_status;
 pub use preview::{Piece, Preview};
-pub use terms::{TermsInWords, fetch};
+pub use terms::{TermsInWords, fetch, instalments};
 
 use crate::Console;
 use crate::csv::{Cell, Csv};

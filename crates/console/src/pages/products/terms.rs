@@ -2,6 +2,9 @@
 //!
 //! The service fills in every default, so no policy is absent in a product that it shows.
 
+use super::contract_terms::{
+    business_days, differences, interest_rounding, late_fee_limit, precomputed, re_ages, semi_monthly, tiers,
+};
 use super::effects;
 use crate::Console;
 use crate::display::{AsMoney, Count, Money, plain_words};
@@ -11,8 +14,8 @@ use daybook_engine::money::Cents;
 use daybook_engine::zone::Zone;
 use daybook_service::form::fields::{
     AmortizationMethod, AmountOrZero, BackdatingPolicy, DayCountRule, InterestAfterMaturity, InterestCalcMethod,
-    IntervalText, LateFeePyramiding, LateFeeType, MonthEndRule, PercentText, PositiveCount, PouringSpan, RoundingRule,
-    SurplusRule, ZoneName,
+    LateFeePyramiding, LateFeeType, MonthEndRule, PercentText, PositiveCount, PouringSpan, RoundingRule, SurplusRule,
+    ZoneName,
 };
 use daybook_service::form::{
     AmortizationPolicies, BillingCyclePolicies, FeePolicies, InterestPolicies, OpeningPolicies, PaymentDuePolicies,
@@ -70,9 +73,10 @@ impl TermsInWords for Product {
 
     fn in_short(&self) -> String {
         let billing = self.product_lifecycle_policies.billing_cycle_policies.as_ref();
-        let cycle = interval(billing.and_then(|billing| billing.cycle_interval.as_ref()));
+        let cycle = text(billing.and_then(|billing| billing.cycle_interval.as_ref()));
         let count = Count(self.length().into()).of("instalment", "instalments");
-        format!("{count}, one every {}, at {} % a year", every(&cycle), self.rate())
+        let rhythm = if self.length() == 1 { format!("after {}", after(&cycle)) } else { one_every(&cycle) };
+        format!("{count}, {rhythm}, at {} % a year", self.rate())
     }
 
     fn in_words(&self) -> Vec<(&'static str, String)> {
@@ -80,13 +84,18 @@ impl TermsInWords for Product {
         let usual = life.default_attributes.unwrap_or_default();
         let effects = life.status_effects.unwrap_or_default().effects();
         let limit = usual.default_credit_limit_cents;
+        let due = life.payment_due_policies.unwrap_or_default();
+        let billing = life.billing_cycle_policies.unwrap_or_default();
         vec![
             ("Loan", format!("{}.", self.in_short())),
-            ("Dates", dates(&life.billing_cycle_policies.unwrap_or_default())),
+            ("Dates", dates(&billing)),
+            ("Business days", business_days(&billing)),
             ("Instalments", amortization(&life.amortization_policies.unwrap_or_default())),
             ("Interest", interest(&life.interest_policies.unwrap_or_default())),
             ("Late fee", late_fee(&life.fee_policies.unwrap_or_default(), money(usual.default_late_fee_cents))),
-            ("Delinquency", delinquency(&life.payment_due_policies.unwrap_or_default())),
+            ("Delinquency", delinquency(&due)),
+            ("Small differences", differences(&due)),
+            ("Re-ages", re_ages(&due)),
             ("Statuses", effects::words(&effects)),
             ("Bounced payment", reversal(money(usual.default_payment_reversal_fee_cents))),
             ("Payment allocation", pouring(&life.payment_pouring_policies.unwrap_or_default())),
@@ -116,8 +125,8 @@ fn count(count: Option<PositiveCount>) -> u32 {
     count.map_or(0, PositiveCount::get)
 }
 
-fn interval(interval: Option<&IntervalText>) -> String {
-    interval.map_or_else(String::new, ToString::to_string)
+fn text(text: Option<&impl ToString>) -> String {
+    text.map_or_else(String::new, ToString::to_string)
 }
 
 fn openings(openings: &OpeningPolicies) -> String {
@@ -129,8 +138,28 @@ fn openings(openings: &OpeningPolicies) -> String {
     )
 }
 
+/// A number of instalments and their rhythm: `3, one every month`.
+pub fn instalments(count: u64, cycle: String) -> String {
+    match count {
+        1 => format!("1, after {}", after(&cycle)),
+        _ => format!("{}, {}", Count(count), one_every(&cycle)),
+    }
+}
+
+fn one_every(cycle: &str) -> String {
+    format!("one every {}", every(cycle))
+}
+
+/// An interval for use after `after`: `1 month` becomes `one month`.
+fn after(interval: &str) -> String {
+    interval.strip_prefix("1 ").map_or_else(|| interval.to_owned(), |unit| format!("one {unit}"))
+}
+
 /// An interval for use after `every`: `1 month` becomes `month`.
 fn every(interval: &str) -> &str {
+    if interval == "semi-month" {
+        return "half month";
+    }
     interval.strip_prefix("1 ").unwrap_or(interval)
 }
 
@@ -139,21 +168,22 @@ fn is_zero(interval: &str) -> bool {
 }
 
 fn dates(billing: &BillingCyclePolicies) -> String {
-    let due = match interval(billing.cycle_due_interval.as_ref()).as_str() {
+    let due = match text(billing.cycle_due_interval.as_ref()).as_str() {
         none if is_zero(none) => "at the end of the cycle".to_owned(),
         before if before.starts_with('-') => {
             format!("{} before the end of the cycle", before.trim_start_matches('-'))
         }
         after => format!("{after} after the end of the cycle"),
     };
-    let first = billing.first_cycle_interval.as_ref().filter(|first| Some(*first) != billing.cycle_interval.as_ref());
+    let first = billing.first_cycle_interval.as_ref().map(ToString::to_string);
+    let first = first.filter(|first| *first != text(billing.cycle_interval.as_ref()));
     let first = first.map_or_else(String::new, |first| format!(" The first cycle is {first} long."));
     let close = billing.close_of_business_time.as_ref().map_or_else(String::new, ToString::to_string);
-    format!(
-        "A cycle is {} long; its instalment is due {due}.{first} Close of business is {close} in {}.",
-        interval(billing.cycle_interval.as_ref()),
-        billing.product_time_zone.as_ref().map_or("", |zone| zone.get().name())
-    )
+    let cycle = semi_monthly(billing).unwrap_or_else(|| {
+        format!("A cycle is {} long; its instalment is due {due}.{first}", text(billing.cycle_interval.as_ref()))
+    });
+    let zone = billing.product_time_zone.as_ref().map_or("", |zone| zone.get().name());
+    format!("{cycle} Close of business is {close} in {zone}.")
 }
 
 fn delinquency(due: &PaymentDuePolicies) -> String {
@@ -168,11 +198,29 @@ fn delinquency(due: &PaymentDuePolicies) -> String {
 }
 
 fn late_fee(fees: &FeePolicies, flat: Money) -> String {
+    let Some(fee) = tiers(fees).or_else(|| single_late_fee(fees, flat)) else {
+        return "No late fee is charged, but an unpaid instalment still counts as late.".to_owned();
+    };
+    let limit = late_fee_limit(fees);
+    let counts = match fees.late_fee_pyramiding {
+        Some(LateFeePyramiding::FeesOnly) => {
+            "even if part of that money went to fees. Money that went to older instalments that were late does not count."
+        }
+        Some(LateFeePyramiding::Receipts) | None => {
+            "even if part of that money went to fees or to older instalments that were late."
+        }
+    };
+    format!(
+        "{fee}{limit} No fee is charged if the borrower paid at least the amount of the \
+         instalment after the previous due date and by the end of the grace period, {counts}"
+    )
+}
+
+/// The one late fee of an instalment; `None` if it is 0.00.
+fn single_late_fee(fees: &FeePolicies, flat: Money) -> Option<String> {
     let share = percent(fees.late_fee_percent);
     let fee = match fees.late_fee_type {
-        Some(LateFeeType::Flat) if flat.is_zero() => {
-            return "No late fee is charged, but an unpaid instalment still counts as late.".to_owned();
-        }
+        Some(LateFeeType::Flat) if flat.is_zero() => return None,
         Some(LateFeeType::Flat) => format!("{flat} for each late instalment"),
         Some(LateFeeType::PercentOfUnpaid) => format!("{share} % of the unpaid instalment"),
         Some(LateFeeType::PercentOfUnpaidPrincipal) => format!("{share} % of the instalment's unpaid principal"),
@@ -185,7 +233,7 @@ fn late_fee(fees: &FeePolicies, flat: Money) -> String {
     let most = amount("at most", fees.late_fee_max_cents);
     let cap = fees.late_fee_cap_percent;
     let cap = cap.map_or_else(String::new, |cap| format!(", capped at {cap} % of the unpaid amount"));
-    let grace = match interval(fees.late_fee_grace.as_ref()).as_str() {
+    let grace = match text(fees.late_fee_grace.as_ref()).as_str() {
         none if is_zero(none) => "It is charged at close of business on the due date.".to_owned(),
         grace if fees.late_fee_grace_counts_due_date == Some(true) => {
             format!("It is charged after a grace period of {grace}, of which the due date is the first day.")
@@ -194,18 +242,7 @@ fn late_fee(fees: &FeePolicies, flat: Money) -> String {
             format!("It is charged after a grace period of {grace}, which starts on the day after the due date.")
         }
     };
-    let counts = match fees.late_fee_pyramiding {
-        Some(LateFeePyramiding::FeesOnly) => {
-            "even if a part of that money paid fees. Money that paid older, late instalments is not counted."
-        }
-        Some(LateFeePyramiding::Receipts) | None => {
-            "even if a part of that money paid fees or older, late instalments."
-        }
-    };
-    format!(
-        "{fee}{least}{most}{cap}. {grace} No fee is charged if the amount of the instalment was received for it, \
-         {counts}"
-    )
+    Some(format!("{fee}{least}{most}{cap}. {grace}"))
 }
 
 fn amortization(amortization: &AmortizationPolicies) -> String {
@@ -215,6 +252,9 @@ fn amortization(amortization: &AmortizationPolicies) -> String {
         }
         Some(AmortizationMethod::Flat) => {
             "The same principal in each instalment, and the same interest, on the original principal"
+        }
+        Some(AmortizationMethod::Precomputed) => {
+            "Equal instalments; the interest is fixed when the account is opened, and does not change"
         }
         Some(AmortizationMethod::Level) | None => "Equal instalments",
     };
@@ -236,8 +276,12 @@ fn amortization(amortization: &AmortizationPolicies) -> String {
         Some(MonthEndRule::Roll) => "on the 1st of the next month",
         Some(MonthEndRule::Clamp) | None => "on the month's last day",
     };
+    let precomputed = match amortization.method {
+        Some(AmortizationMethod::Precomputed) => precomputed(amortization),
+        _ => String::new(),
+    };
     format!(
-        "{method}{only}.{rounding}{smooth} If a month does not have the due day, the instalment is due {month_end}."
+        "{method}{only}.{precomputed}{rounding}{smooth} If a month does not have the due day, the instalment is due {month_end}."
     )
 }
 
@@ -254,12 +298,17 @@ fn interest(interest: &InterestPolicies) -> String {
         Some(DayCountRule::ActualActual) => "a day is 1/365 of a year, 1/366 in a leap year",
         Some(DayCountRule::Thirty360) | None => "a month is a twelfth of a year",
     };
-    let half = if interest.rounding == Some(RoundingRule::HalfUp) { "away from zero" } else { "to the even cent" };
+    let half = match interest.rounding {
+        Some(RoundingRule::HalfUp) => "Half a cent is rounded away from zero.",
+        Some(RoundingRule::Down) => "Fractions of a cent are rounded down.",
+        Some(RoundingRule::HalfEven) | None => "Half a cent is rounded to the even cent.",
+    };
     let after = match interest.interest_after_maturity {
         Some(InterestAfterMaturity::None) => "No interest accrues after the last due date.",
         Some(InterestAfterMaturity::Accrue) | None => "Interest continues after the last due date.",
     };
-    format!("{method}; {days}. Half a cent is rounded {half}. {after}")
+    let rounding = interest_rounding(interest);
+    format!("{method}; {days}. {half}{rounding} {after}")
 }
 
 fn pouring(pouring: &PaymentPouringPolicies) -> String {
@@ -268,7 +317,7 @@ fn pouring(pouring: &PaymentPouringPolicies) -> String {
     let span = match pouring.span {
         Some(PouringSpan::OldestInstalmentFirst) => "Oldest instalment first. Within an instalment:",
         Some(PouringSpan::BucketFirst) => {
-            "The first kind of debt of all instalments, beginning with the oldest; then the next kind. Order:"
+            "Payments pay one kind of debt at a time, for all instalments, the oldest first. The kinds, in order:"
         }
         Some(PouringSpan::InstalmentsFirst) | None => {
             "Interest and principal of the oldest instalment, then of the next; fees last. Order:"

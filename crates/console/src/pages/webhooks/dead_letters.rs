@@ -199,10 +199,13 @@ fn ask(filter: &Filter, counted: &ReplayResult) -> Ask {
         )]
     };
     if counted.left_paused > 0 {
-        words.push(format!(
-            "{} not be sent: they belong to paused URLs. Resume these first.",
-            Count(counted.left_paused).of("dead letter will", "dead letters will")
-        ));
+        words.push(match counted.left_paused {
+            1 => "1 dead letter will not be sent, because its URL is paused. Resume the URL first.".to_owned(),
+            n => format!(
+                "{} dead letters will not be sent, because their URLs are paused. Resume these URLs first.",
+                Count(n)
+            ),
+        });
     }
     let fields = ["webhook_uuid", "event", "since", "until"].into_iter().filter(|name| !filter.get(name).is_empty());
     Ask {

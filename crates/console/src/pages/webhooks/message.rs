@@ -91,16 +91,8 @@ fn stands(stand: DeliveryStatus, is_paused: bool, has_failed: bool) -> ((&'stati
             ("dead", "Dead letter"),
             format!("It became a dead letter on {}: Daybook does not try again by itself.", moment(at)),
         ),
-        DeliveryStatus::NotForIt => (
-            ("none", "Not sent"),
-            "It is not for this URL: the URL's filter excludes the event, the URL was subscribed later, or the message is \
-             a test and the URL is paused."
-                .to_owned(),
-        ),
-        DeliveryStatus::Dropped => (
-            ("none", "Not sent"),
-            "It will not be sent to this URL.".to_owned(),
-        ),
+        DeliveryStatus::NotForIt => (("none", "Not sent"), "It was not sent to this URL.".to_owned()),
+        DeliveryStatus::Dropped => (("none", "Not sent"), "It will not be sent to this URL.".to_owned()),
         DeliveryStatus::Forgotten => (
             ("none", "Unknown"),
             "The records of the deliveries have been deleted, because their retention period has ended.".to_owned(),

@@ -123,7 +123,7 @@ async fn a_scheduled_payment_is_called_off_without_a_fee() {
     let later = [("original_amount_cents", "10"), ("line_item_id", "later"), ("effective_at", "2025-04-01T09:00:00")];
     let page = confirmation(&setup, &payment, &[&later[..], &[("line_item_status", "AUTHORIZED")]].concat()).await;
     let text = words(&page);
-    assert!(text.contains("does not count until its status is set to valid"), "{text}");
+    assert!(text.contains("It will not count until you confirm it."), "{text}");
     assert!(!text.contains("will take effect"), "{text}");
     act(&setup, &payment, &later).await;
     let path = format!("{ELENA}/do/reverse");
@@ -153,7 +153,7 @@ async fn balances_are_raised_and_lowered_by_hand() {
 async fn a_status_is_set_and_leaves_a_trail() {
     let setup = elena().await;
     let path = format!("{ELENA}/do/status");
-    const LATE: &str = "the status applies only from now on";
+    const LATE: &str = "not from its date: this product does not recalculate the past";
     let backdated = [("pair", "SUSPENDED:RISK_REVIEW"), ("effective_at", "2025-02-20T09:00:00")];
     let page = confirmation(&setup, &path, &backdated).await;
     assert!(words(&page).contains(LATE), "{}", words(&page));

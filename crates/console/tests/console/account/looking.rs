@@ -73,7 +73,7 @@ async fn the_past_is_shown_as_it_stood_and_the_future_as_it_will_be() {
             .await,
     );
     let past = setup.get(&format!("{ELENA}?as_of=2025-02-28T00:00:00-05:00")).await.page();
-    assert!(past.contains("Entries that take effect later are not included"), "{past}");
+    assert!(past.contains("The status at the top, the status history and the chart are as of now"), "{past}");
     assert_figure(&past, "Balance", "$803.97");
     assert_figure(&past, "Payoff", "$812.01");
     assert_figure(&past, "Past due", "0 days");

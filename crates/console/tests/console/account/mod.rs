@@ -1,6 +1,7 @@
 //! One account: the content of its pages, and the changes made from them. The amounts are those of the test cases.
 
 mod acting;
+mod changing;
 mod looking;
 
 use crate::setup::{Answer, ConsoleSetup, PASSWORD, encoded, form_of, json_of, view_of};

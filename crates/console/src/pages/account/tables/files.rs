@@ -1,5 +1,6 @@
 //! The tables as CSV, with all rows instead of one page.
 
+use super::changes::changes;
 use super::{all_deliveries, happenings, items, messages, no_table, notices, schedule, titled, trail};
 use crate::Console;
 use crate::csv::{Cell, Csv};
@@ -34,6 +35,7 @@ pub async fn file(console: &Console, visitor: &Visitor, account_view: &AccountVi
         "webhooks" => messages_file(console, visitor, account_view).await?,
         "attempts" => attempts_file(console, visitor, account_view).await?,
         "notices" => notices_file(console, visitor, account_view).await?,
+        "changes" => changes_file(console, visitor, account_view).await?,
         "trail" => trail_file(console, visitor, account_view).await?,
         other => return no_table(other),
     };
@@ -41,6 +43,32 @@ pub async fn file(console: &Console, visitor: &Visitor, account_view: &AccountVi
 }
 
 type File = Result<Csv, crate::page::PageError>;
+
+async fn changes_file(console: &Console, visitor: &Visitor, account_view: &AccountView) -> File {
+    let mut csv = Csv::new(&[
+        "change_id",
+        "state",
+        "effective_at",
+        "applied_at",
+        "recorded_at",
+        "cancelled_at",
+        "description",
+        "reason",
+    ])?;
+    for row in changes(console, visitor, account_view).await? {
+        csv.row(&[
+            Cell::Text(&row.of.change_id),
+            Cell::Text(row.of.processing_state.name()),
+            shown(Some(row.of.effective_at)),
+            shown(row.of.applies_at),
+            shown(Some(row.of.created_at)),
+            shown(row.of.cancelled_at),
+            Cell::Text(&row.sentence),
+            Cell::Text(row.of.reason.as_deref().unwrap_or_default()),
+        ])?;
+    }
+    Ok(csv)
+}
 
 async fn schedule_file(console: &Console, visitor: &Visitor, account_view: &AccountView) -> File {
     let mut csv = Csv::new(&[
@@ -55,6 +83,9 @@ async fn schedule_file(console: &Console, visitor: &Visitor, account_view: &Acco
         "paid_on_time",
         "start_principal",
         "end_principal",
+        "retired",
+        "deferred",
+        "shortfall",
     ])?;
     for row in schedule(console, visitor, account_view).await? {
         csv.row(&[
@@ -69,6 +100,9 @@ async fn schedule_file(console: &Console, visitor: &Visitor, account_view: &Acco
             Cell::Text(row.of.paid_on_time.map_or("", |on_time| if on_time { "true" } else { "false" })),
             money(row.of.am_start_principal_balance_cents),
             money(row.of.am_end_principal_balance_cents),
+            Cell::Text(if row.of.retired { "true" } else { "false" }),
+            money(row.of.deferred_cents),
+            money(row.of.shortfall_cents),
         ])?;
     }
     Ok(csv)

@@ -81,7 +81,7 @@ pub enum ItemReason {
 
 impl ItemReason {
     /// Every reason.
-    pub const ALL: &'static [ItemReason] = &[
+    pub const ALL: [ItemReason; 6] = [
         ItemReason::RetroactiveRate,
         ItemReason::InterestWaived,
         ItemReason::Capitalized,

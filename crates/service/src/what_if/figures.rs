@@ -41,7 +41,7 @@ impl Amounts {
     }
 
     /// The amounts with their names.
-    pub fn named(&self) -> impl Iterator<Item = (&'static str, i64)> {
+    pub fn named(self) -> impl Iterator<Item = (&'static str, i64)> {
         AMOUNTS.into_iter().zip(self.0)
     }
 }

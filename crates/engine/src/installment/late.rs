@@ -32,6 +32,7 @@ impl StepContext<'_> {
     /// A period ends: its interest is posted, its instalment falls due, and the next period begins.
     pub fn period_end(&mut self) -> Result<(), FoldError> {
         let instalment = self.state.loan().current();
+        self.state.surplus_waits = false;
         self.post_interest()?;
         if instalment <= self.last_row() {
             self.post_principal(instalment);

@@ -246,7 +246,7 @@ impl StepContext<'_> {
             Input::Refund { amount } => self.refund(entry, *amount)?,
             Input::RefundReversal { refund } => return self.refund_reversal(entry, refund),
             Input::Change(change) => return self.change(entry, change),
-            Input::CancelChange { change, never_made } => return self.cancel_change(entry, change, *never_made),
+            Input::CancelChange { change, never_made } => return self.cancel_change(change, *never_made),
         }
         Ok(Ok(()))
     }

@@ -200,6 +200,7 @@ impl StepContext<'_> {
             next += 1;
         }
         let late_at = self.fee_moment(next, 0);
+        let late_at = if self.input.is_none() { late_at.max(self.place.at) } else { late_at };
         self.aim_tiers();
         let loan = self.loan();
         (loan.late_row, loan.late_at) = (next, late_at);

@@ -4,10 +4,10 @@
 //! period begins before the account does: its interest until then is given, and from then on it accrues.
 
 use super::carry::Carry;
-use super::late_tiers::TierMoment;
 use super::loan::{InstalmentRow, OpenFee, Period};
 use super::rates::Rates;
 use super::receipts::Receipt;
+use super::records::{BoardedPast, TierMoment};
 use super::terms::InterestMethod;
 use crate::contract::{Boarded, BoardedRow};
 use crate::item::{Component, ItemId, ItemKind, OpeningPart};
@@ -15,16 +15,6 @@ use crate::money::Cents;
 use crate::outcome::{EventKind, GraceResult};
 use crate::status::AccountStanding;
 use crate::step::{FoldError, StepContext};
-use serde::{Deserialize, Serialize};
-
-/// What a loan keeps of the balances that it began with.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BoardedPast {
-    /// The instalments that were judged before; [`BoardedPast::late_count`] includes them.
-    pub judged: u32,
-    /// Late instalments in a row.
-    pub late_count: u32,
-}
 
 impl StepContext<'_> {
     /// Opens an account with its balances.

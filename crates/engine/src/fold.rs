@@ -206,10 +206,7 @@ impl StepContext<'_> {
             Ok(()) => {}
             Err(refusal) => self.out.refused.push((entry.place.seq, refusal)),
         }
-        if entry.input != Input::Open {
-            // The surplus that an account begins with waits for the next due moment.
-            self.use_surplus_if_more_is_owed(owed)?;
-        }
+        self.use_surplus_if_more_is_owed(owed)?;
         self.begin_again_at_its_instant()?;
         self.state.last_folded = Some(entry.place);
         self.settle(was_past_due)?;

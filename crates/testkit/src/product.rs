@@ -112,6 +112,42 @@ fn installment(product: &Value, account: &Value) -> Result<InstallmentPolicy, St
             ("PRECOMPUTED", Method::Precomputed),
         ],
     )?;
+    precomputed(&mut policy, amortization)?;
+    policy.interest_only = amortization["interest_only_cycles"].as_u64().unwrap_or(0) as u32;
+    policy.instalment_rounding = cents(&amortization["installment_rounding_cents"]).unwrap_or(Cents(1));
+    policy.smooth_last = amortization["smooth_last_installment"].as_bool().unwrap_or(false);
+    interest_rules(&mut policy, interest)?;
+    if let Some(order) = pouring["order"].as_array() {
+        let bucket = |name: &Value| Bucket::parse(name.as_str().unwrap_or("")).ok_or(format!("{name} is not a bucket"));
+        policy.order = order.iter().map(bucket).collect::<Result<_, _>>()?;
+    }
+    let spans = [
+        ("INSTALLMENTS_FIRST", Span::InstalmentsFirst),
+        ("BUCKET_FIRST", Span::BucketFirst),
+        ("OLDEST_INSTALLMENT_FIRST", Span::OldestInstalmentFirst),
+    ];
+    policy.span = match pouring["span"] {
+        Value::Null => Span::without_own(!pouring["order"].is_null()),
+        _ => choice(&pouring["span"], &spans)?,
+    };
+    policy.surplus = choice(
+        &pouring["surplus"],
+        &[
+            ("LAST_INSTALLMENT", Surplus::LastInstalment),
+            ("NEXT_INSTALLMENT", Surplus::NextInstalment),
+            ("REDUCE_PRINCIPAL", Surplus::ReducePrincipal),
+        ],
+    )?;
+    policy.late_fee = late_fee(product, account)?;
+    let due = &life["payment_due_policies"];
+    policy.delinquent_after = due["delinquent_on_n_consecutive_late_fees"].as_u64().unwrap_or(1) as u32;
+    arrears(&mut policy, due)?;
+    policy.charge_off_after = due["charge_off_on_n_consecutive_late_fees"].as_u64().unwrap_or(99_999) as u32;
+    Ok(policy)
+}
+
+/// Interest that is fixed at the opening.
+fn precomputed(policy: &mut InstallmentPolicy, amortization: &Value) -> Result<(), String> {
     policy.precomputed_split = choice(
         &amortization["precomputed_split"],
         &[
@@ -124,9 +160,11 @@ fn installment(product: &Value, account: &Value) -> Result<InstallmentPolicy, St
         &amortization["precomputed_refund"],
         &[("NOT_BEGUN", PrecomputedRefund::NotBegun), ("NONE", PrecomputedRefund::None)],
     )?;
-    policy.interest_only = amortization["interest_only_cycles"].as_u64().unwrap_or(0) as u32;
-    policy.instalment_rounding = cents(&amortization["installment_rounding_cents"]).unwrap_or(Cents(1));
-    policy.smooth_last = amortization["smooth_last_installment"].as_bool().unwrap_or(false);
+    Ok(())
+}
+
+/// When interest is counted and rounded.
+fn interest_rules(policy: &mut InstallmentPolicy, interest: &Value) -> Result<(), String> {
     policy.interest = choice(
         &interest["interest_calc_method"],
         &[("PERIODIC", InterestMethod::Periodic), ("DAILY", InterestMethod::Daily)],
@@ -158,30 +196,11 @@ fn installment(product: &Value, account: &Value) -> Result<InstallmentPolicy, St
         &interest["interest_after_maturity"],
         &[("ACCRUE", AfterMaturity::Accrue), ("NONE", AfterMaturity::None)],
     )?;
-    if let Some(order) = pouring["order"].as_array() {
-        let bucket = |name: &Value| Bucket::parse(name.as_str().unwrap_or("")).ok_or(format!("{name} is not a bucket"));
-        policy.order = order.iter().map(bucket).collect::<Result<_, _>>()?;
-    }
-    let spans = [
-        ("INSTALLMENTS_FIRST", Span::InstalmentsFirst),
-        ("BUCKET_FIRST", Span::BucketFirst),
-        ("OLDEST_INSTALLMENT_FIRST", Span::OldestInstalmentFirst),
-    ];
-    policy.span = match pouring["span"] {
-        Value::Null => Span::without_own(!pouring["order"].is_null()),
-        _ => choice(&pouring["span"], &spans)?,
-    };
-    policy.surplus = choice(
-        &pouring["surplus"],
-        &[
-            ("LAST_INSTALLMENT", Surplus::LastInstalment),
-            ("NEXT_INSTALLMENT", Surplus::NextInstalment),
-            ("REDUCE_PRINCIPAL", Surplus::ReducePrincipal),
-        ],
-    )?;
-    policy.late_fee = late_fee(product, account)?;
-    let due = &life["payment_due_policies"];
-    policy.delinquent_after = due["delinquent_on_n_consecutive_late_fees"].as_u64().unwrap_or(1) as u32;
+    Ok(())
+}
+
+/// Shortfalls, small balances and re-ages.
+fn arrears(policy: &mut InstallmentPolicy, due: &Value) -> Result<(), String> {
     policy.shortfall = Shortfall {
         cents: cents(&due["shortfall_tolerance_cents"]),
         percent: percent(&due["shortfall_tolerance_percent"])?,
@@ -204,8 +223,7 @@ fn installment(product: &Value, account: &Value) -> Result<InstallmentPolicy, St
         per_60_months: limit("per_60_months"),
         min_age_months: limit("min_age_months"),
     };
-    policy.charge_off_after = due["charge_off_on_n_consecutive_late_fees"].as_u64().unwrap_or(99_999) as u32;
-    Ok(policy)
+    Ok(())
 }
 
 fn late_fee(product: &Value, account: &Value) -> Result<LateFeePolicy, String> {

@@ -4,10 +4,10 @@
 //! period begins before the account does: its interest until then is given, and from then on it accrues.
 
 use super::carry::Carry;
-use super::late_tiers::TierMoment;
 use super::loan::{InstalmentRow, OpenFee, Period};
 use super::rates::Rates;
 use super::receipts::Receipt;
+use super::records::{BoardedPast, TierMoment};
 use super::terms::InterestMethod;
 use crate::contract::{Boarded, BoardedRow};
 use crate::item::{Component, ItemId, ItemKind, OpeningPart};
@@ -15,16 +15,6 @@ use crate::money::Cents;
 use crate::outcome::{EventKind, GraceResult};
 use crate::status::AccountStanding;
 use crate::step::{FoldError, StepContext};
-use serde::{Deserialize, Serialize};
-
-/// What a loan keeps of the balances that it began with.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BoardedPast {
-    /// The instalments that were judged before; [`BoardedPast::late_count`] includes them.
-    pub judged: u32,
-    /// Late instalments in a row.
-    pub late_count: u32,
-}
 
 impl StepContext<'_> {
     /// Opens an account with its balances.
@@ -59,7 +49,7 @@ impl StepContext<'_> {
         self.board_late_fees(boarded);
         let step = self.state.steps;
         self.loan().keep_surplus(step, boarded.surplus);
-        self.state.surplus = boarded.surplus;
+        (self.state.surplus, self.state.surplus_waits) = (boarded.surplus, boarded.surplus.is_positive());
         let paid = boarded.paid_to_date;
         self.state.paid_total = paid.principal + paid.interest + paid.fees;
         self.state.interest_paid_total = paid.interest;
@@ -108,7 +98,8 @@ impl StepContext<'_> {
             number: instalment,
             start,
             end,
-            began_at: terms.close_of(start).min(now),
+            // It has begun, unless the opening is at the very end of the period before.
+            began_at: if terms.close_of(start) > now { now.plus_micros(-1) } else { terms.close_of(start) },
             ends_at: terms.close_of(end),
             earning: loan.plan.earning(&plan.policy, &plan.dates, instalment),
             principal: boarded.principal,

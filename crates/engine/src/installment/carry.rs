@@ -16,7 +16,6 @@ use super::loan::Loan;
 use super::plan::quotient;
 use super::terms::InterestRoundingAt;
 use crate::money::{Cents, Overflow};
-use crate::step::{FoldError, StepContext};
 use alloc::vec::Vec;
 use num_bigint::{BigInt, BigUint, Sign};
 use serde::{Deserialize, Serialize};
@@ -87,6 +86,14 @@ impl Loan {
         self.carry.cents(&self.period.earning, accrued)
     }
 
+    /// The interest accrued so far becomes a whole number of cents.
+    pub(super) fn drop_fraction(&mut self) -> Result<(), Overflow> {
+        let rounded = self.rounded_interest(self.period.accrued)?;
+        let (sum, of) = Carry::default().plus(&self.period.earning, self.period.accrued)?;
+        self.carry = Carry::new(BigInt::from(rounded.0) * BigInt::from(of.clone()) - sum, &of);
+        Ok(())
+    }
+
     /// The open period has been posted: carries the fraction that is left to the next one.
     pub(super) fn carry_fraction(&mut self, at: InterestRoundingAt) -> Result<(), Overflow> {
         if matches!(at, InterestRoundingAt::PeriodEnd | InterestRoundingAt::Daily) {
@@ -99,23 +106,6 @@ impl Loan {
         let posted = self.rounded_interest(self.period.accrued)?.max(self.period.recognised);
         let (sum, of) = self.carry.plus(&self.period.earning, self.period.accrued)?;
         self.carry = Carry::new(sum - BigInt::from(posted.0) * BigInt::from(of.clone()), &of);
-        Ok(())
-    }
-}
-
-impl StepContext<'_> {
-    /// Money was poured: under `PAYMENT` the fraction of a cent accrued until today falls away.
-    pub fn drop_fraction(&mut self) -> Result<(), FoldError> {
-        let at = self.plan.policy.interest_rounding_at;
-        let loan = self.state.loan();
-        if at != InterestRoundingAt::Payment || loan.period.fixed.is_some() || self.state.status.is_closed() {
-            return Ok(());
-        }
-        self.accrue();
-        let loan = self.loan();
-        let rounded = loan.rounded_interest(loan.period.accrued)?;
-        let (sum, of) = Carry::default().plus(&loan.period.earning, loan.period.accrued)?;
-        loan.carry = Carry::new(BigInt::from(rounded.0) * BigInt::from(of.clone()) - sum, &of);
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 use super::loan::{Accrual, Loan, OpenItem, Period};
 use super::rates::{Source, Window};
 use super::target::PrincipalTarget;
+use super::terms::InterestRoundingAt;
 use crate::calendar::Day;
 use crate::item::{Component, ItemId, ItemKind};
 use crate::money::{Cents, Overflow};
@@ -103,6 +104,17 @@ impl StepContext<'_> {
             self.fix_interest()?;
         }
         Ok(())
+    }
+
+    /// Money was poured: under `PAYMENT` the fraction of a cent accrued until today falls away.
+    pub fn drop_fraction(&mut self) -> Result<(), FoldError> {
+        let at = self.plan.policy.interest_rounding_at;
+        let loan = self.state.loan();
+        if at != InterestRoundingAt::Payment || loan.period.fixed.is_some() || self.state.status.is_closed() {
+            return Ok(());
+        }
+        self.accrue();
+        Ok(self.loan().drop_fraction()?)
     }
 
     /// Interest of the open period that is owed so far and is not a line item yet. Call [`StepContext::accrue`] first.

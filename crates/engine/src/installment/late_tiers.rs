@@ -4,7 +4,8 @@
 //! the place of the grace period: it decides whether the instalment is late. Each later one is charged if the
 //! instalment is still unpaid at its own moment, unless it is spared.
 
-use super::loan::{InstalmentRow, Loan};
+use super::loan::InstalmentRow;
+use super::records::TierMoment;
 use super::terms::{LateFee, LateFeeTier};
 use crate::item::{ItemId, ItemKind};
 use crate::money::Cents;
@@ -12,42 +13,6 @@ use crate::outcome::GraceResult;
 use crate::step::{FoldError, StepContext};
 use crate::time::Time;
 use crate::timeline::FeeClass;
-use alloc::vec::Vec;
-use serde::{Deserialize, Serialize};
-
-/// The next moment of a tier after the first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TierMoment {
-    /// The instalment it judges.
-    pub row: u32,
-    /// When.
-    pub at: Time,
-}
-
-/// The late fees of a loan.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LateFees {
-    /// The next moments of the tiers after the first.
-    pub tiers: Vec<TierMoment>,
-    /// All late fees ever charged, less those waived.
-    pub charged: Cents,
-}
-
-impl Loan {
-    /// The oldest instalment that may still get a late fee.
-    pub(super) fn oldest_fee_row(&self, first_tier: u32) -> u32 {
-        self.late_fees.tiers.iter().map(|moment| moment.row).fold(first_tier, u32::min)
-    }
-
-    /// The next moment of a late fee: when, and of which tier, counted from 0. At the same instant the oldest
-    /// instalment is first.
-    pub(crate) fn next_fee_moment(&self) -> (Time, usize) {
-        let first = (self.late_at, self.late_row, 0);
-        let later = self.late_fees.tiers.iter().zip(1..).map(|(moment, tier)| (moment.at, moment.row, tier));
-        let (at, _, tier) = later.fold(first, Ord::min);
-        (at, tier)
-    }
-}
 
 impl StepContext<'_> {
     /// Sets the next moments of the late fees to the first instalment from `row` on.

@@ -3,14 +3,13 @@
 //! The loan keeps two ledgers of the same debts. The *rows* record to which instalment a debt belongs: they decide what
 //! is due, late and paid. The *open items* record the line item of a debt: a payment's splits refer to them.
 
-use super::boarding::BoardedPast;
 use super::carry::Carry;
 use super::earning::Earning;
 use super::in_force::PlanInForce;
-use super::late_tiers::LateFees;
 pub(crate) use super::past::{Accrual, Allocation, Past, PaymentShare};
 use super::rates::Rates;
 use super::receipts::Receipt;
+use super::records::{BoardedPast, LateFees};
 pub use super::row::InstalmentRow;
 use super::row::sparse;
 use super::surplus_lots::Lot;

@@ -19,6 +19,7 @@
 //! | `carry` | fractions of a cent that rounding leaves behind |
 //! | `interest` | accrual, posting at a period's end |
 //! | `payments` | payments, their status, reversals, offsets |
+//! | `records` | late fees, boarded balances, refunds and write-offs, as the state keeps them |
 //! | `past` | history for undoing payments and showing the past |
 //! | `allocation`, `fill` | where the money of a payment goes: the order, and each bucket |
 //! | `surplus`, `surplus_lots` | money left over by payments: kept by payment, and used when something is owed again |
@@ -61,6 +62,7 @@ pub mod rates;
 pub mod reading;
 pub(crate) mod recalculate;
 pub mod receipts;
+pub mod records;
 pub(crate) mod refunds;
 pub(crate) mod replan;
 pub(crate) mod rewriting;

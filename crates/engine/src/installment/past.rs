@@ -2,10 +2,10 @@
 
 use super::earning::Earning;
 use super::rates::Rates;
+use super::records::WriteOffs;
 use super::row::InstalmentRow;
 use super::row_amounts::Lowered;
 use super::surplus_lots::SurplusPast;
-use super::write_off::WriteOffs;
 use crate::calendar::Day;
 use crate::item::{Component, ItemId, ItemStatus, Name, Split};
 use crate::money::Cents;

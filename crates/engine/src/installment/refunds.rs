@@ -3,37 +3,12 @@
 //! A refund that is larger than the surplus, and a payment that is undone after its surplus was refunded, leave a debt:
 //! the part that the surplus does not cover is owed as principal of the last instalment.
 
-use super::loan::Loan;
-use super::surplus_lots::Fed;
+use super::records::Refunded;
 use crate::item::{ItemId, ItemKind, ItemReason, ItemStatus, LineItem, Name};
 use crate::money::Cents;
 use crate::outcome::{EventKind, Refusal};
 use crate::step::{FoldError, StepContext};
 use crate::timeline::Entry;
-use alloc::vec::Vec;
-
-/// A refund, kept to reverse it and to undo the payments that it is from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Refunded {
-    name: Name,
-    amount: Cents,
-    /// The payments that it is from.
-    fed_by: Vec<Fed>,
-    reversed: bool,
-}
-
-impl Loan {
-    /// The refunded part of a step's surplus. The refunds no longer count as paid from it.
-    fn take_from_refunds(&mut self, step: u64) -> Cents {
-        let refunds = self.past.iter_mut().flat_map(|past| past.surplus.refunds.iter_mut());
-        let mut refunded = Cents::ZERO;
-        for refund in refunds.filter(|refund| !refund.reversed) {
-            refunded += refund.fed_by.iter().filter(|(fed, _)| *fed == step).map(|(_, cents)| *cents).sum();
-            refund.fed_by.retain(|(fed, _)| *fed != step);
-        }
-        refunded
-    }
-}
 
 impl StepContext<'_> {
     /// Pays surplus out.

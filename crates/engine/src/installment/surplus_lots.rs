@@ -1,7 +1,7 @@
 //! The surplus of a loan by the payments that it is from, and its uses.
 
 use super::loan::{Allocation, Loan};
-use super::refunds::Refunded;
+use super::records::Refunded;
 use crate::money::Cents;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};

@@ -1,28 +1,11 @@
 //! Small balances: a payoff within the product's limit is written off after a payment, and when the last instalment
 //! falls due. The account then owes nothing and closes.
 
-use super::loan::Allocation;
 use super::payments::allocated_item;
+use super::records::WriteOff;
 use crate::item::{Component, ItemId, ItemKind, ItemReason, LineItem};
-use crate::money::Cents;
 use crate::outcome::EventKind;
 use crate::step::{FoldError, StepContext};
-use alloc::vec::Vec;
-
-/// The write-offs of a loan, kept to undo them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct WriteOffs {
-    done: Vec<WriteOff>,
-}
-
-/// A balance that was written off.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct WriteOff {
-    /// The number of the fold's step, that of the payment before it.
-    step: u64,
-    amount: Cents,
-    allocated: Allocation,
-}
 
 impl StepContext<'_> {
     /// Writes the payoff off if it is within the product's limit.

@@ -162,9 +162,12 @@ impl StepContext<'_> {
         if (paid.interest + paid.principal + paid.extra).is_zero() {
             return removed;
         }
-        match today.filter(|row| loan.row(*row).is_some_and(|row| row.retired)) {
+        match today {
+            // The row of today asks for nothing more either: it is retired or paid in full.
             Some(row) => {
-                loan.row_mut(row).merge(&paid);
+                let row = loan.row_mut(row);
+                row.retired = true;
+                row.merge(&paid);
                 removed
             }
             None => {

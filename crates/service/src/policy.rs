@@ -182,7 +182,12 @@ impl PolicyFields {
         InstallmentPolicy {
             cycle: self.cycle().unwrap_or(usual.cycle),
             semi_monthly: self.semi_monthly(),
-            business_days: self.billing.business_days.as_ref().map(BusinessDayPolicy::business_days).unwrap_or_default(),
+            business_days: self
+                .billing
+                .business_days
+                .as_ref()
+                .map(BusinessDayPolicy::business_days)
+                .unwrap_or_default(),
             shortfall: self.shortfall(),
             write_off: self.due.write_off_balance_cents.map_or(usual.write_off, |cents| cents.get()),
             re_age_limits: self.due.re_age_limits.as_ref().map(ReAgeLimitPolicy::limits).unwrap_or_default(),

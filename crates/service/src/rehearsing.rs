@@ -133,4 +133,3 @@ impl Service {
         Ok(self.store.load(&[want]).await?.into_iter().next().flatten().is_some())
     }
 }
-

@@ -52,12 +52,7 @@ pub async fn list_changes(
 /// Gets a change
 #[utoipa::path(get, path = Operation::GetChange.path(), tag = "Loan changes", params(ChangePath),
     responses((status = 200, description = "The change", body = view::LoanChange)))]
-pub async fn get_change(
-    State(api): State<Api>,
-    Reader(who): Reader,
-    path: ChangePath,
-    _: NoParameters,
-) -> JsonResult {
+pub async fn get_change(State(api): State<Api>, Reader(who): Reader, path: ChangePath, _: NoParameters) -> JsonResult {
     Ok(Json::of(&api.service.get_change(&who, path.account_id.as_str(), path.change_id.as_str()).await?))
 }
 

@@ -15,10 +15,9 @@ pub(super) fn refused_as(words: &str, refusal: Refusal) -> Problem {
     let rule = refusal.rule();
     let what = if words.is_empty() { String::new() } else { format!("{words}: ") };
     match refusal {
-        Refusal::BeforeAccount => Problem::invalid(
-            "effective_at",
-            format!("{what}must not be before the account begins (its effective_at)"),
-        ),
+        Refusal::BeforeAccount => {
+            Problem::invalid("effective_at", format!("{what}must not be before the account begins (its effective_at)"))
+        }
         Refusal::AmountOutOfRange => Problem::invalid("original_amount_cents", format!("{what}{rule}")),
         Refusal::NothingToWaive => Problem::new("nothing_to_waive", format!("{what}{rule}")),
         Refusal::AlreadyReversed => Problem::new("already_reversed", format!("{what}{rule}")),

@@ -135,9 +135,7 @@ impl Book {
             Input::RefundReversal { refund } => {
                 return match self.named(refund).map(|record| &record.record) {
                     Some(Record::Input(Input::Refund { .. })) => Ok(()),
-                    Some(_) => {
-                        Err(Problem::new("not_reversible", format!("line item \"{refund}\" is not a refund")))
-                    }
+                    Some(_) => Err(Problem::new("not_reversible", format!("line item \"{refund}\" is not a refund"))),
                     None => Err(Problem::not_found("line item", refund)),
                 };
             }

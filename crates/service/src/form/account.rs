@@ -1,7 +1,7 @@
 //! Accounts: terms agreed beyond those of the product, and the status.
 
-use super::fields::*;
 use super::contract::{MOST_SCHEDULED, OpeningBalances, ScheduledInstallment};
+use super::fields::*;
 use super::product::PromoFamily;
 use super::{FieldProblem, form};
 use daybook_engine::status::{AccountStanding, Status};

@@ -37,8 +37,8 @@ pub use change::{
     NewInterestPause, NewInterestRate, NewReAge, NewReAmortization, NewRestructure, NewSkip, NewTempPromo, RateTags,
     ReplacedInterestRate, Resolved,
 };
-pub use customer::{AssignAccount, BusinessDetails, CustomerUpdate, FieldUpdate, NewCustomer};
 pub use contract::{OpeningBalances, OpeningFee, PaidToDate, PastDueInstallment, ScheduledInstallment};
+pub use customer::{AssignAccount, BusinessDetails, CustomerUpdate, FieldUpdate, NewCustomer};
 pub use line_item::{
     ChangeLineItem, FeeWaiver, ManualFee, NewRefund, Offset, PaymentRecord, PaymentReversal, RefundReversal,
 };

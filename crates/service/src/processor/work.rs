@@ -94,7 +94,9 @@ pub fn begin(book: &mut Book, work: &Work, now: Time, slice: Option<Slice>) -> R
     match work {
         Work::Open(opening) => check_opening(book, opening)?,
         Work::Roll { to, .. } => check_roll(book, *to, now)?,
-        Work::Withdraw(_) | Work::WithdrawChange(_) | Work::Settle { .. } if book.now.failure.is_some() => return Ok(true),
+        Work::Withdraw(_) | Work::WithdrawChange(_) | Work::Settle { .. } if book.now.failure.is_some() => {
+            return Ok(true);
+        }
         _ => {}
     }
     match (book.settle_some(now, slice), work) {

@@ -4,12 +4,14 @@ use super::min_pay::MinPay;
 use super::product::percent;
 use super::time::Local;
 use super::{ProductFacts, ProductOverview, owned};
-use crate::form::fields::{Cycle, CycleText, CustomerRole, ExternalField, IntervalText, PercentText, StoredObject, TimeOfDayText};
+use crate::form::fields::{
+    CustomerRole, Cycle, CycleText, ExternalField, IntervalText, PercentText, StoredObject, TimeOfDayText,
+};
 use crate::policy::first_cycle;
 use daybook_engine::calendar::Day;
+use daybook_engine::change::CapTag;
 use daybook_engine::installment::InstallmentPolicy;
 use daybook_engine::installment::reading::Reading;
-use daybook_engine::change::CapTag;
 use daybook_engine::money::{Cents, Percent};
 use daybook_engine::state::State;
 use daybook_engine::status::Status;

@@ -4,9 +4,7 @@ use super::line_item::ProcessingState;
 use super::time::Local;
 use crate::form::fields::*;
 use daybook_engine::calendar::Day;
-use daybook_engine::change::{
-    CapTag, Change, Deferral, DueDateChange, RateChange, RateKind, ReAge, Restructure,
-};
+use daybook_engine::change::{CapTag, Change, Deferral, DueDateChange, RateChange, RateKind, ReAge, Restructure};
 use daybook_engine::time::Time;
 use daybook_engine::zone::Zone;
 use serde::Serialize;

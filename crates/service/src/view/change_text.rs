@@ -2,7 +2,7 @@
 
 use daybook_engine::calendar::Day;
 use daybook_engine::change::{
-    Arrears, CapTag, CapitalizedInterest, Capitalization, Change, Deferral, DeferredBalance, DueDateChange,
+    Arrears, CapTag, Capitalization, CapitalizedInterest, Change, Deferral, DeferredBalance, DueDateChange,
     LevelPayment, RateChange, RateKind, ReAge, Restructure, Skip,
 };
 

@@ -1,10 +1,10 @@
 //! The timeline of an account, which explains its balance, and the history of its status.
 
 use super::account::AccountOverview;
+use super::change_text::change_text;
 use super::line_item::{DisplayText, ProcessingState};
 use super::time::Local;
 use crate::account::postings::{BalancePart, Posting};
-use super::change_text::change_text;
 use daybook_engine::calendar::Day;
 use daybook_engine::item::{Component, ItemId};
 use daybook_engine::money::Cents;

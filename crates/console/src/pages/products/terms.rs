@@ -11,9 +11,8 @@ use daybook_engine::money::Cents;
 use daybook_engine::zone::Zone;
 use daybook_service::form::fields::{
     AmortizationMethod, AmountOrZero, BackdatingPolicy, Cycle, CycleText, DayCountRule, InterestAfterMaturity,
-    InterestCalcMethod,
-    IntervalText, LateFeePyramiding, LateFeeType, MonthEndRule, PercentText, PositiveCount, PouringSpan, RoundingRule,
-    SurplusRule, ZoneName,
+    InterestCalcMethod, IntervalText, LateFeePyramiding, LateFeeType, MonthEndRule, PercentText, PositiveCount,
+    PouringSpan, RoundingRule, SurplusRule, ZoneName,
 };
 use daybook_service::form::{
     AmortizationPolicies, BillingCyclePolicies, FeePolicies, InterestPolicies, OpeningPolicies, PaymentDuePolicies,

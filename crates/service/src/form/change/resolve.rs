@@ -8,7 +8,7 @@ use crate::form::FieldProblem;
 use crate::form::fields::*;
 use daybook_engine::calendar::{Day, Interval};
 use daybook_engine::change::{
-    Arrears, CapTag, Capitalization, CapitalizedInterest, Change, DeferredBalance, DeferredRow, Deferral, Extension,
+    Arrears, CapTag, Capitalization, CapitalizedInterest, Change, Deferral, DeferredBalance, DeferredRow, Extension,
     LevelPayment, RateChange, RateKind, ReAge, Reamortization, Restructure, Skip,
 };
 use daybook_engine::installment::Method;
@@ -50,10 +50,9 @@ impl LoanChange {
                 count: form.count.map_or(1, SkippedCount::get),
                 extend_term: form.extend_term.unwrap_or(true),
             }),
-            LoanChange::Extension(form) => Change::Extension(Extension {
-                count: form.count.get(),
-                from_due_date: day(&form.from_due_date),
-            }),
+            LoanChange::Extension(form) => {
+                Change::Extension(Extension { count: form.count.get(), from_due_date: day(&form.from_due_date) })
+            }
             LoanChange::Deferral(form) => context.deferral(form),
             LoanChange::ReAmortization(form) => Change::Reamortization(Reamortization {
                 interest: match form.interest {

@@ -1,8 +1,8 @@
 //! Reads data that version 1 of the rules wrote.
 
+use super::{agree, policy_of};
 use crate::catalog::ProductInfo;
 use crate::problem::Problem;
-use super::{agree, policy_of};
 use crate::refold::balances_and_status::BalancesAndStatus;
 use daybook_engine::calendar::{Day, Interval, MonthEnd, TimeOfDay};
 use daybook_engine::installment::{

@@ -346,8 +346,7 @@ impl OldLoan {
     fn past_due(&self, instalments: u32) -> Cents {
         let unpaid = |row: &OldRow| row.interest - row.interest_paid + row.principal - row.principal_paid;
         let rows: Cents = self.rows.iter().take_while(|row| row.posted).map(unpaid).sum();
-        let is_past_due =
-            |fee: &&OldOpenFee| fee.instalment < self.period.instalment || fee.instalment > instalments;
+        let is_past_due = |fee: &&OldOpenFee| fee.instalment < self.period.instalment || fee.instalment > instalments;
         rows + self.fees.iter().filter(is_past_due).map(|fee| fee.debt.balance).sum()
     }
 }

@@ -226,8 +226,12 @@ async fn each_kind_is_held_released_and_withdrawn(home: Home) {
         }
         let shown = preview(&trial, Operation::ChargeManualFee, &json!({ "original_amount_cents": 100 })).await;
         let shown = shown.expect("the release is shown");
-        assert_eq!(shown["effects"]["before"]["fees_balance_cents"].as_i64().map(|fees| fees + 100),
-            shown["effects"]["after"]["fees_balance_cents"].as_i64(), "{}", case.kind);
+        assert_eq!(
+            shown["effects"]["before"]["fees_balance_cents"].as_i64().map(|fees| fees + 100),
+            shown["effects"]["after"]["fees_balance_cents"].as_i64(),
+            "{}",
+            case.kind
+        );
         trial.release("flex-3").await;
         assert_eq!(trial.progress("flex-3").await["failed_accounts"], json!([]), "{}", case.kind);
         assert_eq!(changes(&trial).await[0]["processing_state"], "PROCESSED", "{}", case.kind);
@@ -300,10 +304,10 @@ async fn a_rate_is_replaced_and_listed(home: Home) {
     let relief = json!({ "tags": { "scra": true } });
     make(&trial, Operation::CreateInterestRate, &relief).await.expect("it is made");
     let account = trial.read("a1").await;
-    assert_eq!((&account["account_overview"]["is_active_scra"], &account["summary"]["interest_rate_percent"]), (
-        &json!(true),
-        &json!(6)
-    ));
+    assert_eq!(
+        (&account["account_overview"]["is_active_scra"], &account["summary"]["interest_rate_percent"]),
+        (&json!(true), &json!(6))
+    );
     trial.verify().await;
 }
 

@@ -61,11 +61,7 @@ fn wrong_fields() -> Vec<(Operation, Value, &'static str)> {
         (ChangeDueDate, json!({ "next_due_date": "2026-03-17" }), "next_due_date"),
         (ChangeDueDate, json!({ "next_due_date": "2025-03-20", "from_due_date": "2025-03-16" }), "from_due_date"),
         (ChangeDueDate, json!({ "next_due_date": "2025-03-20", "from_due_date": "2025-02-15" }), "from_due_date"),
-        (
-            ChangeDueDate,
-            json!({ "next_due_date": "2025-03-20", "semi_monthly_days": [1, 15] }),
-            "semi_monthly_days",
-        ),
+        (ChangeDueDate, json!({ "next_due_date": "2025-03-20", "semi_monthly_days": [1, 15] }), "semi_monthly_days"),
         (ChangeDueDate, json!({ "next_due_date": "2025-03-20", "level_payment": "REDUCE" }), "level_payment"),
         (SkipInstallments, json!({ "count": 61 }), "count"),
         (SkipInstallments, json!({ "count": 0 }), "count"),
@@ -194,7 +190,9 @@ async fn each_wrong_field_of_a_contract_is_named(home: Home) {
         (json!({}), vec!["summary.initial_principal_cents"]),
         (with(json!({ "payment_amount_cents": 1, "balloon_cents": 1 })), vec!["balloon_cents"]),
         (
-            with(json!({ "payment_amount_cents": 1, "amortization_cycles": 4, "schedule": [{ "due_date": "2025-02-15" }] })),
+            with(
+                json!({ "payment_amount_cents": 1, "amortization_cycles": 4, "schedule": [{ "due_date": "2025-02-15" }] }),
+            ),
             vec!["amortization_cycles", "schedule"],
         ),
         (with(json!({ "balloon_cents": 120_001 })), vec!["balloon_cents"]),
@@ -206,7 +204,9 @@ async fn each_wrong_field_of_a_contract_is_named(home: Home) {
             vec!["schedule[0].amount_cents", "schedule[1].due_date"],
         ),
         (
-            rows(json!([{ "due_date": "2025-02-15", "amount_cents": 1, "principal_cents": 1 }, { "due_date": "2025-03-15" }])),
+            rows(
+                json!([{ "due_date": "2025-02-15", "amount_cents": 1, "principal_cents": 1 }, { "due_date": "2025-03-15" }]),
+            ),
             vec!["schedule[0].principal_cents"],
         ),
         (with(json!({ "first_due_date": "2025-01-14" })), vec!["first_due_date"]),
@@ -214,10 +214,7 @@ async fn each_wrong_field_of_a_contract_is_named(home: Home) {
             with(json!({ "first_due_date": "2025-02-01", "cycle_type": { "first_cycle_interval": "10 days" } })),
             vec!["cycle_type.first_cycle_interval"],
         ),
-        (
-            with(json!({ "first_due_date": "2025-02-15", "schedule": [{ "due_date": "2025-02-15" }] })),
-            vec!["schedule"],
-        ),
+        (with(json!({ "first_due_date": "2025-02-15", "schedule": [{ "due_date": "2025-02-15" }] })), vec!["schedule"]),
     ] {
         assert_eq!(opening_refused(&trial, body.clone()).await, fields, "{body}");
     }
@@ -276,10 +273,7 @@ async fn each_wrong_field_of_a_product_is_named(home: Home) {
         ),
         (tiers(json!([])), "fee_policies.late_fee_tiers"),
         (tiers(json!([{ "after": 5, "type": "FLAT" }, { "after": 5, "type": "FLAT" }])), "fee_policies.late_fee_tiers"),
-        (
-            json!({ "interest_policies": { "interest_rounding_at": "CARRY" } }),
-            "interest_policies.interest_rounding_at",
-        ),
+        (json!({ "interest_policies": { "interest_rounding_at": "CARRY" } }), "interest_policies.interest_rounding_at"),
     ] {
         let product = crate::support::product("p", &policies);
         let refused = trial.service.create_product(&trial.who, None, form_of(&product)).await;

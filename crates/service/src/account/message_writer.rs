@@ -104,7 +104,7 @@ impl<'a> MessageWriter<'a> {
     /// The same message writer, for a fold that continues from a state.
     pub fn from_state(mut self, state: &State) -> MessageWriter<'a> {
         if self.has_changes && state.is_open() {
-            let at = state.processed_through.unwrap_or(self.about.terms.opening.effective_at);
+            let at = state.processed_through.unwrap_or(self.about.terms.begins_at());
             self.first_figures = self.figures_of(state, at);
             self.figures.clone_from(&self.first_figures);
         }
@@ -210,15 +210,7 @@ impl<'a> MessageWriter<'a> {
     }
 
     /// Announces a change that was processed or cancelled, and the instalments that it altered.
-    fn changed(
-        &mut self,
-        name: &str,
-        rows: &[ChangedRow],
-        cancelled: bool,
-        at: Time,
-        cause: String,
-        state: &State,
-    ) {
+    fn changed(&mut self, name: &str, rows: &[ChangedRow], cancelled: bool, at: Time, cause: String, state: &State) {
         let Some(kind) = self.about.named(name).and_then(JournalEntry::change_kind) else {
             self.missing = true;
             return;
@@ -425,6 +417,7 @@ impl<'a> About<'a> {
         let mut item = self.named(name)?.waiting_item()?;
         let is_valid = self.journal.iter().rev().find_map(|record| match &record.record {
             Record::Input(Input::Reversal { payment }) if payment == name => Some(false),
+            Record::Input(Input::RefundReversal { refund }) if refund == name => Some(false),
             Record::Input(Input::PaymentStatus { payment, valid }) if payment == name => Some(*valid),
             _ => None,
         });

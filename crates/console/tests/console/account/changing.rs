@@ -136,7 +136,7 @@ async fn a_change_that_cannot_be_made_is_refused() {
         ("extend", "", "is required"),
         ("due-date", "next_due_date=2025-02-01", "New due date"),
         ("pause", "start=2025-03-10&end=2025-03-01", "First date after the pause"),
-        ("re-amortize", "", "nothing"),
+        ("re-amortize", "", "the change leaves the account as it is"),
         ("refund", "original_amount_cents=5&line_item_id=r", "surplus"),
         ("cancel", "item=nobody", "nobody"),
         ("withdraw", "", "must name a change"),

@@ -66,6 +66,13 @@ impl Opening {
     }
 }
 
+impl Opening {
+    /// When the account begins: with its first day, or with the balances that it is boarded with.
+    pub fn begins_at(&self) -> Time {
+        self.agreed.boarded.as_ref().map_or(self.effective_at, |boarded| boarded.as_of)
+    }
+}
+
 /// Everything agreed about one account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Terms {
@@ -122,8 +129,9 @@ impl Terms {
         if !invalid.is_empty() {
             return Err(invalid);
         }
+        let begins = policy.zone.day_at(opening.begins_at());
         let installment =
-            Installment::agree(product, &policy.zone, start, &opening.agreed, opening.principal_to_come())
+            Installment::agree(product, &policy.zone, start, begins, &opening.agreed, opening.principal_to_come())
                 .map_err(|broken| alloc::vec![broken])?;
         let terms = Terms {
             rules_version: RULES_VERSION,
@@ -164,7 +172,7 @@ impl Terms {
 
     /// When the account begins: with its first day, or with the balances that it is boarded with.
     pub fn begins_at(&self) -> Time {
-        self.opening.agreed.boarded.as_ref().map_or(self.opening.effective_at, |boarded| boarded.as_of)
+        self.opening.begins_at()
     }
 
     /// The terms of an instalment loan.

@@ -320,14 +320,7 @@ fn target_and_body(
             (Some(history.renamed(&fee.to_string())), written(&form)?)
         }
         Input::Credit { amount, component } | Input::Debit { amount, component } => {
-            let form = Offset {
-                original_amount_cents: Amount::known(*amount),
-                line_item_id,
-                allocation: own(*component, Component::Principal).map(Into::into),
-                effective_at: None,
-                external_fields: None,
-            };
-            (None, written(&form)?)
+            (None, written(&offset(*amount, *component, line_item_id))?)
         }
         Input::Status(status) => {
             let form = SetStatus {
@@ -340,21 +333,32 @@ fn target_and_body(
         Input::Notify(setting) => (None, written(&notification(setting))?),
         Input::Change(change) => (None, change_body(record, change, history, zone)?),
         Input::CancelChange { change, .. } => (Some(history.renamed(change)), json!({})),
-        Input::Refund { amount } => {
-            let form = NewRefund {
-                line_item_id: line_item_id.ok_or_else(|| Problem::internal("a refund has no id from its caller"))?,
-                original_amount_cents: Amount::known(*amount),
-                effective_at: None,
-                external_fields: None,
-            };
-            (None, written(&form)?)
-        }
+        Input::Refund { amount } => (None, written(&refund(*amount, line_item_id)?)?),
         Input::RefundReversal { refund } => {
             let form = RefundReversal { line_item_id, effective_at: None, external_fields: None };
             (Some(refund.to_string()), written(&form)?)
         }
     };
     Ok(Some((target, body)))
+}
+
+fn offset(amount: Cents, component: Component, line_item_id: Option<Id>) -> Offset {
+    Offset {
+        original_amount_cents: Amount::known(amount),
+        line_item_id,
+        allocation: own(component, Component::Principal).map(Into::into),
+        effective_at: None,
+        external_fields: None,
+    }
+}
+
+fn refund(amount: Cents, line_item_id: Option<Id>) -> Result<NewRefund, Problem> {
+    Ok(NewRefund {
+        line_item_id: line_item_id.ok_or_else(|| Problem::internal("a refund has no id from its caller"))?,
+        original_amount_cents: Amount::known(amount),
+        effective_at: None,
+        external_fields: None,
+    })
 }
 
 /// The fields of the request that made a change.

@@ -42,6 +42,8 @@ pub(crate) struct Basis<'a> {
     pub agreed: &'a Agreed,
     /// The principal that the rows to come repay.
     pub principal: Cents,
+    /// The local date on which the account begins.
+    pub begins: Day,
 }
 
 impl Basis<'_> {
@@ -130,6 +132,8 @@ impl Basis<'_> {
                 }
             }
         };
+        // The rows to come are rows of the whole loan, so that its interest-only rows are known.
+        let is_of_loan = matches!(rule, DateRule::Agreed | DateRule::Every { .. }) && shift >= 0;
         let segment = DateSegment { from: next, shift, rule };
         let before = match &segment.rule {
             DateRule::Listed { .. } => self.dates.after(due, interval, -1),
@@ -137,7 +141,7 @@ impl Basis<'_> {
             DateRule::Agreed if next as i32 + shift <= 1 => self.dates.start,
             _ => segment.due_day(self.dates, next - 1),
         };
-        let start = boarded.accrued_from.or(days.last().copied()).unwrap_or(before);
+        let start = boarded.accrued_from.or(days.last().copied()).unwrap_or(before.min(self.begins));
         let length = match &segment.rule {
             DateRule::Agreed if start == before => {
                 OwnLength::Agreed(self.dates.period_length((next as i32 + shift).max(1) as u32))
@@ -147,7 +151,7 @@ impl Basis<'_> {
         };
         rows.dates.push(segment);
         rows.periods.push(OwnPeriod { row: next, start: Some(start), length });
-        rows.repays_from = self.repays_from(shift, next);
+        rows.repays_from = if is_of_loan { self.repays_from(shift, next) } else { next };
         Ok(())
     }
 

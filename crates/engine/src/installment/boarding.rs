@@ -168,8 +168,9 @@ impl StepContext<'_> {
         loan.late_count = boarded.consecutive_late_fees;
         loan.late_fees.charged = boarded.late_fees_charged;
         loan.boarded = BoardedPast { judged: late_row - 1, late_count: boarded.consecutive_late_fees };
-        if boarded.received_since_due.is_positive() {
-            loan.receipts.push(Receipt::before_opening(boarded.received_since_due, open));
+        // What was received since the last due date counts for the rows that are still in grace.
+        if boarded.received_since_due.is_positive() && late_row < open {
+            loan.receipts.push(Receipt::before_opening(boarded.received_since_due, open - 1));
         }
     }
 }

@@ -50,7 +50,7 @@ impl Periods<'_> {
         match policy.method {
             Method::Level => self.level_payment(over),
             // The instalment is rounded to whole units, so its interest is included if it is fixed.
-            Method::Flat if unit > Cents(1) => {
+            Method::Flat | Method::Precomputed if unit > Cents(1) && policy.keeps_equal_interest() => {
                 let total = i128::from(over.principal.0) + i128::from(flat_interest.0) * rows;
                 Ok((to_unit(total, rows, unit, policy.rounding)? - flat_interest).or_zero())
             }

@@ -47,8 +47,8 @@ struct ReceiptPart {
 
 impl Receipt {
     /// Money received before an account was boarded, since its last due date.
-    pub(super) fn before_opening(amount: Cents, open: u32) -> Receipt {
-        Receipt { step: 0, amount, begun: open, last: open, parts: Vec::new(), used: Vec::new() }
+    pub(super) fn before_opening(amount: Cents, last: u32) -> Receipt {
+        Receipt { step: 0, amount, begun: last, last, parts: Vec::new(), used: Vec::new() }
     }
 
     fn counts_for(&self, instalment: u32) -> bool {

@@ -193,6 +193,7 @@ impl<'a> Projection<'a> {
         let instalment = loan.current();
         let ends_at = loan.period.ends_at;
         let row = loan.row_mut(instalment);
+        let is_paid = row.unpaid().is_zero();
         let unpaid = row.unpaid_principal();
         row.principal_paid += unpaid;
         row.interest_paid = row.interest;
@@ -200,7 +201,7 @@ impl<'a> Projection<'a> {
         loan.posted_unpaid -= unpaid;
         self.earns &= loan.principal.is_positive() || self.terms.installment().owes_all_interest();
         self.run(ends_at).open_period(instalment + 1)?;
-        if self.terms.installment().policy.interest_rounding_at == InterestRoundingAt::Payment {
+        if !is_paid && self.terms.installment().policy.interest_rounding_at == InterestRoundingAt::Payment {
             self.state.loan_mut().carry = Carry::default();
         }
         self.settle_interest();

@@ -341,6 +341,12 @@ pub struct InstallmentPolicy {
 }
 
 impl InstallmentPolicy {
+    /// Whether all instalments have the same fixed interest.
+    pub(crate) fn keeps_equal_interest(&self) -> bool {
+        let is_equal = self.precomputed_split == PrecomputedSplit::Equal;
+        self.method == Method::Flat || (self.method == Method::Precomputed && is_equal)
+    }
+
     /// The defaults, with this number of instalments and this yearly rate.
     pub fn new(instalments: u32, rate: Percent) -> InstallmentPolicy {
         InstallmentPolicy {
@@ -400,11 +406,12 @@ impl Installment {
         policy: &InstallmentPolicy,
         zone: &Zone,
         start: Day,
+        begins: Day,
         agreed: &Agreed,
         principal: Cents,
     ) -> Result<Installment, Invalid> {
         let dates = Dates::new(policy, start, zone.missing_day());
-        let basis = Basis { policy, dates: &dates, agreed, principal };
+        let basis = Basis { policy, dates: &dates, agreed, principal, begins };
         let mut rows = basis.rows()?;
         let (plan, amounts) = basis.amounts(&rows).map_err(|_| {
             Invalid::new(

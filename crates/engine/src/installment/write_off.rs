@@ -28,7 +28,8 @@ impl StepContext<'_> {
     /// Writes the payoff off if it is within the product's limit.
     pub fn write_off_small_balance(&mut self) -> Result<(), FoldError> {
         let most = self.plan.policy.write_off;
-        if most.is_zero() {
+        // An account whose status a person set does not close, so nothing is written off.
+        if most.is_zero() || !self.state.status.moves_by_itself() {
             return Ok(());
         }
         self.accrue();

@@ -7,7 +7,9 @@
 use super::PortfolioCheck;
 use super::loan_row::{LoanRow, read_form};
 use crate::check_report::{CheckReport, InvalidValue};
-use crate::columns::{Column, ColumnTarget, EXTERNAL, LOAN_COLUMNS, LOAN_NEEDS, OPENING_NEEDS, OPENING_PRINCIPAL, expected_value_of};
+use crate::columns::{
+    Column, ColumnTarget, EXTERNAL, LOAN_COLUMNS, LOAN_NEEDS, OPENING_NEEDS, OPENING_PRINCIPAL, expected_value_of,
+};
 use crate::csv_file::{CsvFile, CsvRow};
 use crate::error::ImportError;
 use crate::portfolio::{Customer, Expected, ImportedLoan, Portfolio};

@@ -108,8 +108,7 @@ impl Book {
 
     /// The record that cancels a change.
     fn cancel_of(&self, id: &str) -> Option<&JournalEntry> {
-        let cancels =
-            |record: &&JournalEntry| matches!(&record.record, Record::Input(Input::CancelChange { change, .. }) if **change == *id);
+        let cancels = |record: &&JournalEntry| matches!(&record.record, Record::Input(Input::CancelChange { change, .. }) if **change == *id);
         self.journal.iter().find(cancels)
     }
 

@@ -168,15 +168,9 @@ impl Book {
     }
 
     /// Refuses a live input that takes away what a later, processed change needs.
-    fn check_settled_changes(
-        &self,
-        before: &[Entry],
-        until: Time,
-        refused: &[(u64, Refusal)],
-    ) -> Result<(), Halt> {
-        let is_change = |seq: u64| {
-            before.iter().any(|entry| entry.place.seq == seq && matches!(entry.input, Input::Change(_)))
-        };
+    fn check_settled_changes(&self, before: &[Entry], until: Time, refused: &[(u64, Refusal)]) -> Result<(), Halt> {
+        let is_change =
+            |seq: u64| before.iter().any(|entry| entry.place.seq == seq && matches!(entry.input, Input::Change(_)));
         let Some((seq, refusal)) = refused.iter().find(|(seq, _)| is_change(*seq)) else { return Ok(()) };
         let (_, out) = replay(&self.terms, before, until).map_err(stopped)?;
         let failed_before = out.refused.iter().any(|(failed, _)| failed == seq);

@@ -210,15 +210,7 @@ impl<'a> MessageWriter<'a> {
     }
 
     /// Announces a change that was processed or cancelled, and the instalments that it altered.
-    fn changed(
-        &mut self,
-        name: &str,
-        rows: &[ChangedRow],
-        cancelled: bool,
-        at: Time,
-        cause: String,
-        state: &State,
-    ) {
+    fn changed(&mut self, name: &str, rows: &[ChangedRow], cancelled: bool, at: Time, cause: String, state: &State) {
         let Some(kind) = self.about.named(name).and_then(JournalEntry::change_kind) else {
             self.missing = true;
             return;
@@ -425,6 +417,7 @@ impl<'a> About<'a> {
         let mut item = self.named(name)?.waiting_item()?;
         let is_valid = self.journal.iter().rev().find_map(|record| match &record.record {
             Record::Input(Input::Reversal { payment }) if payment == name => Some(false),
+            Record::Input(Input::RefundReversal { refund }) if refund == name => Some(false),
             Record::Input(Input::PaymentStatus { payment, valid }) if payment == name => Some(*valid),
             _ => None,
         });

@@ -154,9 +154,17 @@ fn add_item(item: &LineItem, revised: &[Revision], postings: &mut Vec<Posting>) 
             }
             add(BalancePart::Surplus, owed_again - item.amount, None);
         }
+        ItemKind::Refund | ItemKind::RefundReversal => {
+            let counts = item.status != ItemStatus::Invalid;
+            add(BalancePart::Surplus, if counts { -item.amount } else { Cents::ZERO }, None);
+        }
         _ => {
             for (component, cents) in components {
                 add(BalancePart::Owed(component), cents, None);
+            }
+            // The borrower owes this part of a refund, so it is not taken from the surplus.
+            if matches!(item.id, ItemId::RefundExcess { .. }) {
+                add(BalancePart::Surplus, item.amount, None);
             }
         }
     }

@@ -7,7 +7,7 @@ use crate::form::{
     InterestPolicies, LateFeeTierPolicy, LifecyclePolicies, PaymentDuePolicies, PaymentPouringPolicies,
     PostPromotionalPolicies, ReAgeLimitPolicy,
 };
-use daybook_engine::installment::Method;
+use daybook_engine::installment::{InstallmentPolicy, Method};
 use daybook_engine::money::{Cents, Percent};
 use daybook_engine::terms::{Policy, ProductPolicy};
 
@@ -16,30 +16,9 @@ pub fn describe(policy: &Policy, credit_limit: Option<Cents>) -> (LifecyclePolic
     let ProductPolicy::Installment(loan) = &policy.product;
     let late = &loan.late_fee;
     let precomputed = loan.method == Method::Precomputed;
-    let close = DailyTime { time: policy.close_of_business, offset_seconds: None };
     let life = LifecyclePolicies {
-        billing_cycle_policies: Some(BillingCyclePolicies {
-            cycle_interval: Some(CycleText::known(match loan.semi_monthly {
-                Some(_) => Cycle::SemiMonth,
-                None => Cycle::Every(loan.cycle),
-            })),
-            semi_monthly_days: loan.semi_monthly.map(|days| days.map(DayOfMonth::known)),
-            business_days: Some(BusinessDayPolicy::of(&loan.business_days)),
-            cycle_due_interval: Some(IntervalText::known(loan.due_after_cycle)),
-            first_cycle_interval: Some(IntervalText::known(first_cycle(loan))),
-            close_of_business_time: Some(CloseOfBusiness::known(close)),
-            product_time_zone: Some(ZoneName::known(policy.zone.clone())),
-        }),
-        payment_due_policies: Some(PaymentDuePolicies {
-            delinquent_on_n_consecutive_late_fees: Some(PositiveCount::known(loan.delinquent_after)),
-            charge_off_on_n_consecutive_late_fees: Some(PositiveCount::known(loan.charge_off_after)),
-            shortfall_tolerance_cents: loan.shortfall.cents.map(AmountOrZero::known),
-            shortfall_tolerance_percent: loan.shortfall.percent.map(SharePercent::known),
-            shortfall_tolerance_rule: Some(loan.shortfall.rule.into()),
-            shortfall_goes_to: Some(loan.shortfall.goes_to.into()),
-            write_off_balance_cents: Some(SmallAmount::known(loan.write_off)),
-            re_age_limits: Some(ReAgeLimitPolicy::of(&loan.re_age_limits)),
-        }),
+        billing_cycle_policies: Some(billing(policy, loan)),
+        payment_due_policies: Some(payment_due(loan)),
         fee_policies: Some(FeePolicies {
             late_fee_grace: late.tiers.is_empty().then(|| IntervalText::known(late.grace)),
             late_fee_grace_counts_due_date: Some(late.grace_counts_due_date),
@@ -91,4 +70,35 @@ pub fn describe(policy: &Policy, credit_limit: Option<Cents>) -> (LifecyclePolic
         post_promo_default_interest_rate_percent: Some(PercentText::known(loan.rate)),
     };
     (life, post)
+}
+
+/// Cycles and due dates.
+fn billing(policy: &Policy, loan: &InstallmentPolicy) -> BillingCyclePolicies {
+    let close = DailyTime { time: policy.close_of_business, offset_seconds: None };
+    BillingCyclePolicies {
+        cycle_interval: Some(CycleText::known(match loan.semi_monthly {
+            Some(_) => Cycle::SemiMonth,
+            None => Cycle::Every(loan.cycle),
+        })),
+        semi_monthly_days: loan.semi_monthly.map(|days| days.map(DayOfMonth::known)),
+        business_days: Some(BusinessDayPolicy::of(&loan.business_days)),
+        cycle_due_interval: Some(IntervalText::known(loan.due_after_cycle)),
+        first_cycle_interval: Some(IntervalText::known(first_cycle(loan))),
+        close_of_business_time: Some(CloseOfBusiness::known(close)),
+        product_time_zone: Some(ZoneName::known(policy.zone.clone())),
+    }
+}
+
+/// The consequences of late and short payments.
+fn payment_due(loan: &InstallmentPolicy) -> PaymentDuePolicies {
+    PaymentDuePolicies {
+        delinquent_on_n_consecutive_late_fees: Some(PositiveCount::known(loan.delinquent_after)),
+        charge_off_on_n_consecutive_late_fees: Some(PositiveCount::known(loan.charge_off_after)),
+        shortfall_tolerance_cents: loan.shortfall.cents.map(AmountOrZero::known),
+        shortfall_tolerance_percent: loan.shortfall.percent.map(SharePercent::known),
+        shortfall_tolerance_rule: Some(loan.shortfall.rule.into()),
+        shortfall_goes_to: Some(loan.shortfall.goes_to.into()),
+        write_off_balance_cents: Some(SmallAmount::known(loan.write_off)),
+        re_age_limits: Some(ReAgeLimitPolicy::of(&loan.re_age_limits)),
+    }
 }

@@ -9,9 +9,9 @@ use crate::form::fields::{
 };
 use crate::policy::first_cycle;
 use daybook_engine::calendar::Day;
+use daybook_engine::change::CapTag;
 use daybook_engine::installment::InstallmentPolicy;
 use daybook_engine::installment::reading::Reading;
-use daybook_engine::change::CapTag;
 use daybook_engine::money::{Cents, Percent};
 use daybook_engine::state::State;
 use daybook_engine::status::Status;

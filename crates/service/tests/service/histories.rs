@@ -186,6 +186,9 @@ async fn tell(trial: &Trial, name: &str, at: Time, input: &Input) -> Result<Byte
             }
             trial.notify("a", &body).await
         }
+        Input::Change(_) | Input::CancelChange { .. } | Input::Refund { .. } | Input::RefundReversal { .. } => {
+            unreachable!("{name} is left out: {input:?}")
+        }
     }
 }
 
@@ -346,12 +349,17 @@ fn modelled_items<'a>(items: impl Iterator<Item = &'a LineItem>) -> BTreeMap<Str
 
 async fn live_through(home: Home, story: Story) {
     let life = &story.life;
-    let opening = life.terms.opening;
+    let opening = life.terms.opening.clone();
     let trial = Trial::at(home, &opening.effective_at.to_string()).await;
     json_of(trial.service.create_product(&trial.who, None, form_of(&story.product)).await);
     trial.account_with(account(opening.effective_at, opening.principal.0)).await;
     let mut both = Both { trial, model: Book::open(life.terms.clone()), holding: false, held_since: 0 };
     let mut told = life.inputs();
+    // `loan_changes` tests these: the service judges a change that arrives, and the model does not.
+    told.retain(|(_, _, _, input)| {
+        let is_change = matches!(input, Input::Change(_) | Input::CancelChange { .. });
+        !is_change && !matches!(input, Input::Refund { .. } | Input::RefundReversal { .. })
+    });
     told.sort_by_key(|(told_at, ..)| *told_at);
     for ((told_at, at, name, input), sending) in told.iter().zip(story.sendings.iter().cycle()) {
         both.go_to((*told_at).max(both.model.clock), *sending).await;

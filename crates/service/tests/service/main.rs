@@ -16,6 +16,7 @@ mod histories;
 mod journal_damage;
 mod large_pages;
 mod lent_keys;
+mod loan_changes;
 mod long_accounts;
 mod looked;
 mod messages;

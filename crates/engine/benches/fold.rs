@@ -4,7 +4,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on stops")]
 
-use daybook_engine::change::InputClass;
+use daybook_engine::calendar::Day;
+use daybook_engine::change::{Change, DueDateChange, InputClass, LevelPayment, RateChange, RateKind};
 use daybook_engine::fold::fold;
 use daybook_engine::installment::reading::read;
 use daybook_engine::installment::schedule::schedule;
@@ -30,6 +31,9 @@ fn main() {
     let (short, long) = (Loan::new(24), Loan::new(360));
     short.whole("fold 24 months, 24 payments", Some(20.0));
     long.whole("fold 360 months, 360 payments", Some(300.0));
+    let without = short.whole("fold 24 months again, for comparison", None);
+    let with = short.with_changes().whole("fold 24 months, 24 payments, three changes", None);
+    println!("{:<58} {:>9.2}x   {:>21}   < 1.3", "  with changes", with / without, "");
     short.backdated("replay a backdated payment, 24 months (two folds, diff)");
     long.backdated("replay a backdated payment, 360 months (two folds, diff)");
     let young = long.one_more_month("a month more from a snapshot, month 12 of 360", 12);
@@ -82,8 +86,46 @@ impl Loan {
         Loan { terms, entries, end }
     }
 
-    fn whole(&self, what: &str, target: Option<f64>) {
-        measure(what, target, || replay(&self.terms, &self.entries, self.end).unwrap());
+    fn whole(&self, what: &str, target: Option<f64>) -> f64 {
+        measure(what, target, || replay(&self.terms, &self.entries, self.end).unwrap())
+    }
+
+    /// The same loan with a pause, another due date and another rate.
+    fn with_changes(&self) -> Loan {
+        let dates = &self.terms.installment().dates;
+        let mut entries = self.entries.clone();
+        let mut add = |month: u32, change: &dyn Fn(Day) -> Change| {
+            let day = dates.due_day(month).plus_days(5);
+            let input = Input::Change(Box::new(change(day)));
+            let class = input.class();
+            let mut made = entry(u64::from(100 + month), self.terms.close_of(day), input);
+            made.place.class = class;
+            entries.push(made);
+        };
+        let rate = |kind, from, to| {
+            Change::Rate(RateChange { kind, from, to, level_payment: LevelPayment::Keep, retroactive: false })
+        };
+        add(6, &|day| rate(RateKind::Pause, day, Some(day.plus_days(10))));
+        add(12, &|day| {
+            Change::DueDate(DueDateChange {
+                from_due_date: None,
+                next_due_date: day.plus_days(30),
+                semi_monthly_days: None,
+                level_payment: LevelPayment::Keep,
+                fee: Cents::ZERO,
+            })
+        });
+        add(18, &|day| {
+            Change::Rate(RateChange {
+                kind: RateKind::Plain(Percent::parse("6").unwrap()),
+                from: day,
+                to: None,
+                level_payment: LevelPayment::Recalculate,
+                retroactive: false,
+            })
+        });
+        entries.sort_by_key(|entry| entry.place);
+        Loan { terms: self.terms.clone(), entries, end: self.end }
     }
 
     fn backdated(&self, what: &str) {

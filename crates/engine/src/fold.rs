@@ -206,10 +206,7 @@ impl StepContext<'_> {
             Ok(()) => {}
             Err(refusal) => self.out.refused.push((entry.place.seq, refusal)),
         }
-        if entry.input != Input::Open {
-            // The surplus that an account begins with waits for the next due moment.
-            self.use_surplus_if_more_is_owed(owed)?;
-        }
+        self.use_surplus_if_more_is_owed(owed)?;
         self.begin_again_at_its_instant()?;
         self.state.last_folded = Some(entry.place);
         self.settle(was_past_due)?;
@@ -249,7 +246,7 @@ impl StepContext<'_> {
             Input::Refund { amount } => self.refund(entry, *amount)?,
             Input::RefundReversal { refund } => return self.refund_reversal(entry, refund),
             Input::Change(change) => return self.change(entry, change),
-            Input::CancelChange { change, never_made } => return self.cancel_change(entry, change, *never_made),
+            Input::CancelChange { change, never_made } => return self.cancel_change(change, *never_made),
         }
         Ok(Ok(()))
     }

@@ -27,6 +27,8 @@ pub struct State {
     pub(crate) steps: u64,
     /// Money left over when no debt remained to pay.
     pub surplus: Cents,
+    /// Whether the surplus that the account was boarded with waits for the next due moment.
+    pub(crate) surplus_waits: bool,
     /// How often surplus was used.
     pub(crate) surplus_uses: u32,
     /// How often a small balance was written off, or a write-off undone.
@@ -87,6 +89,7 @@ impl State {
             last_folded: None,
             steps: 0,
             surplus: Cents::ZERO,
+            surplus_waits: false,
             surplus_uses: 0,
             write_offs: 0,
             paid_total: Cents::ZERO,

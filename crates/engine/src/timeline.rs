@@ -48,6 +48,12 @@ impl TimelinePosition {
         TimelinePosition { at, rank: Rank::Late, class: InputClass::Other, seq }
     }
 
+    /// A moment that an input puts at a time: right after the input if that time has passed. A due date of today can
+    /// lie before it if business has closed.
+    pub(crate) fn first_moment_from(self, at: Time) -> Time {
+        if self < TimelinePosition::of_moments(at) { at } else { self.at.plus_micros(1) }
+    }
+
     /// Whether the moments at `at` come before this place.
     pub(crate) fn is_after_moment(self, at: Time) -> bool {
         at < self.at || (at == self.at && self.rank > Rank::Moment)

@@ -215,6 +215,9 @@ impl Service {
             return Ok(None);
         }
         let mut book = self.book(loaded, as_of.is_some()).await?;
+        if as_of.is_some_and(|at| at < book.terms.begins_at()) {
+            return Ok(None);
+        }
         if as_of.is_none() && matches!(book.as_it_stands(now), Err(Halt::NeedsAll)) {
             book = self.book_as_it_stands(who, &id, now).await?;
         }
@@ -239,7 +242,7 @@ impl Service {
         let now = self.clock.now();
         self.with_whole_book(who, account, move |book| {
             let waits = book.now.held_events > 0 || book.product.mode.holding;
-            let processed = book.now.processed_through.filter(|through| *through >= book.terms.opening.effective_at);
+            let processed = book.now.processed_through.filter(|through| *through >= book.terms.begins_at());
             let rows = match (as_of, processed) {
                 // The current schedule does not include held inputs.
                 (None, Some(through)) if waits => book.settled_schedule(through),

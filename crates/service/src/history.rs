@@ -97,7 +97,7 @@ impl Service {
         let messages = self.store.messages_of(&book.key, 0, MOST_MESSAGES).await?;
         let announced = announced(&book, &messages, book.clock(now));
         let _ = book.as_it_stands(now);
-        let clock = book.clock(now).max(book.terms.opening.effective_at);
+        let clock = book.clock(now).max(book.terms.begins_at());
         let mut history = History {
             product: product(&book)?,
             account: opening(&book)?,

@@ -51,13 +51,14 @@ fn preview(product: &NewProduct, account: &NewAccount, now: Time) -> Result<view
     let at = account.effective_at.as_ref().map_or(now, |moment| *moment.get());
     let terms = policy::terms(product, account, at)?;
     let too_much = |_| Problem::invalid("summary.initial_principal_cents", "would make amounts too large to calculate");
+    let at = at.max(terms.begins_at());
     let (state, _) = replay(&terms, &[opening(&terms)], at).map_err(too_much)?;
     let rows = schedule(&terms, &state, at).map_err(too_much)?;
     Ok(view::Schedule::new(&terms, &rows))
 }
 
 fn opening(terms: &Terms) -> Entry {
-    let at = terms.opening.effective_at;
+    let at = terms.begins_at();
     Entry {
         place: TimelinePosition { at, rank: Rank::Input, class: InputClass::Other, seq: 1 },
         effective_at: at,

@@ -84,7 +84,7 @@ impl Service {
         who.may(Right::Write)?;
         let (key, opening) = self.opening(who, &form).await?;
         let now = self.clock.now();
-        let is_backdated = opening.terms.opening.effective_at < now;
+        let is_backdated = opening.terms.begins_at() < now;
         if form.account_id.is_some() && self.exists(&key).await? {
             let book = self.load_book(&key, Inputs::All).await?;
             if book.content_hash != opening.content_hash {

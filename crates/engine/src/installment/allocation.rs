@@ -73,7 +73,7 @@ impl StepContext<'_> {
                 }
                 self.pay_accrued_interest(money)
             }
-            Component::Fee => Ok(()),
+            Component::Fee => self.fill_fees_ahead(money),
         }
     }
 
@@ -202,6 +202,14 @@ impl StepContext<'_> {
                     self.prepay_flat_interest(money, instalment)?;
                 }
             }
+        }
+        self.fill_fees_ahead(money)
+    }
+
+    /// Pays the fees of instalments whose period has not begun.
+    fn fill_fees_ahead(&mut self, money: &mut MoneyToAllocate) -> Result<(), FoldError> {
+        for owed in [Owed::Fee, Owed::Penalty] {
+            self.fill_bucket(money, Bucket::new(Due::Ahead, owed))?;
         }
         Ok(())
     }

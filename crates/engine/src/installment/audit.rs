@@ -20,6 +20,11 @@ pub fn audit(state: &State) -> Result<(), String> {
     let posted = loan.rows.iter().filter(|row| row.posted);
     let of_rows = posted.map(|row| row.unpaid_principal()).sum();
     agree("posted unpaid principal", loan.posted_unpaid, "the rows", of_rows)?;
+    let free = loan.rows.iter().map(|row| row.interest_free).sum();
+    agree("principal free of interest", loan.interest_free, "the rows", free)?;
+    if let Some(row) = loan.rows.iter().find(|row| row.retired && row.posted && !row.unpaid().is_zero()) {
+        return Err(format!("a retired row has {} unpaid", row.unpaid()));
+    }
     let not_posted: Cents = loan.rows.iter().filter(|row| !row.posted).map(|row| row.principal_paid).sum();
     let scheduled = loan.posted_principal + not_posted + loan.unscheduled();
     if scheduled > loan.lent {

@@ -59,7 +59,7 @@ impl StepContext<'_> {
         self.board_late_fees(boarded);
         let step = self.state.steps;
         self.loan().keep_surplus(step, boarded.surplus);
-        self.state.surplus = boarded.surplus;
+        (self.state.surplus, self.state.surplus_waits) = (boarded.surplus, boarded.surplus.is_positive());
         let paid = boarded.paid_to_date;
         self.state.paid_total = paid.principal + paid.interest + paid.fees;
         self.state.interest_paid_total = paid.interest;
@@ -108,7 +108,8 @@ impl StepContext<'_> {
             number: instalment,
             start,
             end,
-            began_at: terms.close_of(start).min(now),
+            // It has begun, unless the opening is at the very end of the period before.
+            began_at: if terms.close_of(start) > now { now.plus_micros(-1) } else { terms.close_of(start) },
             ends_at: terms.close_of(end),
             earning: loan.plan.earning(&plan.policy, &plan.dates, instalment),
             principal: boarded.principal,

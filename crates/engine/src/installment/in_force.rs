@@ -180,18 +180,9 @@ impl PlanInForce {
         }
     }
 
-    /// The date on which a period would begin if no due date moved to a business day.
-    fn unmoved_start(&self, dates: &Dates, row: u32) -> Day {
-        match self.own_period(row) {
-            Some(OwnPeriod { start: Some(start), .. }) => *start,
-            _ if row <= 1 => dates.start,
-            _ => self.unmoved_due_day(dates, row - 1),
-        }
-    }
-
     /// The length of a row's period, as a fraction of a year under `THIRTY_360`.
     pub(crate) fn period_length(&self, dates: &Dates, row: u32) -> Interval {
-        let counted = || self.unmoved_start(dates, row).interval_to(self.unmoved_due_day(dates, row));
+        let counted = || self.period_start(dates, row).interval_to(self.due_day(dates, row));
         match self.own_period(row).map(|own| own.length) {
             Some(OwnLength::Agreed(length)) => length,
             Some(OwnLength::Counted) => counted(),

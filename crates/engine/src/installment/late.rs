@@ -32,6 +32,7 @@ impl StepContext<'_> {
     /// A period ends: its interest is posted, its instalment falls due, and the next period begins.
     pub fn period_end(&mut self) -> Result<(), FoldError> {
         let instalment = self.state.loan().current();
+        self.state.surplus_waits = false;
         self.post_interest()?;
         if instalment <= self.last_row() {
             self.post_principal(instalment);
@@ -199,6 +200,7 @@ impl StepContext<'_> {
             next += 1;
         }
         let late_at = self.fee_moment(next, 0);
+        let late_at = if self.input.is_none() { late_at.max(self.place.at) } else { late_at };
         self.aim_tiers();
         let loan = self.loan();
         (loan.late_row, loan.late_at) = (next, late_at);

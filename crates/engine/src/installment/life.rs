@@ -270,6 +270,7 @@ impl StepContext<'_> {
         self.drop_interest_of_closed_time();
         while self.has_passed(self.state.loan().period.ends_at) {
             let instalment = self.state.loan().current();
+            self.state.surplus_waits = false;
             if instalment <= last {
                 self.post_principal(instalment);
                 self.tolerate_shortfall(instalment)?;

@@ -105,6 +105,8 @@ pub(crate) struct Accrual {
 pub(crate) struct Past {
     /// The changes processed so far, with their places.
     pub changes: Vec<(Name, TimelinePosition)>,
+    /// Changes that are folded as if they had never been made.
+    pub cancelled: Vec<Name>,
     /// All rates ever in force.
     pub rates: Rates,
     /// The principal on which interest was counted.

@@ -8,7 +8,7 @@ use super::dates::Dates;
 use super::in_force::PlanInForce;
 use super::rates::Rates;
 use super::terms::{InstallmentPolicy, Method};
-use crate::money::{Cents, Overflow, Rounding, round_ratio, round_up};
+use crate::money::{Cents, Overflow, Percent, Rounding, round_ratio, round_up};
 use num_bigint::BigUint;
 use serde::{Deserialize, Serialize};
 
@@ -104,7 +104,15 @@ impl Periods<'_> {
     /// What a whole period earns per cent of principal, as a ratio in lowest terms.
     fn whole_period(&self, row: u32) -> (u128, u128) {
         let (from, to) = (self.rows.period_start(self.dates, row), self.rows.due_day(self.dates, row));
-        let (earned, of) = self.rows.earning(self.policy, self.dates, row).whole(self.rates, from, to);
+        let (earned, of) = if row > self.rows.count() {
+            // A row that only the amortization has: its nominal length, at the last row's rate.
+            let last = self.rows.due_day(self.dates, self.rows.count());
+            let days = self.rows.period_length(self.dates, row).thirty_day_count().max(0).unsigned_abs();
+            let rate = self.rates.on(last.plus_days(-1)).millionths().unsigned_abs();
+            (u128::from(days) * rate, 360 * Percent::WHOLE.unsigned_abs())
+        } else {
+            self.rows.earning(self.policy, self.dates, row).whole(self.rates, from, to)
+        };
         let common = greatest_common_divisor(earned, of);
         (earned / common, of / common)
     }

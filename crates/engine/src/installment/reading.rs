@@ -3,7 +3,8 @@
 use super::loan::{InstalmentRow, Loan, OpenFee};
 use super::terms::Installment;
 use crate::calendar::Day;
-use crate::money::{Cents, Overflow};
+use crate::change::CapTag;
+use crate::money::{Cents, Overflow, Percent};
 use crate::outcome::{Balances, FoldOutcome};
 use crate::state::State;
 use crate::status::Status;
@@ -34,6 +35,10 @@ pub struct Reading {
     pub past_due_fees: Cents,
     /// Late instalments in a row.
     pub late_count: u32,
+    /// The yearly rate of today.
+    pub rate: Percent,
+    /// Whether a cap of the Servicemembers Civil Relief Act covers today.
+    pub is_scra: bool,
     /// The next instalment to fall due, and when.
     pub next_due: Option<(u32, Time)>,
 }
@@ -74,6 +79,8 @@ fn read_now(terms: &Terms, state: &State, at: Time) -> Result<Reading, FoldError
         past_due: loan.past_due_rows() + past_due_fees,
         past_due_fees,
         late_count: loan.late_count,
+        rate: loan.rates.on(today),
+        is_scra: loan.rates.is_capped_by(CapTag::Scra, today),
         next_due: is_due.then_some((loan.current(), loan.period.ends_at)),
     })
 }

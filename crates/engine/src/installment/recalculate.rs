@@ -4,6 +4,7 @@ use super::loan::Loan;
 use super::plan::{Periods, Spread};
 use super::row_amounts::{Ask, Lowered};
 use super::target::PrincipalTarget;
+use super::terms::Method;
 use crate::money::Cents;
 use crate::step::{FoldError, StepContext};
 use alloc::vec::Vec;
@@ -79,7 +80,12 @@ impl StepContext<'_> {
         floating: Cents,
     ) -> Result<Option<Lowered>, FoldError> {
         let plan = self.plan;
-        let first = first.max(self.state.loan().plan.repays_from());
+        let mut first = first.max(self.state.loan().plan.repays_from());
+        // Rows of a given schedule may be interest only, too.
+        let is_interest_only = |row: u32| self.state.loan().plan.ask(row) == Ask::Principal(Cents::ZERO);
+        while plan.policy.method == Method::Level && first < self.last_row() && is_interest_only(first) {
+            first += 1;
+        }
         if first > self.last_row() {
             return Ok(None);
         }

@@ -14,6 +14,9 @@ impl StepContext<'_> {
         loan.plan.move_to_business_days(&agreed.policy, &agreed.dates, first);
         self.restate_period()?;
         self.seek_late_row(self.state.loan().late_row);
+        let place = self.place;
+        let loan = self.loan();
+        loan.late_at = place.first_moment_from(loan.late_at);
         let (terms, place) = (self.terms, self.place);
         let (notices, rows) = self.state.notices_and_rows();
         notices.iter_mut().for_each(|notice| notice.seek(terms, rows, place));
@@ -23,7 +26,7 @@ impl StepContext<'_> {
     /// The open period gets the dates of the plan. What has accrued in it is restated: a day of principal earns another
     /// part of the period.
     fn restate_period(&mut self) -> Result<(), FoldError> {
-        let (terms, agreed) = (self.terms, self.plan);
+        let (terms, agreed, place) = (self.terms, self.plan, self.place);
         let loan = self.loan();
         let row = loan.current();
         if row > loan.plan.count() {
@@ -35,8 +38,9 @@ impl StepContext<'_> {
         if (period.start, period.end, period.earning) == (start, end, earning) {
             return Ok(());
         }
+        let not_passed = place.first_moment_from(terms.close_of(end));
         (period.start, period.end, period.earning) = (start, end, earning);
-        period.ends_at = terms.close_of(end);
+        period.ends_at = not_passed;
         if let Some(past) = &mut loan.past {
             let restated = past.accruals.iter_mut().rev().take_while(|accrual| accrual.from >= start);
             restated.for_each(|accrual| accrual.earning = earning);

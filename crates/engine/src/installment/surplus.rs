@@ -10,7 +10,8 @@ use crate::step::{FoldError, StepContext};
 impl StepContext<'_> {
     /// Uses surplus if a step has left more owed than before.
     pub fn use_surplus_if_more_is_owed(&mut self, owed_before: Cents) -> Result<(), FoldError> {
-        let more = self.state.surplus.is_positive() && self.state.balances().owed() > owed_before;
+        let is_usable = self.state.surplus.is_positive() && !self.state.surplus_waits;
+        let more = is_usable && self.state.balances().owed() > owed_before;
         if more { self.use_surplus() } else { Ok(()) }
     }
 

@@ -147,7 +147,7 @@ impl Book {
         content_hash: Vec<u8>,
         time: Time,
     ) -> Result<Book, Problem> {
-        let at = terms.opening.effective_at;
+        let at = terms.begins_at();
         let row = row_at(
             TimelinePosition { at, rank: Rank::Input, class: InputClass::Opening, seq: 1 },
             Name::from(OPEN),

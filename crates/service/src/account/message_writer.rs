@@ -104,7 +104,7 @@ impl<'a> MessageWriter<'a> {
     /// The same message writer, for a fold that continues from a state.
     pub fn from_state(mut self, state: &State) -> MessageWriter<'a> {
         if self.has_changes && state.is_open() {
-            let at = state.processed_through.unwrap_or(self.about.terms.opening.effective_at);
+            let at = state.processed_through.unwrap_or(self.about.terms.begins_at());
             self.first_figures = self.figures_of(state, at);
             self.figures.clone_from(&self.first_figures);
         }

@@ -38,7 +38,7 @@ impl Book {
             return Err(Halt::NeedsAll);
         }
         self.check_horizon("effective_as_of", at, now)?;
-        if at < self.terms.opening.effective_at {
+        if at < self.terms.begins_at() {
             return Err(Problem::invalid(
                 "effective_as_of",
                 "must not be before the account begins (its effective_at)",
@@ -84,7 +84,7 @@ impl Book {
 
     /// The moment that a plain read shows.
     pub fn reading_at(&self, now: Time) -> Time {
-        self.now.processed_through.unwrap_or_else(|| self.clock(now).max(self.terms.opening.effective_at))
+        self.now.processed_through.unwrap_or_else(|| self.clock(now).max(self.terms.begins_at()))
     }
 
     /// Balances, payoff, days past due.
@@ -108,7 +108,7 @@ impl Book {
 
     /// The schedule as of a moment. Needs the whole journal.
     pub fn schedule(&self, at: Time, now: Time) -> Result<Vec<ScheduleRow>, Halt> {
-        let opening = self.terms.opening.effective_at;
+        let opening = self.terms.begins_at();
         let as_of = self.as_of(at.max(opening), now)?;
         schedule(&self.terms, &as_of.state, as_of.at).map_err(stopped)
     }
@@ -121,7 +121,7 @@ impl Book {
 
     /// The agreed schedule, before any input is processed.
     pub fn agreed_schedule(&self) -> Result<Vec<ScheduleRow>, Halt> {
-        let at = self.terms.opening.effective_at;
+        let at = self.terms.begins_at();
         let opening = entries(self.journal.iter().filter(|record| record.record == Record::Input(Input::Open)));
         let (state, _) = replay(&self.terms, &opening, at).map_err(stopped)?;
         schedule(&self.terms, &state, at).map_err(stopped)

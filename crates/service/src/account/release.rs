@@ -55,7 +55,7 @@ impl Book {
 
     /// The first fold of an account: all entries, from the beginning or from where an earlier slice stopped.
     fn first_fold(&mut self, clock: Time, timing: Timing) -> Result<Rolled, Halt> {
-        if self.terms.opening.effective_at > clock {
+        if self.terms.begins_at() > clock {
             // It opens in the future, so there is nothing to process yet.
             self.now.processed_through = Some(clock);
             return Ok(Rolled::default());

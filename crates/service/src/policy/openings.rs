@@ -29,7 +29,7 @@ pub fn openings(product: &NewProduct) -> OpeningPolicies {
 
 /// The approximate number of steps from an account's beginning until now, and an error if it begins too far back.
 pub fn way_back(product: &NewProduct, terms: &Terms, now: Time) -> (u64, Option<Problem>) {
-    let from = terms.opening.effective_at;
+    let from = terms.begins_at();
     if from >= now {
         return (0, None);
     }

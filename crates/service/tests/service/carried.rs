@@ -2,6 +2,8 @@
 
 use crate::messages::Ordered;
 use crate::support::{Home, LEVEL, Trial, form_of, json_of, list, on_both, view_of};
+use daybook_service::changes::ChangeRequest;
+use daybook_service::form::LoanChange;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -74,6 +76,8 @@ async fn live_history(trial: &Trial, product: &str) {
     trial.go_to("2026-06-20T12:00:00-04:00").await;
     json_of(trial.roll("a1", "2026-07-20T12:00:00-04:00", true).await);
     trial.go_to("2026-07-21T12:00:00-04:00").await;
+    let skip = ChangeRequest::Loan(Box::new(LoanChange::Skip(form_of(&json!({})))));
+    json_of(trial.service.change_account(&trial.who, None, "a1", skip).await);
     json_of(trial.pay_with("a1", &json!({ "line_item_id": "all", "original_amount_cents": 500_000 })).await);
 }
 

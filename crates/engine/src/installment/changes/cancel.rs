@@ -4,11 +4,12 @@
 //! been made. As posted, a rate ends today; another change can be cancelled until a step that can move money is folded
 //! after it.
 
+use crate::installment::loan::Past;
 use crate::installment::rates::Source;
 use crate::item::Name;
 use crate::outcome::{EventKind, Refusal};
 use crate::step::{FoldError, Revised, Revision, StepContext};
-use crate::timeline::{Backdating, Entry};
+use crate::timeline::Backdating;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
@@ -26,7 +27,9 @@ impl StepContext<'_> {
 
     pub(super) fn examine_cancel(&self, change: &Name, never_made: bool) -> Result<(), Refusal> {
         let loan = self.state.loan();
-        let is_pending = loan.past.as_ref().is_some_and(|past| past.changes.iter().all(|(name, _)| name != change));
+        let is_unknown =
+            |past: &Past| past.changes.iter().all(|(name, _)| name != change) && !past.cancelled.contains(change);
+        let is_pending = loan.past.as_ref().is_some_and(is_unknown) && !self.is_cancelled_early(change);
         let is_rate = loan.rates.has(&Source::Change(change.clone()), self.today) && !self.is_last_plan_change(change);
         let can_end = never_made || self.terms.backdating == Backdating::Replay || is_rate || is_pending;
         if can_end || self.is_latest(change) { Ok(()) } else { Err(Refusal::CannotCancel) }
@@ -38,15 +41,16 @@ impl StepContext<'_> {
     }
 
     /// Cancels a change.
-    pub fn cancel_change(
-        &mut self,
-        entry: &Entry,
-        change: &Name,
-        never_made: bool,
-    ) -> Result<Result<(), Refusal>, FoldError> {
-        let _ = entry;
+    pub fn cancel_change(&mut self, change: &Name, never_made: bool) -> Result<Result<(), Refusal>, FoldError> {
+        let was_cancelled = |past: &Past| past.cancelled.contains(change);
+        if self.is_cancelled_early(change) || self.state.loan().past.as_ref().is_some_and(was_cancelled) {
+            return Ok(Err(Refusal::CannotCancel));
+        }
         let cancelled = |rows| EventKind::ChangeCancelled { change: change.clone(), rows };
         if self.undone(change).is_some() {
+            if let Some(past) = &mut self.loan().past {
+                past.cancelled.push(change.clone());
+            }
             self.announce(cancelled(Vec::new()));
             return Ok(Ok(()));
         }

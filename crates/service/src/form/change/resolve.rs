@@ -94,8 +94,7 @@ impl Context<'_> {
             self.refuse("effective_at", &format!("must not be after {field}"));
         }
         // The account's own date begins before the account does.
-        let opening = &self.terms.opening;
-        let begins_at = opening.agreed.boarded.as_ref().map_or(opening.effective_at, |boarded| boarded.as_of);
+        let begins_at = self.terms.begins_at();
         let is_own_date = matches!(start, DateOrTime::Date(_)) && day == self.terms.zone.day_at(begins_at);
         (if is_own_date { at.max(begins_at) } else { at }, day)
     }

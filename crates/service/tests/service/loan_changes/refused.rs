@@ -229,7 +229,6 @@ async fn each_wrong_field_of_a_contract_is_named(home: Home) {
     let past_due = |rows: Value| opening(json!({ "past_due": rows }));
     for (body, field) in [
         (with(opening(json!({}))), "summary.initial_principal_cents"),
-        (opening(json!({ "remaining_installments": null })), "opening.remaining_installments"),
         (opening(json!({ "as_of": "2025-01-01T00:00:00Z" })), "opening.as_of"),
         (opening(json!({ "next_due_date": "2025-02-28" })), "opening.next_due_date"),
         (past_due(json!([{ "due_date": "2025-03-02" }])), "opening.past_due[0].due_date"),

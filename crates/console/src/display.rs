@@ -252,6 +252,22 @@ pub fn reason_words(name: &str) -> String {
     if name == "SCRA" { name.to_owned() } else { plain_words(name).to_lowercase() }
 }
 
+/// A sentence of the service, with its amounts in dollars and its dates as `15 Feb 2025`.
+pub fn told(sentence: &str) -> String {
+    let text = daybook_cases::with_dollars(sentence);
+    let words = text.split(' ').map(|word| {
+        let date = word.get(..10).filter(|date| Day::parse(date).is_some());
+        let rest = date.map(|_| word.get(10..).unwrap_or_default());
+        match (date, rest) {
+            (Some(date), Some(rest)) if rest.chars().all(|letter| letter.is_ascii_punctuation()) => {
+                format!("{}{rest}", DisplayTime(date.to_owned()).day())
+            }
+            _ => word.to_owned(),
+        }
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -292,6 +308,14 @@ mod tests {
             assert_eq!(Money::typed(nonsense), None, "{nonsense}");
         }
         assert_eq!(Money(-123_456).plain(), "-1234.56");
+    }
+
+    #[test]
+    fn sentences_of_the_service_have_amounts_and_dates_for_people() {
+        let sentence = "A fee of 5.00 was charged on 2025-03-05, from 2025-03-01 until 2025-04-01.";
+        let shown = "A fee of $5.00 was charged on 5 Mar 2025, from 1 Mar 2025 until 1 Apr 2025.";
+        assert_eq!(told(sentence), shown);
+        assert_eq!(told("Time 2025-03-05T09:00:00Z stays."), "Time 2025-03-05T09:00:00Z stays.");
     }
 
     #[test]

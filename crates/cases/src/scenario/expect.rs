@@ -141,6 +141,9 @@ const SCHEDULE_FIELDS: &[&str] = &[
     "paid_cents",
     "outstanding_cents",
     "paid_on_time",
+    "retired",
+    "deferred_cents",
+    "shortfall_cents",
 ];
 
 /// Reads `[expect]`.

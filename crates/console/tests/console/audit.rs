@@ -102,6 +102,9 @@ async fn submit_products_accounts_and_customers(tried: &mut Tried) {
     let pay = "/console/accounts/a9/do/payment";
     let page = confirmation(&tried.setup, pay, &[("original_amount_cents", "10.00"), ("line_item_id", "p1")]).await;
     tried.sends_page("/console/accounts/{id}/do/{what}", "record_payment", pay, &page).await;
+    let extend = "/console/accounts/a9/change/extend";
+    let page = tried.setup.get(&format!("{extend}/preview?count=2")).await.page();
+    tried.sends_page("/console/accounts/{id}/change/{what}", "extend_term", extend, &page).await;
     let roll = "/console/accounts/a9/roll";
     let page = confirmation(&tried.setup, roll, &[("effective_at", "2025-04-20T00:00:00")]).await;
     tried.sends_page("/console/accounts/{id}/roll", "roll_account", roll, &page).await;

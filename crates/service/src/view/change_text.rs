@@ -148,20 +148,20 @@ fn deferred(deferral: &Deferral) -> String {
 fn re_age(change: &ReAge, tense: Tense) -> String {
     let first = change.first_due_date.map_or(String::new(), |day| format!(", the first of them due on {day}"));
     format!(
-        "The unpaid instalments {} replaced by {} new ones{first}. Interest owed {}; unpaid fees {}.",
+        "The unpaid instalments {} replaced by {} new ones{first}. Interest that is owed {}; unpaid fees {}.",
         tense.were(),
         change.instalments,
-        arrears(change.interest),
-        arrears(change.fees)
+        arrears(change.interest, ["goes to the first ones", "is spread over them", "is waived", "becomes principal"]),
+        arrears(change.fees, ["go to the first one", "are spread over them", "are waived", "become principal"])
     )
 }
 
-fn arrears(arrears: Arrears) -> &'static str {
+fn arrears(arrears: Arrears, [first, spread, waive, capitalize]: [&'static str; 4]) -> &'static str {
     match arrears {
-        Arrears::First => "belongs to the first ones",
-        Arrears::Spread => "is spread over them",
-        Arrears::Waive => "is waived",
-        Arrears::Capitalize => "becomes principal",
+        Arrears::First => first,
+        Arrears::Spread => spread,
+        Arrears::Waive => waive,
+        Arrears::Capitalize => capitalize,
     }
 }
 

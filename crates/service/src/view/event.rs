@@ -252,9 +252,10 @@ impl EventText {
             Input::Payment { amount, status: ItemStatus::Authorized, .. } => {
                 format!("A payment of {amount} is AUTHORIZED. It will not count until it becomes valid.")
             }
-            Input::Payment { amount, status, .. } => {
-                format!("A payment of {amount}, recorded as {}, will count.", status.name())
+            Input::Payment { amount, status: ItemStatus::Pending, .. } => {
+                format!("A payment of {amount}, recorded as PENDING, will count.")
             }
+            Input::Payment { amount, .. } => format!("A payment of {amount} will count."),
             Input::PaymentStatus { payment, valid: true } => format!("Payment {payment} will become valid."),
             Input::PaymentStatus { payment, valid: false } => {
                 format!("Payment {payment} will become invalid, so it will not count.")

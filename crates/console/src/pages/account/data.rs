@@ -40,7 +40,7 @@ pub trait InstalmentState {
 impl InstalmentState for ScheduleRow {
     fn fate(&self) -> (&'static str, &'static str) {
         if self.retired {
-            return ("none", "Replaced");
+            return ("none", "No longer due");
         }
         match (self.paid_on_time, self.outstanding_cents == 0) {
             (Some(true), _) => ("good", "Paid on time"),

@@ -15,7 +15,7 @@ use super::Tab;
 use super::compared::{ComparedRow, Figure, Messages, figures, messages, schedules};
 use super::loan_change::{DEFERRED, LoanChange};
 use crate::Console;
-use crate::display::{AsMoment, AsMoney, Count, DisplayTime, Money};
+use crate::display::{AsMoment, AsMoney, Count, DisplayTime, Money, told};
 use crate::form::{Form, FormValues, QueryParameters};
 use crate::guard::{Visitor, redirect_saying};
 use crate::page::{Notice, PageError, PageFrame, PageResult, Section, show, show_again};
@@ -29,6 +29,9 @@ use serde_json::Value;
 
 /// The most instalments that can be chosen in one deferral.
 const MOST_CHOICES: usize = 60;
+
+/// The beginning of the id of the line item that gives back interest of the time before a change was recorded.
+const RETRO: &str = "dbk_retro:";
 
 #[derive(Template)]
 #[template(path = "account/change_menu.html")]
@@ -252,11 +255,12 @@ async fn preview_page(
         Ok(previewed) => previewed,
         Err(trouble) => return refuse(console, visitor, account_view, change, asked, trouble).await,
     };
+    let came = came(&account_view, change, &answer, &effects);
     let view::Effects { before, after, rows, line_items, messages: sent } = effects;
     show(&PreviewPage {
         page: PageFrame::new(change.title(), Section::Accounts, visitor),
         sentence: sentence(change, &item, about.as_ref(), &answer, &body),
-        came: came(&account_view, change, &answer),
+        came,
         is_known,
         figures: figures(before.as_ref(), &after),
         rows: if rows.is_empty() { Vec::new() } else { schedules(&present, &rows) },
@@ -286,9 +290,11 @@ fn sentence(
     answer: &Rehearsed<'_>,
     body: &Value,
 ) -> String {
-    let told = |text: &str| daybook_cases::with_dollars(text);
     match (change, about, answer) {
-        (LoanChange::Cancel, Some(about), _) => format!("This change will be cancelled: {}", told(&about.made)),
+        (LoanChange::Cancel, Some(about), _) => {
+            let is_made = about.processing_state == ProcessingState::Processed;
+            format!("This change will be cancelled: {}", told(if is_made { &about.made } else { &about.planned }))
+        }
         (LoanChange::Withdraw, Some(about), _) => format!("This change will be withdrawn: {}", told(&about.planned)),
         (LoanChange::Refund, ..) => {
             let amount = Money(body["original_amount_cents"].as_i64().unwrap_or_default());
@@ -301,7 +307,12 @@ fn sentence(
 }
 
 /// When the change counts, in sentences.
-fn came(account_view: &AccountView, change: LoanChange, answer: &Rehearsed<'_>) -> Vec<String> {
+fn came(
+    account_view: &AccountView,
+    change: LoanChange,
+    answer: &Rehearsed<'_>,
+    effects: &view::Effects,
+) -> Vec<String> {
     let Rehearsed::Change(made) = answer else { return Vec::new() };
     if change == LoanChange::Cancel {
         return Vec::new();
@@ -313,14 +324,21 @@ fn came(account_view: &AccountView, change: LoanChange, answer: &Rehearsed<'_>) 
                 .to_owned(),
         ],
         (ProcessingState::Scheduled, _) => vec![format!(
-            "The change is scheduled for {}. The balances do not change before then; the schedule below contains the \
-             change already.",
+            "The change is scheduled for {}. The figures below are as of now, so they do not contain it yet.",
             made.effective_at.moment()
         )],
-        (_, Some(at)) if at.time > made.effective_at.time && account_view.posts_late => vec![format!(
-            "It will count from {}, not from its date: this product does not recalculate the past.",
-            at.moment().day()
-        )],
+        (_, Some(at)) if at.time > made.effective_at.time && account_view.posts_late => {
+            let day = at.moment().day();
+            let is_given_back = effects.line_items.iter().any(|item| item.line_item_id.to_string().starts_with(RETRO));
+            vec![if is_given_back {
+                format!(
+                    "It will count from {day}, because this product does not recalculate the past. For the time before, \
+                     the interest that the borrower would have saved is taken off, as the line items show."
+                )
+            } else {
+                format!("It will count from {day}, not from its date: this product does not recalculate the past.")
+            }]
+        }
         _ => Vec::new(),
     }
 }

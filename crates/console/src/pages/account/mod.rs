@@ -29,8 +29,8 @@ use crate::Console;
 use crate::display::{AsCount, AsMoment, AsMoney, DisplayTime, plain_words};
 use crate::form::{FormValues, QueryParameters};
 use crate::guard::Visitor;
-use crate::pages::products::of_status;
 use crate::page::{PageError, PageFrame, PageResult, Section, fragment, show as show_page, show_again};
+use crate::pages::products::of_status;
 use askama::Template;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
@@ -234,9 +234,10 @@ async fn marks(
         });
         marks.extend(limits.map(|limit| {
             let end = limit.effective_at_exclusive_end;
-            let end = end.map_or_else(|| "; no end is known".to_owned(), |end| format!(" until {}", end.moment().day()));
+            let end =
+                end.map_or_else(|| "on; no end is known".to_owned(), |end| format!("until {}", end.moment().day()));
             let since = limit.effective_at_inclusive_start.moment().day();
-            format!("SCRA: the interest rate is limited to {} % a year since {since}{end}.", limit.interest_rate)
+            format!("SCRA: the interest rate is limited to {} % a year from {since} {end}.", limit.interest_rate)
         }));
     }
     Ok(marks)

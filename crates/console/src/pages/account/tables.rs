@@ -6,7 +6,7 @@
 use super::data::{ItemChanges, may_return};
 use super::{AccountView, Tab};
 use crate::Console;
-use crate::display::plain_words;
+use crate::display::{plain_words, told};
 use crate::form::FormValues;
 use crate::guard::Visitor;
 use crate::page::{PageError, PageResult};
@@ -227,7 +227,7 @@ pub async fn events(
 ) -> Result<Vec<TimelineEvent>, PageError> {
     let mut events = console.service.list_account_events(visitor.caller(), &account_view.id, EVERYTHING).await?.results;
     for event in &mut events {
-        event.description = daybook_cases::with_dollars(&event.description);
+        event.description = told(&event.description);
     }
     Ok(events)
 }

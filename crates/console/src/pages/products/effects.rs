@@ -56,21 +56,32 @@ pairs! {
     ("SUSPENDED/HARDSHIP", "Suspended, hardship", NOT_CHARGED, ACCRUES, NOT_COUNTED, SENT),
 }
 
-/// A sentence for each pair that stops something, and one for all that stop late fees.
+/// A sentence for all pairs that stop the same.
 pub fn words(effects: &StatusEffects) -> String {
-    let sentence = |(pair, name): &(&str, &str)| stopped(effects.of(Status::parse_pair(pair)?), name);
-    NAMES.iter().filter_map(sentence).collect::<Vec<String>>().join(" ")
+    let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+    for (pair, name) in NAMES {
+        let Some(stopped) = Status::parse_pair(pair).and_then(|status| stopped(effects.of(status))) else { continue };
+        match groups.iter_mut().find(|(known, _)| *known == stopped) {
+            Some((_, names)) => names.push(name),
+            None => groups.push((stopped, vec![name])),
+        }
+    }
+    let sentence = |(stopped, names): &(String, Vec<&str>)| {
+        let names: Vec<String> = names.iter().map(|name| format!("\u{201c}{name}\u{201d}")).collect();
+        format!("{}: {stopped}.", names.join(" and "))
+    };
+    groups.iter().map(sentence).collect::<Vec<String>>().join(" ")
 }
 
 /// What a product stops for accounts with a status; `None` if nothing, or if the status is unknown.
 pub fn of_status(effects: &StatusEffects, standing: &str, reason: Option<&str>) -> Option<String> {
     let status = Status::parse(standing, reason)?;
     let (_, name) = NAMES.iter().find(|(pair, _)| Status::parse_pair(pair) == Some(status))?;
-    stopped(effects.of(status), name)
+    Some(format!("{name}: {}.", stopped(effects.of(status))?))
 }
 
-/// A sentence about what a pair stops; `None` if it stops nothing.
-fn stopped(stops: Stops, name: &str) -> Option<String> {
+/// What a pair stops, as the part of a sentence; `None` if it stops nothing.
+fn stopped(stops: Stops) -> Option<String> {
     let effects = [
         (stops.interest, "no interest"),
         (stops.notices, "no notices"),
@@ -79,7 +90,7 @@ fn stopped(stops: Stops, name: &str) -> Option<String> {
         (stops.delinquency, "the account does not automatically become delinquent, charged off or active again"),
     ];
     let stopped: Vec<&str> = effects.into_iter().filter(|(is_stopped, _)| *is_stopped).map(|(_, what)| what).collect();
-    (!stopped.is_empty()).then(|| format!("{name}: {}.", stopped.join("; ")))
+    (!stopped.is_empty()).then(|| stopped.join("; "))
 }
 
 #[cfg(test)]
@@ -97,14 +108,17 @@ mod tests {
         let words = told(&effects);
         const HARDSHIP: &str = "no late fees, and unpaid instalments do not become late; the account does not \
                                 automatically become delinquent, charged off or active again.";
-        assert!(words.starts_with(&format!("Active, hardship: {HARDSHIP} ")), "{words}");
-        assert!(words.contains("Active, SCRA: no late fees, and unpaid instalments do not become late."), "{words}");
-        assert!(words.contains(&format!("Suspended, fraud: no interest; no notices; {HARDSHIP}")), "{words}");
+        let hardship = "\u{201c}Active, hardship\u{201d} and \u{201c}Suspended, hardship\u{201d}";
+        assert!(words.starts_with(&format!("{hardship}: {HARDSHIP} ")), "{words}");
+        let scra = "\u{201c}Active, SCRA\u{201d}: no late fees, and unpaid instalments do not become late.";
+        assert!(words.contains(scra), "{words}");
+        let fraud = "\u{201c}Suspended, fraud\u{201d}: no interest; no notices;";
+        assert!(words.contains(&format!("{fraud} {HARDSHIP}")), "{words}");
         assert!(!words.contains("Suspended, delinquent"));
         let delinquent = Status::DELINQUENT;
         let stops = Stops { interest: true, ..Default::default() };
         effects.set(delinquent, stops);
-        assert!(told(&effects).contains("Suspended, delinquent: no interest."));
+        assert!(told(&effects).contains("\u{201c}Suspended, delinquent\u{201d}: no interest."));
     }
 
     /// The empty choice of a field is the default of its pair.

@@ -84,10 +84,9 @@ async fn a_loan_is_extended() {
 #[tokio::test]
 async fn a_scheduled_rate_is_withdrawn_or_cancelled() {
     let setup = elena().await;
-    let typed =
-        [("interest_rate", "9"), ("effective_at_inclusive_start", "2025-03-10"), ("change_id", "lower")];
+    let typed = [("interest_rate", "9"), ("effective_at_inclusive_start", "2025-03-10"), ("change_id", "lower")];
     let text = words(&preview(&setup, "rate", &typed).await);
-    assert!(text.contains("The yearly rate is 9 % from 2025-03-10 on"), "{text}");
+    assert!(text.contains("The yearly rate is 9 % from 10 Mar 2025 on"), "{text}");
     assert!(text.contains("The change is scheduled for 10 Mar 2025"), "{text}");
     let to = make(&setup, "rate", &typed).await;
     let list = setup.get(&to).await.page();
@@ -119,7 +118,7 @@ async fn an_instalment_is_deferred() {
     let page = preview(&setup, "defer", &[("deferred", "2025-03-15")]).await;
     assert!(hidden(&page).contains(&("deferred".to_owned(), "2025-03-15".to_owned())), "{page}");
     let text = words(&page);
-    assert!(text.contains("Deferred: the instalment of 2025-03-15 to the last instalment"), "{text}");
+    assert!(text.contains("Deferred: the instalment of 15 Mar 2025 to the last instalment"), "{text}");
     make(&setup, "defer", &[("deferred", "2025-03-15")]).await;
     assert_eq!(changes(&setup, "loan-05-elena").await[0]["kind"], "payment_deferral");
     let none = setup.get(&format!("{ELENA}/change/defer/preview")).await;
@@ -136,7 +135,7 @@ async fn a_change_that_cannot_be_made_is_refused() {
         ("extend", "", "is required"),
         ("due-date", "next_due_date=2025-02-01", "New due date"),
         ("pause", "start=2025-03-10&end=2025-03-01", "First date after the pause"),
-        ("re-amortize", "", "nothing"),
+        ("re-amortize", "", "the change leaves the account as it is"),
         ("refund", "original_amount_cents=5&line_item_id=r", "surplus"),
         ("cancel", "item=nobody", "nobody"),
         ("withdraw", "", "must name a change"),

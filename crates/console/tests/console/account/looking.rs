@@ -125,7 +125,7 @@ async fn what_is_held_is_shown_with_what_its_release_would_give() {
     let page = setup.get(BEN).await.page();
     let text = words(&page);
     assert!(text.contains("3 events are held") && text.contains("Migration mode"), "{text}");
-    assert!(text.contains("A payment of $250.00 was recorded"), "{text}");
+    assert!(text.contains("A payment of $250.00 will count"), "{text}");
     let released = text.split("The account if released now").nth(1).expect("a preview of the release");
     assert!(released.contains("Principal $888.53") && released.contains("Past due $30.00"), "{released}");
     assert!(released.contains("Active"), "{released}");

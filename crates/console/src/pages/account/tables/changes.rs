@@ -2,6 +2,7 @@
 
 use super::{EVERYTHING, Sheet, link};
 use crate::Console;
+use crate::display::told;
 use crate::form::FormValues;
 use crate::guard::Visitor;
 use crate::page::PageError;
@@ -60,7 +61,7 @@ pub async fn changes(
     changes.reverse();
     let row = |of: LoanChange| {
         let sentence = if of.processing_state == ProcessingState::Processed { &of.made } else { &of.planned };
-        ChangeRow { sentence: daybook_cases::with_dollars(sentence), of }
+        ChangeRow { sentence: told(sentence), of }
     };
     Ok(changes.into_iter().map(row).collect())
 }

@@ -162,6 +162,7 @@ impl StepContext<'_> {
         }
         let was_past_due = self.state.loan().oldest_past_due().is_some();
         let owed = self.state.balances().owed();
+        let before = (self.out.items.len(), self.out.changes.len(), self.out.events.len());
         let cause = match moment {
             Moment::PeriodEnd => {
                 let period = self.state.loan().current();
@@ -183,10 +184,24 @@ impl StepContext<'_> {
             }
         };
         self.use_surplus_if_more_is_owed(owed)?;
-        self.state.last_folded = Some(self.place);
+        let last_folded = self.state.last_folded.replace(self.place);
         self.settle(was_past_due)?;
+        if before == (self.out.items.len(), self.out.changes.len(), self.out.events.len()) {
+            self.pass_last_change(last_folded);
+        }
         self.record(cause);
         Ok(cause)
+    }
+
+    /// A moment that changed nothing, such as the end of a paid instalment's grace: the latest change can still be
+    /// cancelled after it.
+    fn pass_last_change(&mut self, last_folded: Option<TimelinePosition>) {
+        let place = self.place;
+        if let Some((_, latest)) = &mut self.loan().changes.last
+            && Some(*latest) == last_folded
+        {
+            *latest = place;
+        }
     }
 
     fn input(mut self, entry: &Entry) -> Result<Cause, FoldError> {

@@ -20,8 +20,7 @@ use std::sync::Arc;
 const GUIDE: &str = include_str!("../../../../docs/guides/what-if.md");
 const LEVEL: i64 = 10_662;
 const POLICY: &str = "[product_lifecycle_policies.default_attributes]\ndefault_late_fee_cents = 2500\n";
-const COMMAND: [&str; 7] =
-    ["what-if", "--product", "auto-12", "--policy", "late-fee.toml", "--as-of", "2025-06-20"];
+const COMMAND: [&str; 7] = ["what-if", "--product", "auto-12", "--policy", "late-fee.toml", "--as-of", "2025-06-20"];
 
 fn time(text: &str) -> Time {
     Time::parse(text).expect("a time")
@@ -130,7 +129,10 @@ fn every_account_is_in_the_csv_file() {
         (&["what-if", "--product", "none", "--policy", "late-fee.toml"][..], "there is no product \"none\""),
         (&["what-if", "--product", "auto-12"], "--policy"),
         (&["what-if", "--product", "auto-12", "--policy", "none.toml"], "none.toml"),
-        (&["what-if", "--product", "auto-12", "--policy", "late-fee.toml", "--csv", "late-fee.toml"], "is an input file"),
+        (
+            &["what-if", "--product", "auto-12", "--policy", "late-fee.toml", "--csv", "late-fee.toml"],
+            "is an input file",
+        ),
     ] {
         let (_, stderr) = daybook.failure_of(args);
         assert!(stderr.contains(sentence), "{args:?}: {stderr}");

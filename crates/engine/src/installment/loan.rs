@@ -120,7 +120,8 @@ pub struct PendingDeferral {
 /// What later changes need to know about earlier ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changes {
-    /// The last change of the plan, with its place: it can be cancelled until something is folded after it.
+    /// The last change of the plan, with the place up to which nothing else changed the account: until then it can be
+    /// cancelled.
     pub last: Option<(Name, TimelinePosition)>,
     /// Changes that were cancelled before their own time.
     pub cancelled: Vec<Name>,

@@ -6,14 +6,16 @@
 use super::book::{Book, Halt};
 use super::journal::{JournalEntry, Record, entries};
 use crate::problem::Problem;
+use daybook_engine::change::Change;
 use daybook_engine::fold::FoldError;
 use daybook_engine::installment::reading::{Reading, read};
 use daybook_engine::installment::schedule::{ScheduleRow, schedule};
+use daybook_engine::item::Name;
 use daybook_engine::outcome::Refusal;
 use daybook_engine::replay::{Ledger, replay};
 use daybook_engine::state::State;
 use daybook_engine::time::Time;
-use daybook_engine::timeline::Input;
+use daybook_engine::timeline::{Backdating, Entry, Input};
 
 /// How far ahead of the account clock a preview or a roll may go: 60 years of 365.25 days.
 pub const FURTHEST_AHEAD_MICROS: i64 = 60 * 31_557_600 * 1_000_000;
@@ -31,6 +33,25 @@ pub struct AsOf {
     pub refused: Vec<(u64, Refusal)>,
 }
 
+/// Removes changes that a later cancellation undid as if they had never been made: the account is read by today's
+/// timeline. A rate that was cancelled as posted only ended, and counts until then.
+fn remove_changes_undone_after(entries: &mut Vec<Entry>, at: Time, backdating: Backdating) {
+    let undone: Vec<(Name, bool)> = entries
+        .iter()
+        .filter(|entry| entry.place.at > at)
+        .filter_map(|entry| match &entry.input {
+            Input::CancelChange { change, never_made } => Some((change.clone(), *never_made)),
+            _ => None,
+        })
+        .collect();
+    entries.retain(|entry| {
+        let Input::Change(change) = &entry.input else { return true };
+        let is_whole =
+            |never_made: bool| never_made || backdating == Backdating::Replay || !matches!(**change, Change::Rate(_));
+        !undone.iter().any(|(name, never_made)| *name == entry.name && is_whole(*never_made))
+    });
+}
+
 impl Book {
     /// The account as of a moment. Needs the whole journal.
     pub fn as_of(&self, at: Time, now: Time) -> Result<AsOf, Halt> {
@@ -45,7 +66,8 @@ impl Book {
             )
             .into());
         }
-        let entries = entries(&self.journal);
+        let mut entries = entries(&self.journal);
+        remove_changes_undone_after(&mut entries, at, self.terms.backdating);
         let (state, out) = replay(&self.terms, &entries, at).map_err(stopped)?;
         let is_held = |seq: u64| seq as i64 > self.now.settled_seq;
         if let Some((seq, refusal)) = out.refused.iter().find(|(seq, _)| is_held(*seq)) {

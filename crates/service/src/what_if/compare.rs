@@ -132,13 +132,7 @@ impl Comparison {
     }
 
     /// Adds the change to the timeline, where it would be placed if it arrived now. Returns its number.
-    fn add(
-        &self,
-        tried: &LoanChange,
-        book: &Book,
-        terms: &Terms,
-        timeline: &mut Vec<Entry>,
-    ) -> Result<u64, Problem> {
+    fn add(&self, tried: &LoanChange, book: &Book, terms: &Terms, timeline: &mut Vec<Entry>) -> Result<u64, Problem> {
         let clock = book.clock(self.now);
         let resolved = tried.resolve(terms, clock).map_err(not_suitable)?;
         let effective_at = resolved.effective_at.unwrap_or(clock);

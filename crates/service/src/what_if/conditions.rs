@@ -69,9 +69,9 @@ impl Conditions {
                 statuses.iter().any(|wanted| *wanted == now.status || pair.as_ref() == Some(wanted))
             }
             Condition::DaysPastDue(_) => true,
-            Condition::External { key, values } => {
-                fields.iter().any(|field| field.key.as_str() == key && values.iter().any(|value| field.value.as_str() == value))
-            }
+            Condition::External { key, values } => fields
+                .iter()
+                .any(|field| field.key.as_str() == key && values.iter().any(|value| field.value.as_str() == value)),
         })
     }
 

@@ -176,18 +176,24 @@ impl Choice {
     }
 
     fn of_late_fee(&mut self, product: &LateFeePolicy, other: &LateFeePolicy, own: &LateFeePolicy) -> LateFeePolicy {
-        choose!(self, product, other, own, LateFeePolicy {
-            grace,
-            grace_counts_due_date,
-            kind,
-            flat,
-            percent,
-            least,
-            most,
-            cap,
-            pyramiding,
-            tiers,
-            loan_cap,
-        })
+        choose!(
+            self,
+            product,
+            other,
+            own,
+            LateFeePolicy {
+                grace,
+                grace_counts_due_date,
+                kind,
+                flat,
+                percent,
+                least,
+                most,
+                cap,
+                pyramiding,
+                tiers,
+                loan_cap,
+            }
+        )
     }
 }

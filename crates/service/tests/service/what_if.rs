@@ -109,8 +109,7 @@ async fn portfolio(home: Home) -> Trial {
 
 async fn under_the_same_policy_nothing_differs(home: Home) {
     let trial = portfolio(home).await;
-    let (summary, collected) =
-        what_if(&trial, json!({ "product_id": "auto-12", "policy": late_fee(1_500) })).await;
+    let (summary, collected) = what_if(&trial, json!({ "product_id": "auto-12", "policy": late_fee(1_500) })).await;
     assert_eq!((summary.accounts, summary.differing, collected.accounts), (3, 0, 3));
     assert_eq!(summary.before, summary.after);
     assert_eq!(collected.compared(), ["good", "late", "once"], "in the order of their ids");
@@ -153,7 +152,10 @@ async fn a_longer_grace_period_spares_late_fees(home: Home) {
     let policy = json!({ "product_lifecycle_policies": { "fee_policies": { "late_fee_grace": "10 days" } } });
     let (summary, collected) = what_if(&trial, json!({ "product_id": "auto-12", "policy": policy })).await;
     // The grace period of the third instalment has not ended on 20 June.
-    assert_eq!((cents(collected.of("late"), "fees_charged"), cents(collected.of("once"), "fees_charged")), (-1_500, -1_500));
+    assert_eq!(
+        (cents(collected.of("late"), "fees_charged"), cents(collected.of("once"), "fees_charged")),
+        (-1_500, -1_500)
+    );
     assert_eq!((summary.before.late_fees, summary.after.late_fees), (5, 3));
     assert_eq!((summary.before.late_accounts, summary.after.late_accounts), (2, 2), "they are past due all the same");
 }
@@ -230,7 +232,9 @@ async fn accounts_of_another_organization_are_not_seen(home: Home) {
     let who = first.service.operator(Some("second")).await.expect("it is there");
     let second = Trial { who, ..first.clone() };
     assert_eq!(
-        code_of(asked(&second, json!({ "product_id": "auto-12", "policy": late_fee(1) })).await.map(|(summary, _)| summary)),
+        code_of(
+            asked(&second, json!({ "product_id": "auto-12", "policy": late_fee(1) })).await.map(|(summary, _)| summary)
+        ),
         "not_found"
     );
     second.product("auto-12", json!({})).await;
@@ -278,8 +282,14 @@ async fn questions_are_checked(home: Home) {
     for (question, field) in [
         (json!({ "product_id": "auto-12" }), "policy"),
         (json!({ "product_id": "auto-12", "policy": { "product_overview": {} } }), "product_overview"),
-        (json!({ "product_id": "auto-12", "policy": { "product_lifecycle_policies": { "fees": 1 } } }), "product_lifecycle_policies.fees"),
-        (json!({ "product_id": "auto-12", "policy": late_fee(-1) }), "product_lifecycle_policies.default_attributes.default_late_fee_cents"),
+        (
+            json!({ "product_id": "auto-12", "policy": { "product_lifecycle_policies": { "fees": 1 } } }),
+            "product_lifecycle_policies.fees",
+        ),
+        (
+            json!({ "product_id": "auto-12", "policy": late_fee(-1) }),
+            "product_lifecycle_policies.default_attributes.default_late_fee_cents",
+        ),
         (json!({ "product_id": "auto-12", "policy": late_fee(1), "as_of": "tomorrow" }), "as_of"),
         (json!({ "product_id": "auto-12", "policy": late_fee(1), "where": ["late"] }), "where"),
         (json!({ "product_id": "auto-12", "change": { "kind": "gift" } }), "kind"),
@@ -297,7 +307,10 @@ async fn a_skip_moves_the_maturity(home: Home) {
     let (summary, collected) = what_if(&trial, json!({ "product_id": "auto-12", "change": change })).await;
     assert_eq!((summary.accounts, summary.maturity_later), (3, 3));
     let good = collected.of("good");
-    assert_eq!((good.before.maturity.to_string(), good.after.maturity.to_string()), ("2027-03-15".into(), "2027-05-15".into()));
+    assert_eq!(
+        (good.before.maturity.to_string(), good.after.maturity.to_string()),
+        ("2027-03-15".into(), "2027-05-15".into())
+    );
     assert_eq!(trial.read("good").await["account_id"], "good");
     trial.verify().await;
 }

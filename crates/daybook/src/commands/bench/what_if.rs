@@ -79,9 +79,8 @@ async fn load(bench: &Bench, args: &BenchWhatIfArgs) -> Result<(), Failure> {
     bench.release(PRODUCT).await?;
     let org = bench.organization().await?;
     let key = |number| AccountKey { org, account: Arc::from(account_id(number)) };
-    let wanted: Vec<AccountToLoad> = (0..models)
-        .map(|number| AccountToLoad { key: key(number), inputs: Inputs::All, names: Vec::new() })
-        .collect();
+    let wanted: Vec<AccountToLoad> =
+        (0..models).map(|number| AccountToLoad { key: key(number), inputs: Inputs::All, names: Vec::new() }).collect();
     let loaded: Vec<LoadedAccount> = bench.store.load(&wanted).await?.into_iter().flatten().collect();
     let mut number = models;
     while number < args.accounts {

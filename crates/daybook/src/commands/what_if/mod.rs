@@ -39,14 +39,14 @@ pub fn run(args: &WhatIfArgs) -> Result<(), Failure> {
     }
     let summary = wait_for(compare(&settings, args, &question))?;
     let largest = usize::from(args.largest);
-    print(&if args.json { report::json(&question, summary, largest) } else { report::text(&question, &summary, largest) })
+    print(&if args.json {
+        report::json(&question, summary, largest)
+    } else {
+        report::text(&question, &summary, largest)
+    })
 }
 
-async fn compare(
-    settings: &Settings,
-    args: &WhatIfArgs,
-    question: &WhatIfQuestion,
-) -> Result<WhatIfSummary, Failure> {
+async fn compare(settings: &Settings, args: &WhatIfArgs, question: &WhatIfQuestion) -> Result<WhatIfSummary, Failure> {
     let store = open_store_as(settings, Tables::OnlyRead).await?;
     must_be_current(&*store).await?;
     let key = open_key_of(settings, &*store).await?;

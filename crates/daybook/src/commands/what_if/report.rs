@@ -70,15 +70,17 @@ fn moved(summary: &WhatIfSummary) -> String {
         (summary.maturity_later, "later last due date"),
         (summary.maturity_earlier, "earlier last due date"),
         (summary.keep_own_values, "own value where the policies differ, which stays"),
-        (summary.inputs_not_applied, "input that would no longer apply, such as the waiver of a fee that is not charged"),
+        (
+            summary.inputs_not_applied,
+            "input that would no longer apply, such as the waiver of a fee that is not charged",
+        ),
     ];
     let facts = facts.iter().filter(|(number, _)| *number > 0);
     let mut text: String =
         facts.map(|(number, what)| format!("{} with: {what}\n", count(*number, "account", "accounts"))).collect();
-    for (number, what) in [
-        (summary.left_out, "left out by the conditions"),
-        (summary.not_begun, "left out: they begin later"),
-    ] {
+    for (number, what) in
+        [(summary.left_out, "left out by the conditions"), (summary.not_begun, "left out: they begin later")]
+    {
         if number > 0 {
             let _ = writeln!(text, "{} {what}", count(number, "account", "accounts"));
         }
@@ -87,9 +89,8 @@ fn moved(summary: &WhatIfSummary) -> String {
 }
 
 fn differences(accounts: &[AccountDifference]) -> Vec<Vec<String>> {
-    let used: Vec<usize> = (0..AMOUNTS.len())
-        .filter(|index| accounts.iter().any(|account| account.amounts().0[*index] != 0))
-        .collect();
+    let used: Vec<usize> =
+        (0..AMOUNTS.len()).filter(|index| accounts.iter().any(|account| account.amounts().0[*index] != 0)).collect();
     let has_moved = accounts.iter().any(|account| account.before.maturity != account.after.maturity);
     let mut head = vec!["account".to_owned()];
     head.extend(used.iter().map(|index| AMOUNTS[*index].replace('_', " ")));
@@ -99,7 +100,9 @@ fn differences(accounts: &[AccountDifference]) -> Vec<Vec<String>> {
         let mut row = vec![account.account_id.to_string()];
         row.extend(used.iter().map(|index| signed(account.amounts().0[*index])));
         let (before, after) = (account.before.maturity, account.after.maturity);
-        row.extend(has_moved.then(|| if before == after { before.to_string() } else { format!("{before} -> {after}") }));
+        row.extend(
+            has_moved.then(|| if before == after { before.to_string() } else { format!("{before} -> {after}") }),
+        );
         rows.push(row);
     }
     rows
@@ -138,7 +141,8 @@ mod tests {
         let rows = [["", "before"], ["fees", "1.00"]].map(|row| row.map(str::to_owned).to_vec());
         assert_eq!(aligned(&rows), "      before\nfees    1.00\n");
         assert_eq!([-150, 0, 150].map(signed), ["-1.50", "0.00", "+1.50"]);
-        let empty: Value = serde_json::from_str(&json(&WhatIfQuestion::default(), WhatIfSummary::default(), 1)).unwrap();
+        let empty: Value =
+            serde_json::from_str(&json(&WhatIfQuestion::default(), WhatIfSummary::default(), 1)).unwrap();
         assert_eq!(empty["summary"]["difference"]["payoff_cents"], 0);
     }
 }

@@ -5,6 +5,7 @@
 
 mod change_choice;
 mod choice;
+mod day_count;
 mod number;
 mod stored_object;
 mod text;
@@ -12,6 +13,7 @@ mod time;
 
 pub use change_choice::*;
 pub use choice::*;
+pub use day_count::DayCountNumber;
 pub use number::*;
 pub use stored_object::*;
 pub use text::*;

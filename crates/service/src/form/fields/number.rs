@@ -136,9 +136,6 @@ numbers! {
     /// A number of instalments.
     InstalmentCount(u32) NumberRule { sentence: "a whole number from 1 to 1200", least: 1, most: 1_200, ..COUNT },
         |number| number as u32, i64::from;
-    /// A number of days.
-    DayCountNumber(u32) NumberRule { sentence: "a whole number from 0 to 3650", least: 0, most: 3_650, example: 10, ..COUNT },
-        |number| number as u32, i64::from;
     /// A day of the month.
     DayOfMonth(u8) NumberRule { sentence: "a whole number from 1 to 31", least: 1, most: 31, example: 15, ..COUNT },
         |number| number as u8, i64::from;

@@ -1,6 +1,7 @@
 //! Creating a product: every policy can be set, few are required, and a sample schedule follows the typed values.
 
-use super::fields::{FieldGroup, GROUPS, PREVIEW, ZONE, all, of_product};
+use super::fields::ZONE;
+use super::groups::{FieldGroup, GROUPS, PREVIEW, all, of_product};
 use super::lists::{add_lists, is_list};
 use super::preview::{Piece, Preview};
 use super::{HERE, typed_zone};

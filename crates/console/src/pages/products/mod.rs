@@ -5,6 +5,7 @@ mod contract_terms;
 pub mod creating;
 mod effects;
 mod fields;
+mod groups;
 mod lists;
 pub mod migration;
 mod preview;

@@ -79,7 +79,7 @@ struct Play<'a> {
 fn lived_only(case: &Scenario, product: &Value) -> Option<&'static str> {
     let replays = product["product_lifecycle_policies"]["backdating_policy"] == "REPLAY";
     if case.events.iter().any(|event| event.recorded_at.is_some()) {
-        return Some("an event is recorded late");
+        return Some("an event is recorded at another time than its own");
     }
     // Live, a replay retracts announcements; in a loaded history the payment never counted.
     let bounces = case.events.iter().any(|event| event.input.kind == CaseEventKind::PaymentReversal);

@@ -14,7 +14,8 @@ pub struct Event {
     pub line: usize,
     /// When it takes effect.
     pub effective_at: CaseMoment,
-    /// When it is recorded, if later than that; only in live cases, where it makes an event backdated.
+    /// When it is recorded, if at another time; only in live cases. An event recorded later is backdated, one recorded
+    /// earlier is scheduled.
     pub recorded_at: Option<CaseMoment>,
     /// The request.
     pub input: EventInput,
@@ -200,7 +201,7 @@ pub fn event(mut table: Table<'_, '_, '_>) -> ScenarioResult<Event> {
     let source = table.source;
     let effective_at = table.need("effective_at")?;
     let effective_at = source.moment("effective_at", effective_at)?;
-    let recorded_at = table.take("recorded_at").map(|value| recorded_at(source, value, &effective_at)).transpose()?;
+    let recorded_at = table.take("recorded_at").map(|value| source.moment("recorded_at", value)).transpose()?;
     let names: Vec<&str> = CaseEventKind::ALL.iter().map(|kind| kind.name()).collect();
     let rest = table.rest();
     let (key, value) = match rest.as_slice() {
@@ -215,18 +216,6 @@ pub fn event(mut table: Table<'_, '_, '_>) -> ScenarioResult<Event> {
     let kind = CaseEventKind::ALL.into_iter().find(|kind| kind.name() == key.get_ref());
     let kind = kind.ok_or_else(|| table.unknown(key, &names))?;
     Ok(Event { line: table.line(), effective_at, recorded_at, input: input(source, kind, value)? })
-}
-
-fn recorded_at(
-    source: SourceFile<'_>,
-    value: &Spanned<DeValue<'_>>,
-    effective_at: &CaseMoment,
-) -> ScenarioResult<CaseMoment> {
-    let recorded_at = source.moment("recorded_at", value)?;
-    if recorded_at.time < effective_at.time {
-        return Err(source.error(value.span(), "recorded_at must not be before effective_at"));
-    }
-    Ok(recorded_at)
 }
 
 fn input(source: SourceFile<'_>, kind: CaseEventKind, value: &Spanned<DeValue<'_>>) -> ScenarioResult<EventInput> {

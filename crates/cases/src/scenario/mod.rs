@@ -83,10 +83,10 @@ impl Scenario {
         if fields.len() == 1 { fields.get("product_id")?.as_str() } else { None }
     }
 
-    /// When the case ends: its last event or roll.
+    /// When the case ends: its last event or roll. An event recorded before its effective time may lie beyond the end.
     pub fn ends_at(&self) -> &CaseMoment {
-        let last = self.events.iter().flat_map(|event| [Some(&event.effective_at), event.recorded_at.as_ref()]);
-        last.flatten()
+        let recorded = self.events.iter().map(Event::comes_in_at);
+        recorded
             .chain([&self.account_effective_at])
             .max_by_key(|at| at.time)
             .unwrap_or(&self.account_effective_at)

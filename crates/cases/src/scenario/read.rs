@@ -58,6 +58,8 @@ fn scenario(source: SourceFile<'_>, mut root: Table<'_, '_, '_>) -> ScenarioResu
             "an event's effective_at must not be before the account's"
         } else if mode == ProcessingMode::Migration && event.recorded_at.is_some() {
             "recorded_at is for live cases; in migration mode, every event applies at its effective_at"
+        } else if event.comes_in_at().time < account_effective_at.time {
+            "an event's recorded_at must not be before the account's effective_at"
         } else {
             continue;
         };

@@ -154,8 +154,8 @@ fn what_does_not_fit_together_is_refused() {
     assert_eq!(error, "case.toml:24:1: an event's effective_at must not be before the account's");
     let error = error_after("mode = \"live\"", "mode = \"migration\"");
     assert!(error.starts_with("case.toml:19:1: recorded_at is for live cases"), "{error}");
-    let error = error_after("2025-02-20T09", "2025-02-14T09");
-    assert_eq!(error, "case.toml:22:15: recorded_at must not be before effective_at");
+    let error = error_after("2025-02-20T09", "2025-01-14T09");
+    assert_eq!(error, "case.toml:19:1: an event's recorded_at must not be before the account's effective_at");
     let error = error_after("2025-05-10T00:00:00-04:00", "9999-05-10T00:00:00-04:00");
     assert!(error.starts_with("case.toml:17:16: effective_at must be a time in the years 1900 to 2199"), "{error}");
     let error = error_after("{ line_item_id = \"p1\", ", "{ effective_at = \"x\", ");

@@ -86,10 +86,7 @@ impl Scenario {
     /// When the case ends: its last event or roll. An event recorded before its effective time may lie beyond the end.
     pub fn ends_at(&self) -> &CaseMoment {
         let recorded = self.events.iter().map(Event::comes_in_at);
-        recorded
-            .chain([&self.account_effective_at])
-            .max_by_key(|at| at.time)
-            .unwrap_or(&self.account_effective_at)
+        recorded.chain([&self.account_effective_at]).max_by_key(|at| at.time).unwrap_or(&self.account_effective_at)
     }
 }
 

@@ -106,7 +106,7 @@ fn where_accounts_cannot_be_rolled_what_was_recorded_late_is_skipped() {
         said(daybook.run(&["test", "scenarios", "--json", "--url", server.url(), "--key", &key]));
     assert_eq!(code, 0, "{stdout}{stderr}");
     let report: Value = serde_json::from_str(&stdout).expect("stdout is JSON");
-    let why = "an event is recorded late, so the account would have to be rolled: accounts of a LIVE \
+    let why = "an event is recorded at another time than its own, so the account would have to be rolled: accounts of a LIVE \
                organization cannot be rolled";
     let bounces = "a payment bounces under REPLAY, so the account would have to be rolled: \
                    accounts of a LIVE organization cannot be rolled";

@@ -37,6 +37,7 @@ fn guarded() -> Vec<Guarded> {
             .replace("{account_id}", "a")
             .replace("{customer_id}", "c")
             .replace("{line_item_id}", "p1")
+            .replace("{change_id}", "c1")
             .replace("{client_id}", "first");
         found.push(Guarded { method, path, headers, body, is_of_an_object, right });
     }
@@ -74,6 +75,8 @@ async fn server() -> Server {
     server.post("/customers", serde_json::json!({"customer_id": "c", "name_last": "L"})).await.ok();
     let payment = serde_json::json!({"line_item_id": "p1", "original_amount_cents": 500});
     server.post("/accounts/a/line_items/payments/payment_record", payment).await.ok();
+    let rate = serde_json::json!({"change_id": "c1", "interest_rate": 9, "effective_at_inclusive_start": "2025-12-01"});
+    server.post("/accounts/a/interest_rates", rate).await.ok();
     server.subscription("https://example.com/hook").await;
     server
 }

@@ -13,7 +13,7 @@ async fn an_account_is_opened_and_answered_whole() {
     // It was opened in January, nothing has been paid, and it is June.
     assert_eq!(
         account["account_overview"],
-        json!({"account_status": "SUSPENDED", "account_status_subtype": "DELINQUENT"})
+        json!({"account_status": "SUSPENDED", "account_status_subtype": "DELINQUENT", "is_active_scra": false})
     );
 }
 

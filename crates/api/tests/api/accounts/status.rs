@@ -6,7 +6,8 @@ async fn a_status_is_set() {
     let server = Server::with_account().await;
     let body = json!({"account_status": "SUSPENDED", "account_substatus": "BANKRUPTCY"});
     let account = server.put("/accounts/a/status", body).await.ok();
-    let expected = json!({"account_status": "SUSPENDED", "account_status_subtype": "BANKRUPTCY"});
+    let expected =
+        json!({"account_status": "SUSPENDED", "account_status_subtype": "BANKRUPTCY", "is_active_scra": false});
     assert_eq!(account["account_overview"], expected);
 }
 

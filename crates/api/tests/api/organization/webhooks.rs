@@ -107,7 +107,7 @@ async fn the_catalogue_lists_every_event_with_schema_and_sample() {
     let server = Server::start().await;
     let catalogue = server.get("/organization/event_types").await.ok();
     let events = catalogue["results"].as_array().expect("a list");
-    assert_eq!(events.len(), 19);
+    assert_eq!(events.len(), 20);
     for event in events {
         assert_eq!(event["schema"]["$schema"], "https://json-schema.org/draft/2020-12/schema", "{event}");
         assert!(event["sample"]["event_id"].is_string() && event["sent_when"].is_string(), "{event}");

@@ -8,13 +8,14 @@ use daybook_engine::calendar::Day;
 use daybook_engine::change::InputClass;
 use daybook_engine::installment::reading::read;
 use daybook_engine::installment::schedule::schedule;
+use daybook_engine::item::ItemStatus;
 use daybook_engine::money::Cents;
 use daybook_engine::outcome::{Balances, Cause, FoldOutcome, GraceResult};
 use daybook_engine::replay::{Ledger, explain, replay};
 use daybook_engine::state::State;
 use daybook_engine::terms::Terms;
 use daybook_engine::time::Time as Moment;
-use daybook_engine::timeline::{Entry, Input, Rank, TimelinePosition};
+use daybook_engine::timeline::{Entry, FeeClass, Input, Rank, TimelinePosition};
 use serde_json::{Value, json};
 
 const OPENED: &str = "2025-01-15T12:00:00-05:00";

@@ -31,7 +31,7 @@ pub enum PreviewOr<T> {
     /// The response to the request.
     Done(T),
     /// The response to a preview.
-    Preview(Preview),
+    Preview(Box<Preview>),
 }
 
 /// What a request would change, as of the account clock. In migration mode, as of the release of the account's held

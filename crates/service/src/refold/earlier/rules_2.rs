@@ -210,6 +210,9 @@ enum OldProductState {
     Installment(OldLoan),
 }
 
+/// A limit on the rate: its source, the rate, its first date, and the first date after it.
+type OldCap = (Choice, Percent, Day, Option<Day>);
+
 #[derive(Deserialize)]
 struct OldLoan {
     _lent: Cents,
@@ -217,7 +220,7 @@ struct OldLoan {
     interest: Cents,
     _asks: (Vec<(u32, Cents, u64)>, u64),
     period: OldPeriod,
-    _rates: (Percent, Vec<(Choice, Percent, Day, Option<Day>)>),
+    _rates: (Percent, Vec<OldCap>),
     _first_row: u32,
     rows: Vec<OldRow>,
     _tail: Vec<(Day, Cents)>,

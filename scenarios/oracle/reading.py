@@ -170,7 +170,7 @@ def line_items(account):
             "applied_at": item.applied_at,
             "original_amount_cents": item.amount,
             "balance_cents": balance,
-            "principal_cents": -of("PRINCIPAL", "EXTRA", "PRINCIPAL_FROM_THE_END", "FORGIVEN"),
+            "principal_cents": -of("PRINCIPAL", "EXTRA", "PRINCIPAL_FROM_THE_END"),
             "interest_cents": -of("INTEREST"),
             "fees_cents": -of("FEE"),
         }

@@ -33,11 +33,18 @@ class Renewal:
         self.re_age(one, body)
 
     def forgive(self, one, cents):
+        """Principal leaves as if it were paid: what is past due, what is due, the rest from the end."""
         cents = min(cents, self.principal)
         item = self.add(Item(f"dbk_forgiven:{self.name_of(one)}", "DEBIT_OFFSET", self.now, self.now, -cents))
-        item.splits.append(("FORGIVEN", None, None, cents))
-        self.principal -= cents
+        self.round_at_payment()
+        self.for_row = min(self.open_interest(self.now), self.room(self.open_row))
+        left = cents
+        for bucket in ("PAST_DUE_PRINCIPAL", "DUE_PRINCIPAL"):
+            for row in self.rows:
+                left -= self.pay_bucket(row, bucket, left, item)
+        self.pay_principal(None, left, item, "PRINCIPAL_FROM_THE_END")
         self.tell(f"{money(cents)} of principal is forgiven")
+        self.tolerate_past_due()
 
     def name_of(self, one):
         return one.body.get("change_id", one.seq)
@@ -77,10 +84,14 @@ class Renewal:
         return rows
 
     def replace_rows(self, rows):
-        """Rows ahead are removed; what was paid into them shows in one retired row."""
+        """Rows ahead are removed; what was paid into them shows in one row that is due today: the one that falls due
+        on this very day, or else a retired one of its own."""
         ahead = [row for row in self.rows if not row.fell_due and row.due > self.today and row.has_period]
         self.rows = [row for row in self.rows if row not in ahead]
-        past = Row(due=self.today, start=self.today, has_period=False, fell_due=True, judged=True)
+        due_today = [row for row in self.rows if row.due == self.today]
+        own = Row(due=self.today, start=self.today, has_period=False, fell_due=True, judged=True, retired=True)
+        past = due_today[-1] if due_today else own
+        paid_before = past.principal_paid
         for row in ahead:
             self.retire(row)
             self.hand_over(row, past)
@@ -88,8 +99,8 @@ class Renewal:
             for part in item.parts:
                 part.row = CARRIED if part.row == TAIL and part.left else part.row
         self.move_prepaid_to(past)
-        past.retired, past.principal = True, past.principal_paid
-        if past.charged or past.charged_on_top or past.principal_paid or past.extra:
+        past.principal += past.principal_paid - paid_before
+        if past is own and (past.charged or past.charged_on_top or past.principal_paid or past.extra):
             self.rows.append(past)
         self.rows += rows
         if self.current.is_tail:
@@ -146,30 +157,27 @@ class Renewal:
     # Interest
 
     def take_off_interest(self, one, becomes_principal, with_open=True):
-        """All interest that is owed leaves, and may become principal."""
-        open_parts = [] if with_open or self.open_row is None else self.parts("INTEREST", self.open_row)
+        """All interest that is owed leaves as if it were paid, and may become principal."""
+        row = self.open_row
+        spared = [] if with_open or row is None else self.parts("INTEREST", row)
+        self.round_at_payment()
+        if row is not None and not row.retired:
+            self.take_carried(row)
         cents = self.open_interest(self.now) if with_open else 0
         if cents:
-            self.make_interest(cents, self.open_row)
-        parts = [part for part in self.all_parts("INTEREST") if part.left and part not in open_parts]
+            self.make_interest(cents, row)
+        parts = [part for part in self.all_parts("INTEREST") if part.left and part not in spared]
         total = sum(part.left for part in parts)
+        self.taken = []
         if not total:
-            return 0
+            return
         item = self.add(Item(f"dbk_interest_off:{self.name_of(one)}", "DEBIT_OFFSET", self.now, self.now, -total))
-        for part in parts:
-            self.take_off(part, item)
+        self.pay_parts(parts, total, item)
         self.forget_empty_parts()
         self.tell(f"{money(total)} of interest leaves")
+        self.tolerate_past_due()
         if becomes_principal:
             self.add_to_principal(f"dbk_capitalized:{self.name_of(one)}", total)
-        return total
-
-    def take_off(self, part, item):
-        item.splits.append(("INTEREST", None, part, part.left))
-        if isinstance(part.row, Row):
-            part.row.charged_on_top -= part.left * part.top
-            part.row.charged -= part.left * (not part.top)
-        part.left = 0
 
     def add_to_principal(self, name, cents):
         self.add(Item(name, "CREDIT_OFFSET", self.now, self.now, cents))

@@ -134,6 +134,7 @@ fn loan(day_count: DayCount) -> impl Strategy<Value = Terms> {
             (policy.method, policy.interest_only) = (shape.0, shape.1.min(count - 1));
             (policy.instalment_rounding, policy.smooth_last) = (Cents(shape.2), shape.3);
             (policy.interest, policy.rounding, policy.month_end) = modes;
+            policy.interest_rounding = policy.rounding;
             agree(policy, zone, dates.0, time, principal)
         },
     )

@@ -75,15 +75,17 @@ class Fold(Changes, Lateness):
             state.rows[k].fell_due_closed = state.closed
         state.end_period()
         state.waiting_surplus = False
+        state.judging = k if k <= state.count else None
+        self.use_surplus()
+        state.judging = None
+        if k == state.count:
+            self.write_off()
         if k <= state.count:
             shortfall.tolerate(state, k)
-        self.use_surplus()
         if k <= state.count and not state.closed:
             state.notices.append(("due_date_passed", state.now, k))
             if not state.is_paid(k):
                 state.notices.append(("payment_missed", state.now, k))
-        if k == state.count:
-            self.write_off()
 
     def notice(self, setting, at, row):
         state = self.state

@@ -213,4 +213,4 @@ class Story:
             moments.add(self.any_time() + rng.choice([NO_TIME, timedelta(hours=3)]))
         if rng.random() < 0.3:
             moments.add(self.end + timedelta(days=rng.choice([30, 100, 400])))
-        return sorted(moments)
+        return sorted({max(self.start, moment) for moment in moments})

@@ -6,7 +6,7 @@ import plan
 from dates import add_interval, day_of, parse_moment, times
 from recalculation import recalculate
 from rows import Fee
-from series import SEMI_MONTH, anchored, given
+from series import SEMI_MONTH, anchored, given, original, years
 
 
 def begin(state):
@@ -29,30 +29,56 @@ def begin(state):
 def make_rows(state, opening):
     terms = state.terms
     past = [past_due_row(state, one) for one in opening.get("past_due") or []]
-    start = accrued_from(terms, opening)
     for number, row in enumerate(past):
         row.start = past[number - 1].due if number else row.due
-    coming = [state.new_row(number) for number in range(1, terms.count + 1)]
+    first = number_of_next(terms, opening)
+    coming = [state.new_row(first + number) for number in range(terms.count)]
     state.rows = [None, *past, *coming, state.new_row()]
     state.rows[-1].principal = 0
     state.passed = len(past)
-    state.series = series_of(terms, opening)
+    state.series = series_of(terms, opening, first)
+    before = one_cycle_before(terms, opening, first)
+    start = accrued_from(state, opening, before)
     coming[0].start, coming[0].begins_apart = start, True
     plan.set_dates(state, len(past) + 1)
     for row in coming:
         row.years = state.series.years
         if terms.schedule:
             plan.count_length(row)
-    if start != one_cycle_before(terms, state.series.nth(1)):
+    if start != before:
         plan.count_length(coming[0])
+    elif first == 1 and is_of_loan(terms, opening):
+        coming[0].years = years(terms.calendar.first_length())
+    for row in coming[:-1]:
+        row.interest_only = is_of_loan(terms, opening) and row.index <= terms.interest_only_of_loan
     judge_past_due(state, past, opening)
 
 
-def series_of(terms, opening):
+def number_of_next(terms, opening):
+    """The number of the next due date among those of the whole loan, if it is one of them; else 1."""
+    if terms.schedule or terms.cycle == SEMI_MONTH:
+        return 1
+    due, number = day_of(opening["next_due_date"]), 1
+    while terms.calendar.due_date(number) < due:
+        number += 1
+    return number if terms.calendar.due_date(number) == due else 1
+
+
+def is_of_loan(terms, opening):
+    """Whether the next due date is one of the whole loan, so that its rows go on."""
+    if terms.schedule or terms.cycle == SEMI_MONTH:
+        return False
+    number = number_of_next(terms, opening)
+    return terms.calendar.due_date(number) == day_of(opening["next_due_date"])
+
+
+def series_of(terms, opening, first):
     calendar = terms.calendar
     if terms.schedule:
         return given(calendar, terms.cycle, [day_of(one["due_date"]) for one in terms.schedule], terms.semi_days)
-    return anchored(calendar, terms.cycle, day_of(opening["next_due_date"]), 1, terms.semi_days)
+    if is_of_loan(terms, opening):
+        return original(calendar)
+    return anchored(calendar, terms.cycle, day_of(opening["next_due_date"]), first, terms.semi_days)
 
 
 def past_due_row(state, one):
@@ -64,21 +90,24 @@ def past_due_row(state, one):
     return row
 
 
-def one_cycle_before(terms, due):
-    if terms.cycle == SEMI_MONTH:
+def one_cycle_before(terms, opening, first):
+    due = day_of(opening.get("next_due_date") or terms.schedule[0]["due_date"])
+    if terms.cycle == SEMI_MONTH and not terms.schedule:
         days = sorted(terms.semi_days)
         if due == plan.day_in_month(due, days[1]):
             return plan.day_in_month(due, days[0])
         return plan.day_in_month(add_interval(due, (-1, 0), "CLAMP"), days[1])
-    return add_interval(due, times(terms.cycle, -1), "CLAMP")
+    if is_of_loan(terms, opening):
+        return terms.calendar.due_date(first - 1)
+    return terms.calendar.plus(due, times(terms.cycle, -1))
 
 
-def accrued_from(terms, opening):
+def accrued_from(state, opening, before):
     if opening.get("accrued_from"):
         return day_of(opening["accrued_from"])
     if opening.get("past_due"):
         return day_of(opening["past_due"][-1]["due_date"])
-    return one_cycle_before(terms, day_of(opening.get("next_due_date") or terms.schedule[0]["due_date"]))
+    return min(before, state.today)
 
 
 def judge_past_due(state, past, opening):
@@ -132,6 +161,8 @@ def set_amounts(state, opening):
             state.rows[k].interest_only = one.get("principal_cents") == 0
         state.assign(first, carried, carried=True)
     else:
+        for k in numbers:
+            state.rows[k].fixed_principal = 0 if state.rows[k].interest_only else None
         recalculate(state, numbers, "opening", carried, gather=True, amount=terms.payment_amount)
     for one in state.rows[1:-1]:
         one.written = []

@@ -15,7 +15,8 @@ def set_dates(state, first):
         row = state.rows[k]
         if k > 1 and not row.begins_apart:
             row.start = state.rows[k - 1].due
-        row.due = state.terms.business_days.moved(state.series.nth(row.index), row.start)
+        before = state.rows[k - 1].due if k > 1 else None
+        row.due = state.terms.business_days.moved(state.series.nth(row.index), before)
 
 
 def day_in_month(day, wanted):
@@ -187,9 +188,16 @@ def smoothed(state, level, rows):
 
 def last_total(state, level, rows):
     """The total of the last row if every row is paid on time."""
-    terms, principal, carried = state.terms, state.principal, 0
+    principal, carried = state.principal, 0
     for k in rows[:-1]:
-        interest = carried + terms.interest_cents(principal * terms.rate * share(state, k))
+        interest = carried + period_interest(state, k, principal)
         carried = max(0, interest - level)
         principal -= min(max(0, level - interest), principal)
-    return principal + carried + terms.interest_cents(principal * terms.rate * share(state, rows[-1]))
+    return principal + carried + period_interest(state, rows[-1], principal)
+
+
+def period_interest(state, k, principal):
+    terms = state.terms
+    if terms.rounding_at == "DAILY":
+        return state.rounded_days(k, principal * terms.rate, state.start_of(k), state.end_of(k))
+    return terms.interest_cents(principal * terms.rate * share(state, k))

@@ -122,9 +122,10 @@ class Pouring:
         return [*range(1, self.state.count + 1), None]
 
     def standing(self, k):
-        if k is None or k <= self.state.passed:
+        open_row = self.state.judging or self.state.period
+        if k is None or k < open_row:
             return "PAST_DUE"
-        return "DUE" if k == self.state.period else "IN_ADVANCE"
+        return "DUE" if k == open_row else "IN_ADVANCE"
 
     def fill_all(self, bucket):
         for k in self.rows():

@@ -98,4 +98,4 @@ class BusinessDays:
         on = self.walk(day, 1)
         if self.adjust == "PRECEDING" or (self.adjust == "MODIFIED_FOLLOWING" and on.month != day.month):
             on = back
-        return on if on > before else self.walk(before + timedelta(days=1), 1)
+        return on if before is None or on > before else self.walk(before + timedelta(days=1), 1)

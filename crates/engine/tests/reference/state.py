@@ -30,6 +30,7 @@ class State(Interest):
         self.applications = []  # of surplus
         self.refunds = {}
         self.waiting_surplus = False  # that of an opening, until the next due moment
+        self.judging = None  # the row that falls due, while surplus is used for it
         self.end_paid = 0  # principal paid from the end backwards
         self.passed = 0  # due moments that have passed, those after maturity too
         self.accrual = Accrual()  # DAILY: interest of the open period up to `through`

@@ -121,6 +121,7 @@ class Terms:
         self.kept = self.method in ("FLAT", "PRECOMPUTED")
         self.level = self.method == "LEVEL"
         self.interest_only = 0 if self.opening or self.schedule else pick(0, (plan, "interest_only_cycles"))
+        self.interest_only_of_loan = pick(0, (plan, "interest_only_cycles"))
         self.unit = pick(1, (plan, "installment_rounding_cents"))
         self.smooth = pick(False, (plan, "smooth_last_installment"))
 

@@ -24,7 +24,26 @@ const FIELDS: &str = "
     payment payment_status payment_reversal manual_fee fee_waiver credit_offset debit_offset status
     notification_config line_item_id original_amount_cents line_item_status allocation amount_cents fee_class fee
     account_status account_substatus notification_type time_offset interval time enabled
+
+    semi_monthly_days business_days adjust weekend holidays shortfall_tolerance_cents shortfall_tolerance_percent
+    shortfall_tolerance_rule shortfall_goes_to write_off_balance_cents re_age_limits per_12_months per_60_months
+    min_age_months late_fee_tiers after type percent min_cents max_cents late_fee_loan_cap_cents interest_rounding
+    interest_rounding_at precomputed_split precomputed_refund
+
+    payment_amount_cents balloon_cents amortization_cycles first_due_date schedule opening as_of principal_cents
+    next_due_date remaining_installments past_due interest_cents total_cents carried_interest_cents
+    accrued_interest_cents accrued_from fees paid_to_date fees_cents received_since_due_cents consecutive_late_fees
+    late_fees_charged_cents surplus_cents original_principal_cents
+
+    interest_rate temp_promo interest_pause due_date skip extension payment_deferral re_amortization re_age restructure
+    capitalization refund refund_reversal change_cancel change_id effective_at_inclusive_start
+    effective_at_exclusive_end temp_promo_inclusive_start temp_promo_exclusive_end interest_rate_percent late_fee_cents
+    tags scra mla level_payment retroactive start end from_due_date fee_cents count extend_term deferrals deferred_to
+    balance interest_on_deferred installments frequency am_len interest_only_cycles principal_forgiven_cents change
 ";
+
+/// Percentages by other names than `..._percent`.
+const PERCENTAGES: [&str; 2] = ["interest_rate", "percent"];
 
 /// An example that has been run.
 pub struct Story {
@@ -98,7 +117,9 @@ fn record(book: &mut Book, event: &Value, number: usize) -> Result<(), String> {
     }
     let mut input = what.clone();
     input["kind"] = Value::from(kind.as_str());
-    let name = what["line_item_id"].as_str().map_or_else(|| format!("{kind}-{number}"), str::to_owned);
+    input["effective_at"] = event["effective_at"].clone();
+    let name = what["line_item_id"].as_str().or(what["change_id"].as_str());
+    let name = name.map_or_else(|| format!("{kind}-{number}"), str::to_owned);
     let input = exchange::input(&book.terms, &input)?;
     book.submit(&name, effective_at, input).map_err(|refusal| format!("{name} is refused: {}", refusal.rule()))
 }
@@ -117,7 +138,7 @@ fn plain(value: Value) -> Result<Value, String> {
                     return Err(format!("there is no field {key}"));
                 }
                 let value = match &value {
-                    Value::String(text) if key.ends_with("_percent") => {
+                    Value::String(text) if key.ends_with("_percent") || PERCENTAGES.contains(&key.as_str()) => {
                         serde_json::from_str(text).map_err(|_| format!("{text} is not a percentage"))?
                     }
                     _ => plain(value)?,

@@ -248,10 +248,9 @@ impl LoanChange {
                 let tags = json!({ law.as_ref().and_then(Value::as_str).unwrap_or("scra"): true });
                 fields.insert("tags".to_owned(), tags);
             }
-            LoanChange::Skip => {
-                if fields.remove("extend_term").is_some() {
-                    fields.insert("extend_term".to_owned(), json!(false));
-                }
+            // A ticked box is sent, an unticked one is not.
+            LoanChange::Skip if fields.contains_key("extend_term") => {
+                fields.insert("extend_term".to_owned(), json!(false));
             }
             LoanChange::DueDate => {
                 if let Some(days) = fields.remove("semi_monthly_days") {

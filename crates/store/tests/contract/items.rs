@@ -21,7 +21,6 @@ fn change(item_id: &str) -> ItemChange {
         status: None,
         void: false,
         reversed_by: None,
-        reason: None,
         updated_at: at(900),
     }
 }

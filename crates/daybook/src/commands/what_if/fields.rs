@@ -34,7 +34,6 @@ fn json(value: toml::Value) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
 
     #[test]

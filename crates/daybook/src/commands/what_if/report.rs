@@ -51,13 +51,12 @@ fn sums(summary: &WhatIfSummary) -> Vec<Vec<String>> {
     for (((name, before), (_, after)), (_, difference)) in amounts {
         rows.push(vec![name.replace('_', " "), shown(before), shown(after), signed(difference)]);
     }
-    let counts: [(&str, fn(&Totals) -> u64); 3] = [
-        ("late accounts", |totals| totals.late_accounts),
-        ("late fees", |totals| totals.late_fees),
-        ("closed accounts", |totals| totals.closed_accounts),
+    let counts = [
+        ("late accounts", before.late_accounts, after.late_accounts),
+        ("late fees", before.late_fees, after.late_fees),
+        ("closed accounts", before.closed_accounts, after.closed_accounts),
     ];
-    for (name, of) in counts {
-        let (before, after) = (of(before), of(after));
+    for (name, before, after) in counts {
         let difference = i128::from(after) - i128::from(before);
         let difference = if difference > 0 { format!("+{difference}") } else { difference.to_string() };
         rows.push(vec![name.to_owned(), before.to_string(), after.to_string(), difference]);

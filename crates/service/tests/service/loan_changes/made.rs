@@ -203,7 +203,7 @@ async fn each_kind_is_held_released_and_withdrawn(home: Home) {
         let body = with(&case.body, json!({ "change_id": "c1", "effective_at": case.at }));
         let shown = preview(&trial, case.operation, &body).await;
         // A payment that the change relies on may still be missing.
-        assert_eq!(shown.is_ok() || case.is_paid, true, "{}: {shown:?}", case.kind);
+        assert!(shown.is_ok() || case.is_paid, "{}: {shown:?}", case.kind);
         let held = make(&trial, case.operation, &body).await.expect("it is held");
         assert_eq!((held["processing_state"].as_str(), &held["applies_at"]), (Some("HELD"), &Value::Null));
         let withdrawn = make_about(&trial, Operation::WithdrawChange, "c1", &json!({})).await;

@@ -218,7 +218,7 @@ impl Basis<'_> {
             let ask = |amount| match amount {
                 ScheduledAmount::Total(total) => Ask::Total(total),
                 ScheduledAmount::Principal(principal) => Ask::Principal(principal),
-                ScheduledAmount::Rest => Ask::Principal(Cents::ZERO),
+                ScheduledAmount::Rest => Ask::Total(Cents::ZERO),
             };
             let asks = (self.past_due() + 1..).zip(named).map(|(row, named)| (row, ask(named.amount)));
             let asks = RowAmounts::of_rows(asks);

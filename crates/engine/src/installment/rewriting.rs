@@ -5,6 +5,7 @@ use super::in_force::{DateRule, DateSegment, OwnLength, OwnPeriod, PlanInForce, 
 use super::row_amounts::{Ask, Lowered};
 use super::semi_month;
 use crate::calendar::{Day, Interval};
+use crate::money::Cents;
 use alloc::vec::Vec;
 
 /// New rows that replace all from a row on.
@@ -160,6 +161,8 @@ impl PlanInForce {
         let row = new.first - u32::from(paid.is_some());
         self.dates.retain(|segment| segment.from < row);
         self.periods.retain(|own| own.row < row);
+        self.adjusted.truncate(row as usize - 1);
+        (self.balloon, self.amortized_over) = (Cents::ZERO, 0);
         if let Some(day) = paid {
             let rule = DateRule::Listed { days: Vec::from([day]), interval: Interval::ZERO };
             self.dates.push(DateSegment { from: row, shift: -(row as i32), rule });

@@ -8,6 +8,7 @@ from rates import Window
 from recalculation import recalculate
 from refusal import Refused
 from series import SEMI_MONTH, Series, anchored
+from state import CLOSED_BY_ITSELF
 from terms import exact
 from workouts import Workouts
 
@@ -67,6 +68,7 @@ class Changes(Workouts):
         if self.terms.kept:
             raise Refused
         state.accrue()
+        before = state.rates
         saved = self.saved_by_then(window, cap) if back and window.named_start < window.start else 0
         if window.end is None or window.end > window.start:
             state.rates = with_window(state.rates, window, cap)
@@ -75,6 +77,8 @@ class Changes(Workouts):
             self.pour(saved, "INTEREST", ("offset", window.by))
             state.add_item("DEBIT_OFFSET", -saved, reason="RETROACTIVE_RATE")
         if level == "RECALCULATE" and self.terms.level and state.rates.has(window):
+            if cap and not state.rates.differs_from(before, state.today):
+                return
             recalculate(state, state.ahead(), window.by, gather=True)
 
     def saved_by_then(self, window, cap):
@@ -98,20 +102,27 @@ class Changes(Workouts):
             raise Refused
         return named[0]
 
-    def idle(self):
-        """A change that finds the account closed or no row ahead does nothing."""
-        return self.state.closed or not self.state.ahead()
+    def idle(self, named=()):
+        """A change that finds the account closed or no row ahead does nothing, unless it names a row that is not
+        there."""
+        state = self.state
+        if state.closed:
+            return True
+        there = {row.due for row in state.rows[1 : state.count + 1] if not row.silent}
+        if any(day and day_of(day) not in there for day in named):
+            raise Refused
+        return not state.ahead()
 
     def due_date(self, wanted):
         state = self.state
-        if self.idle():
+        if self.idle([wanted.get("from_due_date")]):
             return
         k, new = self.named_row(wanted), day_of(wanted["next_due_date"])
         row, recalculates = state.rows[k], wanted.get("level_payment") == "RECALCULATE"
         if new <= row.start or new < state.today or (new - row.due).days > 366 or (recalculates and self.terms.kept):
             raise Refused
         state.accrue()
-        if new not in (row.due, state.series.nth(row.index)):
+        if new not in (row.due, (row.series or state.series).nth(row.index)):
             self.move_due_dates(k, new, wanted.get("semi_monthly_days"))
         if wanted.get("fee_cents"):
             state.add_fee("fee of " + wanted["id"], "MANUAL_FEE", False, wanted["fee_cents"])
@@ -120,7 +131,8 @@ class Changes(Workouts):
 
     def move_due_dates(self, k, new, semi_days):
         state, terms = self.state, self.terms
-        row, old = state.rows[k], state.series
+        row = state.rows[k]
+        old = row.series or state.series
         if old.given:
             by, first = new - old.nth(row.index), row.index
             nth = lambda i: old.nth(i) + by if i >= first else old.nth(i)
@@ -129,6 +141,10 @@ class Changes(Workouts):
             state.semi_days = semi_days or state.semi_days
             if old.cycle == SEMI_MONTH and not falls_on(new, state.semi_days):
                 raise Refused
+            for earlier in state.rows[1:k]:
+                earlier.series = earlier.series or state.series
+            for later in state.rows[k : state.count + 1]:
+                later.series, later.index = None, row.index + state.rows.index(later) - k
             state.series = anchored(terms.calendar, old.cycle, new, row.index, state.semi_days)
         self.set_new_dates(k, count_first=True)
 
@@ -145,7 +161,7 @@ class Changes(Workouts):
     # --- Rows ---
 
     def skip(self, wanted):
-        if self.idle():
+        if self.idle([wanted.get("from_due_date")]):
             return
         k, count = self.named_row(wanted), wanted.get("count") or 1
         self.state.accrue()
@@ -188,7 +204,7 @@ class Changes(Workouts):
 
     def extension(self, wanted):
         state = self.state
-        if self.idle():
+        if self.idle([wanted.get("from_due_date")]):
             return
         k, last = self.named_row(wanted), state.count
         if self.terms.kept:
@@ -205,19 +221,30 @@ class Changes(Workouts):
 
     def payment_deferral(self, wanted):
         state = self.state
-        if self.idle():
+        if self.idle([one["due_date"] for one in wanted["deferrals"]]):
             return
         earns = wanted.get("interest_on_deferred", "ACCRUE") != "NONE"
         moves = [(*self.deferred_rows(one), one.get("balance") or "ALL") for one in wanted["deferrals"]]
         state.accrue()
         for k, target, balance in moves:
             row, name = state.rows[k], state.rows[target].id
-            if row.retired:
+            if row.retired or not self.asks_for(k, balance):
                 continue
             if k <= state.passed:
                 posting.defer(state, row, state.rows[target], balance, earns)
             else:
-                row.deferrals = [*row.deferrals, (name, balance, earns)]
+                others = [other for other in row.deferrals if other[1] != balance]
+                row.deferrals = [*others, (name, balance, earns)]
+
+    def asks_for(self, k, balance):
+        """Whether there is anything to defer."""
+        state, row = self.state, self.state.rows[k]
+        of_row = (fee for fee in state.fees if fee.row is not None and state.row(fee.row) is row)
+        if balance in ("ALL", "FEE") and any(fee.unpaid for fee in of_row):
+            return True
+        principal = k <= state.passed and balance in ("ALL", "PRINCIPAL") and row.unpaid_principal > 0
+        interest = k <= state.passed and balance in ("ALL", "INTEREST") and row.unpaid_interest > 0
+        return k > state.passed or principal or interest
 
     def deferred_rows(self, one):
         state = self.state
@@ -231,7 +258,11 @@ class Changes(Workouts):
     # --- Refunds, cancels ---
 
     def refund(self, wanted):
-        surplus.refund(self.state, wanted["id"], wanted["original_amount_cents"])
+        state = self.state
+        owed = state.balance()
+        surplus.refund(state, wanted["id"], wanted["original_amount_cents"])
+        if state.status in CLOSED_BY_ITSELF and state.balance() > owed:
+            self.set_status(state.left)
 
     def refund_reversal(self, wanted):
         refunded = self.state.refunds.get(wanted["refund"])

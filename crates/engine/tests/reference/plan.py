@@ -16,7 +16,7 @@ def set_dates(state, first):
         if k > 1 and not row.begins_apart:
             row.start = state.rows[k - 1].due
         before = state.rows[k - 1].due if k > 1 else None
-        row.due = state.terms.business_days.moved(state.series.nth(row.index), before)
+        row.due = state.terms.business_days.moved((row.series or state.series).nth(row.index), before)
 
 
 def day_in_month(day, wanted):
@@ -172,10 +172,8 @@ def spread_level(state, base, rows, paying=None):
 
 def missing_periods(state, count):
     """Regular periods after the last row, which the level payment counts, at the last row's rate."""
-    last = state.count
-    earned = share(state, last)
-    rate = state.weight(last, unreduced=True) / earned if earned else state.rates.on(state.end_of(last), True)
-    return [(rate * share(state, last + i), True) for i in range(1, count + 1)]
+    rate = state.rates.on(state.end_of(state.count) - timedelta(days=1))
+    return [(rate * state.series.years, True)] * count
 
 
 def smoothed(state, level, rows):

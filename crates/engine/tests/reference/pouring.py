@@ -212,8 +212,8 @@ def take_back(state, parts, source, undone_by):
 def take_back_interest(state, row, cents, source):
     row.interest_paid -= cents
     row.settled = None
-    if row.kept is not None and state.rows.index(row) > state.period and not state.terms.keeps_refund:
-        # Kept interest of a period that has not begun: it was not owed.
+    if row.kept is not None and state.rows.index(row) > state.period:
+        # Kept interest of a period that has not begun.
         row.interest -= cents
         row.recognised -= cents
         state.net -= cents

@@ -45,6 +45,12 @@ class Rates:
     def has(self, window):
         return window in self.plain or window in self.caps
 
+    def differs_from(self, other, start):
+        """Whether any date from a date on has another rate."""
+        windows = self.plain + self.caps + self.stops + other.plain + other.caps + other.stops
+        days = {day for window in windows for day in (window.start, window.end) if day and day > start}
+        return any(self.on(day) != other.on(day) for day in [start, *days])
+
     def reduces(self, start, end):
         """Whether a cap that lowers instalments covers one of these dates."""
         caps = [cap for cap in self.caps if cap.reduces]

@@ -53,7 +53,7 @@ def schedule(state):
             "row": k, "due_date": now.due.isoformat(), "interest_cents": then.interest,
             "principal_cents": principal, "total_cents": total, "start_cents": left, "end_cents": left - principal,
             "paid_cents": paid, "outstanding_cents": total - paid, "retired": then.retired,
-            "deferred_cents": then.deferred, "shortfall_cents": now.shortfall,
+            "deferred_cents": 0 if then.retired else then.top_interest + then.held, "shortfall_cents": now.shortfall,
         })  # fmt: skip
         left -= principal
     check(state, end, rows)

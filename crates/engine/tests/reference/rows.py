@@ -8,6 +8,7 @@ class Row:
     def __init__(self, number, index=None):
         self.id = number  # It stays the same when the row gets another place in the plan.
         self.index = index  # in the series of due dates
+        self.series = None  # if it is not that of the rows after it
         self.start = self.due = None  # the dates of its period
         self.begins_apart = False  # not with the due date of the row before
         self.years = None  # THIRTY_360: the agreed length of its period

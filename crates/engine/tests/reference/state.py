@@ -129,7 +129,7 @@ class State(Interest):
 
     def add_fee(self, name, kind, penalty, amount):
         """A fee belongs to the row whose period contains it; after the last period to none."""
-        rows = (row for row in self.rows[1 : self.count + 1] if not row.retired and not row.silent)
+        rows = (row for row in self.rows[1 : self.count + 1] if not row.silent)
         holding = (row.id for row in rows if self.now <= self.terms.calendar.close_of(row.due))
         fee = Fee(name, penalty, amount, next(holding, None))
         self.fees.append(fee)

@@ -194,6 +194,7 @@ class Workouts:
         old.interest, old.principal, old.recognised = old.interest_paid, old.principal_paid, 0
         old.carried = old.top_interest = old.held = old.held_free = old.deferred = 0
         state.rows[-1].recognised = 0
+        due_today = state.passed < last
         passed = state.passed = min(state.passed, last)
         for receipt in state.receipts:
             receipt["after"] = min(receipt["after"], passed)
@@ -201,7 +202,12 @@ class Workouts:
         for row in behind:
             if row.principal is None and row.takes_rest:  # It was the last row, and is paid.
                 row.fixed_principal = row.principal_paid
-        if old.paid_into or old.extra:
+        if due_today and (old.paid_into or old.extra):
+            # The row that falls due today shows it.
+            behind[-1].retired = True
+            behind[-1].absorb(old)
+            state.moved[old.id] = behind[-1].id
+        elif old.paid_into or old.extra:
             behind.insert(passed, old)
             state.passed += 1
         state.rows = [None, *behind, state.rows[-1]]

@@ -57,7 +57,7 @@ impl StepContext<'_> {
             if !self.asks_for_something(&pending) {
                 continue;
             }
-            if self.state.loan().row(pending.row).is_some_and(|row| row.posted) {
+            if pending.row < self.state.loan().current() {
                 self.defer_row(&pending);
             } else {
                 let loan = self.loan();
@@ -74,6 +74,11 @@ impl StepContext<'_> {
         while let Some(index) = self.state.loan().deferrals.iter().position(|pending| pending.row == row) {
             let pending = self.loan().deferrals.remove(index);
             self.defer_row(&pending);
+        }
+        // A retired row has no fee moment.
+        let late_row = self.state.loan().late_row;
+        if late_row == row && self.state.loan().row(row).is_some_and(|row| row.retired) {
+            self.seek_late_row(late_row);
         }
     }
 

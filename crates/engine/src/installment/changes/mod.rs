@@ -80,6 +80,8 @@ impl StepContext<'_> {
                     return Ok(Err(refusal));
                 }
             }
+            // Nothing can be deferred to a row ahead if there is none.
+            Err(Refusal::ListField { field: "deferred_to", .. }) if self.first_ahead().is_none() => {}
             Err(refusal @ (Refusal::Field { .. } | Refusal::ListField { .. })) => return Ok(Err(refusal)),
             Err(_) => {}
         }

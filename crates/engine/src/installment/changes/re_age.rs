@@ -3,10 +3,12 @@
 use crate::calendar::Day;
 use crate::calendar::MonthEnd;
 use crate::change::{Arrears, Change, ReAge, Restructure};
+use crate::installment::Adjust;
 use crate::installment::loan::InstalmentRow;
 use crate::installment::rates::{Effect, Source, Window};
 use crate::installment::rewriting::NewRows;
 use crate::installment::row_amounts::Ask;
+use crate::installment::terms::Method;
 use crate::item::{ChangeItem, Component, ItemId, ItemReason, Name};
 use crate::money::Cents;
 use crate::outcome::Refusal;
@@ -91,7 +93,13 @@ impl StepContext<'_> {
         floating += unpaid_interest;
         let first = self.keep_paid(paid, removed, is_due_today.then_some(current));
         let new = NewRows { first, count: re_age.instalments, due_day, interval, start, interest_only };
-        self.loan().plan.replace_from((first > removed).then_some(today), &new);
+        let is_adjusted = self.plan.policy.business_days.adjust != Adjust::None;
+        let plan = &mut self.loan().plan;
+        plan.replace_from((first > removed).then_some(today), &new);
+        if first > removed && is_adjusted {
+            // The row that shows what was paid does not move to a business day.
+            plan.adjusted.push(today);
+        }
         self.renumber_to_new(removed, first, if first > removed { removed } else { removed.min(current) });
         if !is_due_today {
             self.reopen_period(first, was_matured);
@@ -195,6 +203,10 @@ impl StepContext<'_> {
         let repays_from = new.first + new.interest_only;
         if new.interest_only > 0 {
             self.loan().plan.rewrite(new.first, Ask::Principal(Cents::ZERO));
+        }
+        if self.plan.policy.method == Method::Level {
+            // What the removed rows asked for counts no more.
+            self.loan().plan.rewrite(repays_from, Ask::Total(Cents::ZERO));
         }
         let is_spread = re_age.interest == Arrears::Spread;
         match re_age.payment_amount {

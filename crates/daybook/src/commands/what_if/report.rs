@@ -1,7 +1,7 @@
 //! The sums and the largest differences, as text and as JSON.
 
 use crate::commands::schedule::amounts::shown;
-use daybook_service::what_if::{AMOUNTS, AccountDifference, Totals, WhatIfQuestion, WhatIfSummary};
+use daybook_service::what_if::{AMOUNTS, AccountDifference, WhatIfQuestion, WhatIfSummary};
 use serde_json::json;
 use std::fmt::Write as _;
 

@@ -125,7 +125,7 @@ Examples:
   daybook what-if --product auto-36 --policy late-fee.toml --as-of 2026-06-30 --csv accounts.csv
   daybook what-if --product auto-36 --change skip.toml --where address_zip=70112,70113 --where 'days_past_due>=1'
 
-late-fee.toml has the policy fields of POST /products that differ:
+late-fee.toml has the policy fields that differ, as for a new product:
 
   [product_lifecycle_policies.default_attributes]
   default_late_fee_cents = 2500

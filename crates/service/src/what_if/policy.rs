@@ -25,7 +25,7 @@ impl OtherPolicy {
     /// The policy of a product in which some fields have other values. A field that is `null` gets its default.
     pub(super) fn of(product: &NewProduct, fields: &Value, now: Time) -> Result<OtherPolicy, Problem> {
         let Value::Object(given) = fields else {
-            return Err(Problem::invalid("policy", "must be an object with fields of POST /products"));
+            return Err(Problem::invalid("policy", "must be an object with the policy fields of a new product"));
         };
         if let Some(unknown) = given.keys().find(|field| !POLICY_FIELDS.contains(&field.as_str())) {
             let message = format!("is not a policy field: only {} may differ", POLICY_FIELDS.join(" and "));

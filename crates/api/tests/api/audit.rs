@@ -40,6 +40,89 @@ async fn with_subscription(server: &Server, id: &str, path: &str) -> String {
     path.replace("{webhook_uuid}", &uuid)
 }
 
+/// Makes what an operation needs to be there first; the path of the operation on it.
+async fn with_what_it_needs(server: &Server, id: &str, path: &str) -> String {
+    let path = path.replace("{product_id}", "p").replace("{account_id}", "a").replace("{customer_id}", "c");
+    match id {
+        "create_account" => {
+            server.product("auto-36").await;
+        }
+        "update_customer" => {
+            server.post("/customers", json!({"customer_id": "c", "name_last": "L"})).await.ok();
+        }
+        "revoke_key" => {
+            let (client_id, _) = server.key("READ_ONLY").await;
+            return path.replace("{client_id}", &client_id);
+        }
+        "withdraw_change" | "cancel_change" | "replace_interest_rate" => {
+            let rate = json!({"change_id": "c1", "interest_rate": 9, "effective_at_inclusive_start": "2025-12-01"});
+            server.post("/accounts/a/interest_rates", rate).await.ok();
+            return path.replace("{change_id}", "c1");
+        }
+        _ if path.contains("{webhook_uuid}") || path.contains("{event_id}") => {
+            return with_subscription(server, id, &path).await;
+        }
+        _ => return with_line_item(server, id, &path).await,
+    }
+    path
+}
+
+/// Makes the line item that an operation is about; the path of the operation on it.
+async fn with_line_item(server: &Server, id: &str, path: &str) -> String {
+    let line_item_id = match id {
+        "waive_fee" => {
+            let fee = json!({"line_item_id": "fee-1", "original_amount_cents": 2_500});
+            server.post("/accounts/a/line_items/manual_fees", fee).await.ok();
+            "fee-1"
+        }
+        "reverse_payment" => {
+            pay(server).await;
+            "p1"
+        }
+        "change_line_item" => {
+            let waiting = json!({"line_item_id": "p1", "original_amount_cents": 500, "line_item_status": "PENDING"});
+            server.post("/accounts/a/line_items/payments/payment_record", waiting).await.ok();
+            "p1"
+        }
+        "withdraw_line_item" => {
+            server.put("/products/p/migration_mode", json!({"migration_mode": true})).await.ok();
+            pay(server).await;
+            "p1"
+        }
+        "refund_surplus" | "reverse_refund" => {
+            let payment = json!({"line_item_id": "p1", "original_amount_cents": 500_000});
+            server.post("/accounts/a/line_items/payments/payment_record", payment).await.ok();
+            if id == "reverse_refund" {
+                let refund = json!({"line_item_id": "r1", "original_amount_cents": 100});
+                server.post("/accounts/a/line_items/refunds", refund).await.ok();
+            }
+            "r1"
+        }
+        _ => return path.to_owned(),
+    };
+    path.replace("{line_item_id}", line_item_id)
+}
+
+/// The body of an operation: its example, or one that suits the server.
+fn body_of(id: &str, example: Value) -> Value {
+    match id {
+        "roll_account" | "roll_account_by_post" => {
+            json!({"account_id": "a", "effective_at": "2025-07-01T00:00:00-04:00"})
+        }
+        "replay_failed_events" => json!({}),
+        "replace_interest_rate" => json!({"interest_rate_id": "c1", "interest_rate": 8}),
+        "create_temp_promo" => {
+            json!({"temp_promo_inclusive_start": "2025-12-01", "temp_promo_exclusive_end": "2025-12-15",
+                "interest_rate_percent": 3})
+        }
+        "create_interest_pause" => json!({"start": "2025-12-01", "end": "2025-12-15"}),
+        "change_due_date" => json!({"next_due_date": "2025-12-20", "from_due_date": "2025-12-15"}),
+        "defer_payments" | "defer_installments" => json!({"deferrals": [{"due_date": "2025-11-15"}]}),
+        "re_age" => json!({"first_due_date": "2025-12-15", "installments": 12}),
+        _ => example,
+    }
+}
+
 /// A server on which an operation can succeed, and the call.
 async fn prepared(id: &str, method: &str, path: &str, operation: &Value) -> (Server, Change) {
     let server = Server::with_account().await;
@@ -49,73 +132,8 @@ async fn prepared(id: &str, method: &str, path: &str, operation: &Value) -> (Ser
         Some((_, content)) => ("application/x-ndjson", content["example"].clone()),
         None => ("", Value::Null),
     };
-    let mut body = example;
-    let mut path = path.replace("{product_id}", "p").replace("{account_id}", "a").replace("{customer_id}", "c");
-    match id {
-        "create_account" => {
-            server.product("auto-36").await;
-        }
-        "waive_fee" => {
-            let fee = json!({"line_item_id": "fee-1", "original_amount_cents": 2_500});
-            server.post("/accounts/a/line_items/manual_fees", fee).await.ok();
-            path = path.replace("{line_item_id}", "fee-1");
-        }
-        "reverse_payment" => {
-            pay(&server).await;
-            path = path.replace("{line_item_id}", "p1");
-        }
-        "change_line_item" => {
-            let waiting = json!({"line_item_id": "p1", "original_amount_cents": 500, "line_item_status": "PENDING"});
-            server.post("/accounts/a/line_items/payments/payment_record", waiting).await.ok();
-            path = path.replace("{line_item_id}", "p1");
-        }
-        "withdraw_line_item" => {
-            server.put("/products/p/migration_mode", json!({"migration_mode": true})).await.ok();
-            pay(&server).await;
-            path = path.replace("{line_item_id}", "p1");
-        }
-        "update_customer" => {
-            server.post("/customers", json!({"customer_id": "c", "name_last": "L"})).await.ok();
-        }
-        "roll_account" | "roll_account_by_post" => {
-            body = json!({"account_id": "a", "effective_at": "2025-07-01T00:00:00-04:00"});
-        }
-        "revoke_key" => {
-            let (client_id, _) = server.key("READ_ONLY").await;
-            path = path.replace("{client_id}", &client_id);
-        }
-        "replay_failed_events" => body = json!({}),
-        "withdraw_change" | "cancel_change" | "replace_interest_rate" => {
-            let rate = json!({"change_id": "c1", "interest_rate": 9, "effective_at_inclusive_start": "2025-12-01"});
-            server.post("/accounts/a/interest_rates", rate).await.ok();
-            path = path.replace("{change_id}", "c1");
-            if id == "replace_interest_rate" {
-                body = json!({"interest_rate_id": "c1", "interest_rate": 8});
-            }
-        }
-        "refund_surplus" | "reverse_refund" => {
-            let payment = json!({"line_item_id": "p1", "original_amount_cents": 500_000});
-            server.post("/accounts/a/line_items/payments/payment_record", payment).await.ok();
-            if id == "reverse_refund" {
-                let refund = json!({"line_item_id": "r1", "original_amount_cents": 100});
-                server.post("/accounts/a/line_items/refunds", refund).await.ok();
-                path = path.replace("{line_item_id}", "r1");
-            }
-        }
-        "create_temp_promo" => {
-            body = json!({"temp_promo_inclusive_start": "2025-12-01", "temp_promo_exclusive_end": "2025-12-15",
-                "interest_rate_percent": 3});
-        }
-        "create_interest_pause" => body = json!({"start": "2025-12-01", "end": "2025-12-15"}),
-        "change_due_date" => body = json!({"next_due_date": "2025-12-20", "from_due_date": "2025-12-15"}),
-        "defer_payments" | "defer_installments" => body = json!({"deferrals": [{"due_date": "2025-11-15"}]}),
-        "re_age" => body = json!({"first_due_date": "2025-12-15", "installments": 12}),
-        _ => {}
-    }
-    if path.contains("{webhook_uuid}") || path.contains("{event_id}") {
-        path = with_subscription(&server, id, &path).await;
-    }
-    let body = match body {
+    let path = with_what_it_needs(&server, id, path).await;
+    let body = match body_of(id, example) {
         Value::Null => Vec::new(),
         Value::String(lines) => lines.into_bytes(),
         body => body.to_string().into_bytes(),

@@ -30,9 +30,24 @@ struct Case {
     rows: &'static [(&'static str, i64, i64)],
 }
 
+fn case(
+    kind: &'static str,
+    operation: Operation,
+    is_paid: bool,
+    at: &'static str,
+    body: Value,
+    rows: &'static [(&'static str, i64, i64)],
+) -> Case {
+    Case { kind, operation, is_paid, at, body, rows }
+}
+
 /// The worked numbers of the rules.
 fn cases() -> Vec<Case> {
-    let case = |kind, operation, is_paid, at, body, rows| Case { kind, operation, is_paid, at, body, rows };
+    cases_of_rates().into_iter().chain(cases_of_due_dates()).chain(cases_of_debt()).collect()
+}
+
+/// What interest is charged.
+fn cases_of_rates() -> Vec<Case> {
     vec![
         case(
             "interest_rate",
@@ -61,6 +76,12 @@ fn cases() -> Vec<Case> {
             json!({ "start": "2025-02-16", "end": "2025-03-02" }),
             &[("2025-02-15", 1_200, 39_603), ("2025-03-15", 402, 40_401), ("2025-04-15", 400, 39_996)],
         ),
+    ]
+}
+
+/// When the instalments are due.
+fn cases_of_due_dates() -> Vec<Case> {
+    vec![
         case(
             "due_date",
             Operation::ChangeDueDate,
@@ -99,6 +120,12 @@ fn cases() -> Vec<Case> {
             json!({ "deferrals": [{ "due_date": "2025-02-15" }] }),
             &[("2025-02-15", 0, 0), ("2025-03-15", 1_200, 39_603), ("2025-04-15", 2_004, 80_397)],
         ),
+    ]
+}
+
+/// What is owed already, planned anew.
+fn cases_of_debt() -> Vec<Case> {
+    vec![
         case(
             "re_amortization",
             Operation::ReAmortize,

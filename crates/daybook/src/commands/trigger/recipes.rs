@@ -15,6 +15,7 @@ pub fn of(event: &str) -> Option<Recipe> {
         "account_create" => account_create,
         "account_update" => account_update,
         "account_status_change" => account_status_change,
+        "schedule_change" => schedule_change,
         "account_closed" => account_closed,
         "customer_create" => customer_create,
         "customer_update" => customer_update,
@@ -45,6 +46,13 @@ fn account_create(session: &TriggerSession) -> Result<(), Failure> {
 fn account_update(session: &TriggerSession) -> Result<(), Failure> {
     let account = session.lend()?;
     notify(session, json!({ "notification_type": "payment_due_date", "time_offset": "-1 days" }))?;
+    session.send(&account.opened_at)
+}
+
+/// A skipped instalment moves the due dates.
+fn schedule_change(session: &TriggerSession) -> Result<(), Failure> {
+    let account = session.lend()?;
+    session.call_own(Operation::SkipInstallments, json!({}))?;
     session.send(&account.opened_at)
 }
 

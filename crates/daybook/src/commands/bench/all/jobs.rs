@@ -28,7 +28,7 @@ const fn job(name: &'static str, command: &'static str, full: &'static str, quic
 }
 
 /// All benchmarks, in the order in which they run.
-pub const JOBS: [Job; 19] = [
+pub const JOBS: [Job; 20] = [
     Job { has_database: false, ..job("engine", "engine", "--batches 60 --batch-ms 8", "--batches 3 --batch-ms 1") },
     Job { has_database: false, ..job("cases", "cases", "--files 1000", "--files 3") },
     job("release-small", "release", "--accounts 1000 --events 10", "--accounts 10 --events 4"),
@@ -77,6 +77,7 @@ pub const JOBS: [Job; 19] = [
         "--accounts 100000 --idle-seconds 3 --load-seconds 2",
         "--accounts 20 --idle-seconds 0 --load-seconds 1",
     ),
+    job("what-if", "what-if", "--accounts 250000", "--accounts 200"),
     job("console", "console", "--accounts 100000 --payments 6 --times 20", "--accounts 100 --payments 2 --times 1"),
 ];
 

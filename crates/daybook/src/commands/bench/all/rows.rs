@@ -35,7 +35,7 @@ const BARE_HTTP: &str = "an HTTP server that answers the same calls and does not
 const BARE_CLIENT: &str = "a bare client that sends the same bytes to the same receiver";
 
 /// All rows, by target.
-pub const ROWS: [Row; 33] = [
+pub const ROWS: [Row; 34] = [
     row("release", "release of 100,000 accounts with 10 payments each", "s", at("release-large", "/release_seconds"))
         .limit(BARE_LOOP, at("release-large", "/limit_seconds"), Comparison::Speed)
         .aim(&[Aim::Below(30.0), Aim::RatioAtLeast(0.6)])
@@ -131,6 +131,9 @@ pub const ROWS: [Row; 33] = [
     row("start", "start after `kill -9` with 100,000 accounts", "ms", at("start", "/killed_ms"))
         .limit("on an empty database", at("start", "/empty_ms"), Comparison::Times)
         .aim(&[Aim::Below(2_000.0)]),
+    row("what-if", "another policy for 250,000 accounts", "s", at("what-if", "/seconds"))
+        .limit("the same rows, read and not folded", at("what-if", "/limit_seconds"), Comparison::Times)
+        .aim(&[Aim::Below(30.0)]),
     row("console", "slowest page with 100,000 accounts, longest", "ms", at("console", "/slowest_ms"))
         .limit("the sign-in page, median", at("console", "/frame/p50_ms"), Comparison::Times)
         .aim(&[Aim::Below(100.0)]),

@@ -10,7 +10,7 @@ pub struct Target {
 }
 
 /// All targets, in the order of the page.
-pub const TARGETS: [Target; 16] = [
+pub const TARGETS: [Target; 17] = [
     Target { id: "release", title: "Release of held history" },
     Target { id: "growth", title: "Cost of a payment as a release grows" },
     Target { id: "payments", title: "Payments over HTTP" },
@@ -25,6 +25,7 @@ pub const TARGETS: [Target; 16] = [
     Target { id: "long-account", title: "An account with 50,000 payments" },
     Target { id: "memory", title: "Memory" },
     Target { id: "start", title: "Start" },
+    Target { id: "what-if", title: "What-if" },
     Target { id: "console", title: "The console" },
     Target { id: "cases", title: "Test cases" },
 ];

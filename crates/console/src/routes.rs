@@ -55,6 +55,9 @@ table! {
     Write get "/console/products/{product_id}/migration" pages::products::migration::ask;
     Write post "/console/products/{product_id}/migration" pages::products::migration::switch;
     Read get "/console/products/{product_id}/progress" pages::products::migration::progress;
+    Read get "/console/products/{product_id}/what-if" pages::products::what_if::show;
+    Read post "/console/products/{product_id}/what-if" pages::products::what_if::start;
+    Read post "/console/products/{product_id}/what-if/cancel" pages::products::what_if::cancel;
 
     // Accounts: the list, and opening one.
     Read get "/console/accounts" pages::accounts::show;

@@ -95,8 +95,8 @@ fn fill_in(path: &str, things: Option<&Things>) -> Option<Vec<String>> {
     let filled = pairs.iter().fold(path.to_owned(), |path, (pattern, thing)| path.replace(pattern, thing));
     let variants: Vec<String> = match path {
         "/console/accounts/{id}" => {
-            let tabs =
-                ["schedule", "items", "timeline", "webhooks", "notices"].map(|tab| format!("{filled}?tab={tab}"));
+            let tabs = ["schedule", "items", "timeline", "changes", "webhooks", "notices"]
+                .map(|tab| format!("{filled}?tab={tab}"));
             [filled.clone(), format!("{filled}?as_of=2030-01-01")].into_iter().chain(tabs).collect()
         }
         "/console/accounts/{id}/do/{what}" => {
@@ -107,6 +107,25 @@ fn fill_in(path: &str, things: Option<&Things>) -> Option<Vec<String>> {
             let query = "line_item_id=by-hand&original_amount_cents=12.50";
             vec![format!("{}?{query}", filled.replace("{what}", "payment"))]
         }
+        "/console/accounts/{id}/change/{what}" => {
+            let each = [
+                "defer",
+                "due-date",
+                "skip",
+                "extend",
+                "rate",
+                "cap",
+                "pause",
+                "promo",
+                "re-amortize",
+                "re-age",
+                "restructure",
+                "capitalize",
+                "refund",
+            ];
+            each.map(|what| filled.replace("{what}", what)).to_vec()
+        }
+        "/console/accounts/{id}/change/{what}/preview" => vec![format!("{}?count=1", filled.replace("{what}", "skip"))],
         "/console/accounts/{id}/roll/confirm" => vec![format!("{filled}?effective_at=2030-01-01T00:00")],
         "/console/products/{product_id}/migration" => vec![format!("{filled}?to=on"), format!("{filled}?to=off")],
         "/console/people/{person_id}/{change}" => {

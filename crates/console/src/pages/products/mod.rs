@@ -10,6 +10,7 @@ mod lists;
 pub mod migration;
 mod preview;
 mod terms;
+pub mod what_if;
 
 pub use effects::of_status;
 pub use preview::{Piece, Preview};

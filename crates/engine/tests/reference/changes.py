@@ -259,13 +259,21 @@ class Changes(Workouts):
 
     def refund(self, wanted):
         state = self.state
+        if wanted["id"] in state.refunds:
+            return
         owed = state.balance()
         surplus.refund(state, wanted["id"], wanted["original_amount_cents"])
         if state.status in CLOSED_BY_ITSELF and state.balance() > owed:
             self.set_status(state.left)
 
     def refund_reversal(self, wanted):
-        refunded = self.state.refunds.get(wanted["refund"])
+        refunds = self.state.refunds
+        applied = {one["id"] for one in self.applied}
+        coming = {one["id"] for one in self.inputs if one["kind"] == "refund"} - applied
+        if wanted["refund"] in coming and wanted["refund"] not in refunds:
+            refunds[wanted["refund"]] = {"reversed": True}  # It is called off.
+            return
+        refunded = refunds.get(wanted["refund"])
         if not refunded or refunded["reversed"]:
             raise Refused
         surplus.take_back_refund(self.state, wanted["refund"])

@@ -5,12 +5,12 @@ effects. 2: also orders of payment, reversals, offsets, waivers, replays. 3: als
 refused terms. 4: also contract terms, tolerances, tiers of late fees, openings, precomputed interest. 5: also changes
 of rates and of the plan.
 
-Levels 4 and 5 leave out (see `left_out`): tolerances with payments that are undone; openings with surplus, or with
-payments that are undone and principal that is added; `precomputed_refund` NONE. Of changes: deferrals with rates, new
-rows, re-amortisations, undone payments, openings, given schedules or tolerances; any with rounding at PAYMENT; new rows
-or extensions twice a month; new rows or skips after an opening; caps that lower instalments with changes of the plan or
-undone payments; new rows with tolerances; extensions with undone payments. New rows are those of re-ages and
-restructures.
+Levels 4 and 5 leave out (see `left_out`): tolerances with payments that are undone; openings with surplus; openings or
+given schedules with payments that are undone and debt that is added; `precomputed_refund` NONE. Of changes: deferrals
+with rates, new rows, re-amortisations, undone payments, kept interest, openings, given schedules or tolerances; any with
+rounding at PAYMENT; new rows or extensions twice a month; new rows or skips after an opening; new rows with added debt,
+undone payments, cancelled changes or tolerances; caps that lower instalments with changes of the plan or undone
+payments; extensions with undone payments. New rows are those of re-ages and restructures.
 """
 
 import json

@@ -37,7 +37,9 @@ def is_left_out(case):
 
 
 def in_contract(drawn):
-    if drawn.opening and ("surplus_cents" in drawn.opening or (drawn.undone and drawn.lends())):
+    if (drawn.opening or drawn.schedule) and drawn.undone and drawn.lends():
+        return True
+    if drawn.opening and "surplus_cents" in drawn.opening:
         return True
     return (drawn.tolerance and drawn.undone) or drawn.keeps_refund()
 
@@ -46,7 +48,8 @@ def in_changes(drawn):
     kinds, new = drawn.kinds, drawn.kinds & NEW_ROWS
     others = new | kinds & (RATES | {"re_amortization"})
     if "payment_deferral" in kinds:
-        if others or drawn.undone or drawn.opening or drawn.schedule or drawn.tolerance:
+        kept = drawn.life["amortization_policies"].get("method") in ("FLAT", "PRECOMPUTED")
+        if others or kept or drawn.undone or drawn.opening or drawn.schedule or drawn.tolerance:
             return True
     changed = kinds & (PLAN | RATES | {"payment_deferral"})
     if changed and drawn.life["interest_policies"].get("interest_rounding_at") == "PAYMENT":
@@ -54,6 +57,8 @@ def in_changes(drawn):
     if drawn.life["billing_cycle_policies"].get("cycle_interval") == "semi-month" and (new or "extension" in kinds):
         return True
     if drawn.opening and (new or "skip" in kinds):
+        return True
+    if new and (drawn.lends() or drawn.undone or "change_cancel" in kinds):
         return True
     if drawn.reduces() and (kinds & PLAN or drawn.undone):
         return True

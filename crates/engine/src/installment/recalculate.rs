@@ -1,6 +1,6 @@
 //! Recalculating the level payment over future rows.
 
-use super::loan::Loan;
+use super::loan::{InstalmentRow, Loan};
 use super::plan::{Periods, Spread};
 use super::row_amounts::{Ask, Lowered};
 use super::target::PrincipalTarget;
@@ -158,6 +158,10 @@ impl StepContext<'_> {
             asked += projection.post()?.unpaid_principal();
             projection.pay_and_go_on()?;
         }
-        Ok(asked)
+        // What these rows defer to later ones is asked by those, on top of their own.
+        let held = |row: &InstalmentRow| !row.posted;
+        let rows = self.state.loan().numbered_rows().filter(|(number, row)| *number >= first && held(row));
+        let before: Cents = rows.map(|(_, row)| row.deferred_principal).sum();
+        Ok(asked + projection.deferred_principal() - before)
     }
 }

@@ -152,6 +152,7 @@ impl PlanInForce {
 
     /// Adds rows at the end.
     pub(crate) fn extend(&mut self, count: u32) {
+        self.set_period(self.count + 1, OwnLength::Counted);
         self.count += count;
     }
 

@@ -174,6 +174,12 @@ impl<'a> Projection<'a> {
         }
     }
 
+    /// Principal that rows not yet posted ask for in place of other rows.
+    pub fn deferred_principal(&self) -> Cents {
+        let rows = self.state.loan().rows.iter().filter(|row| !row.posted);
+        rows.map(|row| row.deferred_principal).sum()
+    }
+
     /// Posts the open row. The returned copy is marked as not yet due.
     pub fn post(&mut self) -> Result<InstalmentRow, FoldError> {
         let loan = self.state.loan();

@@ -145,6 +145,8 @@ class Changes(Workouts):
                 earlier.series = earlier.series or state.series
             for later in state.rows[k : state.count + 1]:
                 later.series, later.index = None, row.index + state.rows.index(later) - k
+                if later is not row:
+                    later.years, later.counted = old.years, False
             state.series = anchored(terms.calendar, old.cycle, new, row.index, state.semi_days)
         self.set_new_dates(k, count_first=True)
 
@@ -182,7 +184,7 @@ class Changes(Workouts):
             for later in state.rows[k : state.count + 1]:
                 later.index += count
             row.years += count * old.years
-        self.set_new_dates(k, count_first=False)
+        self.set_new_dates(k, count_first=row.counted)
 
     def take_out(self, k, count, by):
         """Some rows are taken out; the next has a longer period, and what was paid into them."""
@@ -197,7 +199,7 @@ class Changes(Workouts):
             state.moved[one.id] = row.id
         row.settled = None
         state.rows = state.rows[:k] + state.rows[k + count :]
-        if state.series.given:
+        if state.series.given or any(one.counted for one in [*removed, row]):
             plan.count_length(row)
         state.refix_interest()
         recalculate(state, range(k, state.count + 1), by, gather=True)
@@ -259,13 +261,21 @@ class Changes(Workouts):
 
     def refund(self, wanted):
         state = self.state
+        if wanted["id"] in state.refunds:
+            return
         owed = state.balance()
         surplus.refund(state, wanted["id"], wanted["original_amount_cents"])
         if state.status in CLOSED_BY_ITSELF and state.balance() > owed:
             self.set_status(state.left)
 
     def refund_reversal(self, wanted):
-        refunded = self.state.refunds.get(wanted["refund"])
+        refunds = self.state.refunds
+        applied = {one["id"] for one in self.applied}
+        coming = {one["id"] for one in self.inputs if one["kind"] == "refund"} - applied
+        if wanted["refund"] in coming and wanted["refund"] not in refunds:
+            refunds[wanted["refund"]] = {"reversed": True}  # It is called off.
+            return
+        refunded = refunds.get(wanted["refund"])
         if not refunded or refunded["reversed"]:
             raise Refused
         surplus.take_back_refund(self.state, wanted["refund"])

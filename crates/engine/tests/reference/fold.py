@@ -354,7 +354,7 @@ class Fold(Changes, Lateness):
         state.add_item("CREDIT_OFFSET", amount)
         state.net += amount
         if wanted["allocation"] == "INTEREST":
-            state.assign(state.owner, amount)
+            state.assign(state.owner, amount, carried=True)
         else:
             lend(state, amount)
 

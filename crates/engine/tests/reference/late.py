@@ -66,21 +66,21 @@ class Lateness:
             state.late_fees.append(state.add_fee(name, "LATE_FEE", True, fee))
 
     def late_fee(self, row, tier):
-        terms = self.terms
+        terms, promo = self.terms, self.promo()
         percent = lambda amount: terms.cents(tier.percent / 100 * amount)
         fee = {
-            "FLAT": self.flat_fee(tier),
+            "FLAT": tier.cents,
             "PERCENT_OF_UNPAID": percent(row.unpaid),
             "PERCENT_OF_UNPAID_PRINCIPAL": percent(row.unpaid_principal),
             "PERCENT_OF_PAYMENT": percent(row.whole),
         }[tier.kind]
-        fee = min(max(fee, tier.smallest), tier.largest)
+        fee = min(max(fee, tier.smallest), tier.largest) if promo is None else promo.rate
         return fee if terms.late_cap is None else min(fee, terms.cents(terms.late_cap / 100 * row.unpaid))
 
-    def flat_fee(self, tier):
-        """A promo may set another; the one that started last counts."""
+    def promo(self):
+        """A promo may set another, flat fee; the one that started last counts."""
         covering = [promo for promo in self.state.promos if promo.covers(self.state.today)]
-        return max(covering, key=lambda promo: promo.start).rate if covering else tier.cents
+        return max(covering, key=lambda promo: promo.start) if covering else None
 
     # --- Sparing ---
 

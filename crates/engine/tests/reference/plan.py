@@ -26,7 +26,7 @@ def day_in_month(day, wanted):
 
 
 def count_length(row):
-    row.years = counted(row.start, row.due)
+    row.years, row.counted = counted(row.start, row.due), True
 
 
 # --- A new loan ---

@@ -111,6 +111,9 @@ class Pouring:
         for k in self.rows()[:-1]:
             self.pay_posted(k)
         self.pay_without_room()
+        for k in self.rows():
+            self.pay_fees(False, k)
+            self.pay_fees(True, k)
         if self.state.terms.keeps_refund:
             for k in self.rows()[self.state.period : -1]:
                 self.pay_unposted(k, self.state.payable_unposted(k))

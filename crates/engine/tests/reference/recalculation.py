@@ -10,9 +10,11 @@ def recalculate(state, rows, by, freed=0, coming=0, spread_interest=False, gathe
     """Spreads the unpaid principal again over these rows, which end with the loan's last row. `freed` is interest of
     retired rows, `coming` the open period's interest that such a row leaves. With `spread_interest`, each row asks an
     equal part of this on top, else the first rows ask it. With `gather`, they also take carried interest anew."""
+    first = min(rows, default=0)
     rows = without_leading_interest_only(state, list(rows))
     if not rows:
         return
+    first = first if freed else rows[0]
     terms = state.terms
     end_becomes_principal_of(state, rows[0])
     ahead = range(max(state.passed + 1, 1), state.count + 1)
@@ -36,7 +38,7 @@ def recalculate(state, rows, by, freed=0, coming=0, spread_interest=False, gathe
         share_interest(state, freed, coming)
     elif freed or gather:
         freed += sum(take_carried(state, k) for k in rows if k > state.passed)
-        state.assign(max(rows[0], state.owner), freed, carried=True)
+        state.assign(max(first, state.owner), freed, carried=True)
 
 
 def write(state, rows, asked, by):

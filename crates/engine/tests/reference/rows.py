@@ -12,6 +12,7 @@ class Row:
         self.start = self.due = None  # the dates of its period
         self.begins_apart = False  # not with the due date of the row before
         self.years = None  # THIRTY_360: the agreed length of its period
+        self.counted = False  # Its length is counted between its dates.
         self.total = None
         self.fixed_principal = None
         self.interest_only = False

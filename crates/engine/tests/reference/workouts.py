@@ -179,6 +179,7 @@ class Workouts:
         """What was paid into the rows ahead shows in one retired row. Returns their unpaid interest."""
         state = self.state
         last = max([k for k in range(1, state.count + 1) if state.rows[k].due <= state.today], default=0)
+        tail = state.rows[-1]
         ahead = state.rows[last + 1 : state.count + 1]
         freed = sum(row.unpaid_interest for row in ahead)
         old = state.new_row()
@@ -187,6 +188,11 @@ class Workouts:
         for row in ahead:
             old.absorb(row)
             state.moved[row.id] = old.id
+        if tail.interest_paid:
+            old.absorb(tail)
+            state.moved[tail.id] = old.id
+            state.rows[-1], state.tail_postings = state.new_row(), []
+            state.rows[-1].principal = 0
         free = state.end_paid - sum(row.from_end for row in state.rows[1:])
         state.end_paid -= free
         old.principal_paid += free

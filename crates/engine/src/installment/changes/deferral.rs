@@ -94,6 +94,9 @@ impl StepContext<'_> {
         from.principal -= principal;
         from.retired |= balance == crate::change::DeferredBalance::All;
         from.on_time |= from.unpaid().is_zero();
+        if from.retired {
+            (from.deferred_interest, from.deferred_principal) = (Cents::ZERO, Cents::ZERO);
+        }
         loan.posted_principal -= principal;
         loan.posted_unpaid -= principal;
         let later = loan.row_mut(to);

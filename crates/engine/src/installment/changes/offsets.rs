@@ -112,6 +112,9 @@ impl StepContext<'_> {
         for (number, fee) in (1..).zip(fees) {
             let debt = fee.debt;
             waived += debt.balance;
+            if debt.kind == ItemKind::LateFee {
+                self.loan().late_fees.charged -= debt.balance;
+            }
             self.set_balance(debt.slot, &debt.id, Cents::ZERO);
             let id = ItemId::OfChange { change: change.clone(), item: ChangeItem::Waiver { number } };
             let mut item = LineItem::new(id.clone(), ItemKind::FeeWaiver, self.place.at, -debt.balance);

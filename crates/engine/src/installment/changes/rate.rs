@@ -2,6 +2,7 @@
 
 use crate::change::{LevelPayment, RateChange, RateKind};
 use crate::installment::rates::{Effect, Source, Window};
+use crate::installment::terms::Method;
 use crate::item::{ChangeItem, Component, ItemId, ItemReason, Name};
 use crate::money::{Cents, Percent};
 use crate::outcome::Refusal;
@@ -87,8 +88,10 @@ impl StepContext<'_> {
             self.offset(id, saved, Component::Interest, ItemReason::RetroactiveRate)?;
         }
         let is_other = !rate.is_cap() || self.state.loan().rates.differs_from(&before, today);
+        // Equal parts of principal stay as they are.
+        let is_level = self.plan.policy.method == Method::Level;
         match self.first_ahead() {
-            Some(row) if rate.level_payment == LevelPayment::Recalculate && is_other && rate.has_rate() => {
+            Some(row) if is_level && rate.level_payment == LevelPayment::Recalculate && is_other && rate.has_rate() => {
                 self.recalculate_from(row, Cents::ZERO)?;
             }
             _ => {}

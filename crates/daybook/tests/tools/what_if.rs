@@ -34,7 +34,10 @@ fn form_of<T: serde::de::DeserializeOwned>(value: &Value) -> T {
 async fn fill(address: &str) {
     let clock = Arc::new(Manual::at(time("2025-03-15T00:00:00-04:00")));
     let service = Service::open(address, clock.clone(), &[9; 32]).await.expect("a service");
-    service.bootstrap(&Bootstrap { environment: "TEST".into(), ..Bootstrap::default() }).await.expect("the first organization");
+    service
+        .bootstrap(&Bootstrap { environment: "TEST".into(), ..Bootstrap::default() })
+        .await
+        .expect("the first organization");
     let who = service.operator(None).await.expect("one organization");
     let product = json!({
         "product_id": "auto-12",

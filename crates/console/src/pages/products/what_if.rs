@@ -13,7 +13,7 @@ use askama::Template;
 use axum::extract::{Path, State};
 use daybook_service::problem::Problem;
 use daybook_service::view::Product;
-use daybook_service::what_if::{AMOUNTS, JobState, Totals, WhatIfJob, WhatIfQuestion, WhatIfSummary};
+use daybook_service::what_if::{AMOUNTS, JobState, WhatIfJob, WhatIfQuestion, WhatIfSummary};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -119,14 +119,14 @@ impl Shown {
                 [label(name), before.money().to_string(), after.money().to_string(), signed(difference)]
             })
             .collect();
-        let counts: [(&str, fn(&Totals) -> u64); 3] = [
-            ("Late accounts", |totals| totals.late_accounts),
-            ("Late fees", |totals| totals.late_fees),
-            ("Closed accounts", |totals| totals.closed_accounts),
+        let counts = [
+            ("Late accounts", before.late_accounts, after.late_accounts),
+            ("Late fees", before.late_fees, after.late_fees),
+            ("Closed accounts", before.closed_accounts, after.closed_accounts),
         ];
-        for (name, of) in counts {
-            let difference = i128::from(of(after)) - i128::from(of(before));
-            rows.push([name.to_owned(), of(before).to_string(), of(after).to_string(), format!("{difference:+}")]);
+        for (name, before, after) in counts {
+            let difference = i128::from(after) - i128::from(before);
+            rows.push([name.to_owned(), before.to_string(), after.to_string(), format!("{difference:+}")]);
         }
         rows
     }

@@ -70,7 +70,7 @@ pub struct PastCall {
     pub body: Value,
     /// When it takes effect, in the account's zone.
     pub effective_at: String,
-    /// The account clock when it arrived, if it arrived late.
+    /// The account clock when it arrived, if it arrived late, or early and as a change of the loan.
     pub came_in_at: Option<String>,
 }
 
@@ -266,13 +266,16 @@ fn past_call(
 ) -> Result<Option<PastCall>, Problem> {
     let Some((target, body)) = target_and_body(record, input, history, &book.terms.zone)? else { return Ok(None) };
     let local = |time: Time| Local::new(time, &book.terms.zone).to_string();
-    let is_late = record.held.is_none() && record.row.clock > record.row.effective_at;
+    // Only a scheduled change needs the time at which it was recorded: it may be cancelled before it takes effect.
+    let (clock, effective_at) = (record.row.clock, record.row.effective_at);
+    let is_scheduled_change = clock < effective_at && matches!(input, Input::Change(_));
+    let is_at_another_time = record.held.is_none() && (clock > effective_at || is_scheduled_change);
     Ok(Some(PastCall {
         kind: record.record.kind(),
         target,
         body,
         effective_at: local(record.row.effective_at),
-        came_in_at: is_late.then(|| local(record.row.clock)),
+        came_in_at: is_at_another_time.then(|| local(record.row.clock)),
     }))
 }
 

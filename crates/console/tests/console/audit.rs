@@ -14,7 +14,9 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// Forms that change nothing in the database.
-const CHANGES_NOTHING: [&str; 8] = [
+const CHANGES_NOTHING: [&str; 10] = [
+    "/console/products/{product_id}/what-if",
+    "/console/products/{product_id}/what-if/cancel",
     "/console/theme",
     "/console/products/preview",
     "/console/accounts/preview",

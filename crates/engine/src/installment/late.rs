@@ -36,7 +36,7 @@ impl StepContext<'_> {
         self.post_interest()?;
         if instalment <= self.last_row() {
             self.post_principal(instalment);
-            self.defer_posted(instalment);
+            self.defer_posted(instalment)?;
             let (paid, shortfall) = self.judge(instalment)?;
             self.announce(EventKind::DueDatePassed { instalment, paid, shortfall });
             if !paid {

@@ -273,7 +273,7 @@ impl StepContext<'_> {
             self.state.surplus_waits = false;
             if instalment <= last {
                 self.post_principal(instalment);
-                self.defer_posted(instalment);
+                self.defer_posted(instalment)?;
                 self.tolerate_shortfall(instalment)?;
                 self.loan().row_mut(instalment).excused = true;
             }

@@ -188,7 +188,7 @@ impl<'a> Projection<'a> {
         let mut run = self.run(ends_at);
         run.post_interest()?;
         run.post_principal(instalment);
-        run.defer_posted(instalment);
+        run.defer_posted(instalment)?;
         let row = *self.state.loan_mut().row_mut(instalment);
         Ok(InstalmentRow { posted: false, ..row })
     }

@@ -58,7 +58,7 @@ impl StepContext<'_> {
                 continue;
             }
             if pending.row < self.state.loan().current() {
-                self.defer_row(&pending);
+                self.defer_row(&pending)?;
             } else {
                 let loan = self.loan();
                 loan.deferrals.retain(|other| other.row != pending.row || other.balance != pending.balance);
@@ -70,23 +70,28 @@ impl StepContext<'_> {
     }
 
     /// A row was posted: the deferrals that waited for it take effect.
-    pub(in crate::installment) fn defer_posted(&mut self, row: u32) {
+    pub(in crate::installment) fn defer_posted(&mut self, row: u32) -> Result<(), FoldError> {
         while let Some(index) = self.state.loan().deferrals.iter().position(|pending| pending.row == row) {
             let pending = self.loan().deferrals.remove(index);
-            self.defer_row(&pending);
+            self.defer_row(&pending)?;
         }
         // A retired row has no fee moment.
         let late_row = self.state.loan().late_row;
         if late_row == row && self.state.loan().row(row).is_some_and(|row| row.retired) {
             self.seek_late_row(late_row);
         }
+        Ok(())
     }
 
-    /// Moves what a posted row still asks for to a later row.
-    fn defer_row(&mut self, pending: &PendingDeferral) {
+    /// Moves what a posted row still asks for to a later row. Fees of a row that is paid need the past: the row was
+    /// released.
+    fn defer_row(&mut self, pending: &PendingDeferral) -> Result<(), FoldError> {
         let PendingDeferral { row, to, balance, accrues } = *pending;
         let loan = self.loan();
         loan.recall_rows(row);
+        if row < loan.first_row {
+            return Err(FoldError::NeedsPast);
+        }
         let from = loan.row_mut(row);
         let interest = if balance.has_interest() { from.unpaid_interest() } else { Cents::ZERO };
         let principal = if balance.has_principal() { from.unpaid_principal() } else { Cents::ZERO };
@@ -111,5 +116,6 @@ impl StepContext<'_> {
             let fees = loan.fees.iter_mut().filter(|fee| fee.instalment == row);
             fees.for_each(|fee| fee.instalment = to);
         }
+        Ok(())
     }
 }

@@ -104,7 +104,9 @@ fn an_account_shows_what_the_documentation_works_out() {
         "effective_at": "2025-01-15T12:00:00-05:00",
         "processed_through": "2025-02-20T23:59:59-05:00",
         "held_events": 0,
-        "account_overview": {"account_status": "SUSPENDED", "account_status_subtype": "DELINQUENT"},
+        "account_overview": {
+            "account_status": "SUSPENDED", "account_status_subtype": "DELINQUENT", "is_active_scra": false,
+        },
         "account_product": {
             "product_id": "three",
             "product_overview": {
@@ -147,7 +149,8 @@ fn an_account_shows_what_the_documentation_works_out() {
 fn an_account_that_is_held_shows_nothing_yet() {
     let shown = case().account_json(&State::new(), None, OPENED);
     assert_eq!(shown["processed_through"], Value::Null);
-    assert_eq!(shown["account_overview"], json!({"account_status": "ACTIVE", "account_status_subtype": null}));
+    let overview = json!({"account_status": "ACTIVE", "account_status_subtype": null, "is_active_scra": false});
+    assert_eq!(shown["account_overview"], overview);
     assert_eq!(shown["summary"]["total_balance_cents"], 0);
     assert_eq!(shown["summary"]["total_payoff_cents"], 0);
     let asked = json!({"statement_min_pay_cents": 0, "min_pay_cents": 0, "min_pay_due_at": null});
@@ -308,6 +311,7 @@ fn a_schedule_shows_passed_rows_as_they_were() {
         "am_min_pay_cents": 40803, "am_interest_cents": 912, "am_principal_cents": 39891,
         "am_start_principal_balance_cents": 80397, "am_end_principal_balance_cents": 40506, "am_fees_cents": 1500,
         "paid_cents": 30000, "outstanding_cents": 10803, "paid_on_time": false,
+        "retired": false, "deferred_cents": 0, "shortfall_cents": 0,
     });
     assert_eq!(shown["results"][1], second);
     assert_eq!(shown["results"][2].get("paid_on_time"), None);

@@ -52,9 +52,12 @@ fn the_defaults_are_those_of_the_interface() {
         "billing_cycle_policies": {
             "cycle_interval": "1 month", "cycle_due_interval": "0 days", "first_cycle_interval": "1 month",
             "close_of_business_time": "23:59:59", "product_time_zone": "America/New_York",
+            "business_days": {"adjust": "NONE", "weekend": ["SATURDAY", "SUNDAY"], "holidays": []},
         },
         "payment_due_policies": {
             "delinquent_on_n_consecutive_late_fees": 1, "charge_off_on_n_consecutive_late_fees": 99999,
+            "shortfall_tolerance_rule": "HIGHER", "shortfall_goes_to": "NEXT_INSTALLMENT", "write_off_balance_cents": 0,
+            "re_age_limits": {},
         },
         "fee_policies": {
             "late_fee_grace": "0 days", "late_fee_grace_counts_due_date": false, "late_fee_type": "FLAT",
@@ -66,7 +69,8 @@ fn the_defaults_are_those_of_the_interface() {
         },
         "interest_policies": {
             "interest_calc_method": "PERIODIC", "day_count": "THIRTY_360", "rounding": "HALF_EVEN",
-            "interest_after_maturity": "ACCRUE",
+            "interest_after_maturity": "ACCRUE", "interest_rounding": "HALF_EVEN",
+            "interest_rounding_at": "PERIOD_END",
         },
         "payment_pouring_policies": {
             "order": [
@@ -103,9 +107,13 @@ fn everything_that_is_said_is_kept() {
         "billing_cycle_policies": {
             "cycle_interval": "2 months", "cycle_due_interval": "-5 days", "first_cycle_interval": "1 month + 3 days",
             "close_of_business_time": "17:00:00", "product_time_zone": "Europe/London",
+            "business_days": {"adjust": "FOLLOWING", "weekend": ["SUNDAY"], "holidays": ["2025-12-25"]},
         },
         "payment_due_policies": {
             "delinquent_on_n_consecutive_late_fees": 2, "charge_off_on_n_consecutive_late_fees": 4,
+            "shortfall_tolerance_cents": 10, "shortfall_tolerance_percent": 2, "shortfall_tolerance_rule": "LOWER",
+            "shortfall_goes_to": "LAST_INSTALLMENT", "write_off_balance_cents": 99,
+            "re_age_limits": {"per_12_months": 1, "per_60_months": 2, "min_age_months": 9},
         },
         "fee_policies": {
             "late_fee_grace": "5 days", "late_fee_grace_counts_due_date": true, "late_fee_type": "PERCENT_OF_PAYMENT",
@@ -118,7 +126,7 @@ fn everything_that_is_said_is_kept() {
         },
         "interest_policies": {
             "interest_calc_method": "DAILY", "day_count": "ACTUAL_ACTUAL", "rounding": "HALF_UP",
-            "interest_after_maturity": "NONE",
+            "interest_after_maturity": "NONE", "interest_rounding": "DOWN", "interest_rounding_at": "CARRY",
         },
         "payment_pouring_policies": {
             "order": ["DUE_INTEREST", "IN_ADVANCE_PRINCIPAL"],

@@ -95,7 +95,6 @@ const CASES: &[(&str, &str)] = cases![
     "165-interest-rounded-at-payments.toml",
     "166-precomputed-paid-off-early.toml",
     "167-precomputed-without-refund.toml",
-    "168-change-scheduled.toml",
     "17-surplus-last-installment.toml",
     "18-surplus-next-installment.toml",
     "19-surplus-reduce-principal.toml",

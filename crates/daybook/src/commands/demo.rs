@@ -4,13 +4,14 @@
 //! case that ends with a missed instalment becomes a loan that missed one last month, not years ago. Products,
 //! customers, accounts and events are loaded through the service in migration mode and then released. Rolls are left
 //! out, as the accounts are in real time. An event that a live case records late is loaded with the time of recording,
-//! which is when it took effect.
+//! which is when it took effect. Cases that name dates in their terms or changes, such as a due date, are left out: the
+//! dates would not be those of the shifted loan.
 
 use super::Failure;
 use daybook_cases::scenario::Event;
 use daybook_cases::submit::{read, submit};
 use daybook_cases::{Scenario, builtin};
-use daybook_engine::calendar::MonthEnd;
+use daybook_engine::calendar::{Day, MonthEnd};
 use daybook_engine::time::Time;
 use daybook_engine::zone::Zone;
 use daybook_service::Service;
@@ -28,16 +29,34 @@ pub async fn load(service: &Service, now: Time) -> Result<String, Failure> {
         return Ok("The database is not empty: no demo data was loaded.".to_owned());
     }
     let who = service.operator(None).await?;
-    let mut demo = Demo { service, who, products: BTreeSet::new() };
+    let mut demo = Demo { service, who, products: BTreeSet::new(), accounts: 0 };
     let zone = Zone::named(DEFAULT_ZONE).ok_or_else(|| Failure::Failed("the default zone is unknown".to_owned()))?;
     for (file, text) in builtin() {
         let case = daybook_cases::parse(Path::new(file), text).map_err(|error| Failure::Failed(error.to_string()))?;
+        if names_dates(&case) {
+            continue;
+        }
         let shift = Shift::until(&case, now, &zone);
         let loaded = demo.load(&case, &shift).await;
         loaded.map_err(|problem| Failure::Failed(format!("demo data, {file}: {}", Failure::from(problem))))?;
     }
     demo.release().await?;
-    Ok(format!("Loaded {} accounts of {} products as demo data.", builtin().len(), demo.products.len()))
+    Ok(format!("Loaded {} accounts of {} products as demo data.", demo.accounts, demo.products.len()))
+}
+
+/// Whether the account or an event of a case names a date besides the time at which it takes effect.
+fn names_dates(case: &Scenario) -> bool {
+    let of_account = case.account.as_object().into_iter().flatten().filter(|(name, _)| *name != "effective_at");
+    of_account.map(|(_, value)| value).chain(case.events.iter().map(|event| &event.input.body)).any(has_date)
+}
+
+fn has_date(value: &Value) -> bool {
+    match value {
+        Value::String(text) => Day::parse(text).is_some() || Time::parse(text).is_ok(),
+        Value::Array(values) => values.iter().any(has_date),
+        Value::Object(fields) => fields.values().any(has_date),
+        _ => false,
+    }
 }
 
 async fn is_empty(service: &Service) -> Result<bool, Failure> {
@@ -80,6 +99,7 @@ struct Demo<'a> {
     service: &'a Service,
     who: Caller,
     products: BTreeSet<String>,
+    accounts: usize,
 }
 
 impl Demo<'_> {
@@ -97,6 +117,7 @@ impl Demo<'_> {
             account["assign_customers"] = json!([{ "customer_id": customer["customer_id"] }]);
         }
         self.service.create_account(&self.who, None, read(&account)?).await?;
+        self.accounts += 1;
         let account_id = account["account_id"].as_str().unwrap_or_default();
         for event in &case.events {
             self.record(account_id, event, shift).await?;

@@ -47,12 +47,13 @@ pub async fn load(service: &Service, now: Time) -> Result<String, Failure> {
 /// Whether the account or an event of a case names a date besides the time at which it takes effect.
 fn names_dates(case: &Scenario) -> bool {
     let of_account = case.account.as_object().into_iter().flatten().filter(|(name, _)| *name != "effective_at");
-    of_account.map(|(_, value)| value).chain(case.events.iter().map(|event| &event.input.body)).any(has_date)
+    let of_events = case.events.iter().flat_map(|event| event.input.body.values());
+    of_account.map(|(_, value)| value).chain(of_events).any(has_date)
 }
 
 fn has_date(value: &Value) -> bool {
     match value {
-        Value::String(text) => Day::parse(text).is_some() || Time::parse(text).is_ok(),
+        Value::String(text) => Day::parse(text).is_some() || Time::parse(text).is_some(),
         Value::Array(values) => values.iter().any(has_date),
         Value::Object(fields) => fields.values().any(has_date),
         _ => false,

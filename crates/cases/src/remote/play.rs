@@ -81,6 +81,10 @@ fn lived_only(case: &Scenario, product: &Value) -> Option<&'static str> {
     if case.events.iter().any(|event| event.recorded_at.is_some()) {
         return Some("an event is recorded at another time than its own");
     }
+    // Live, a cancelled change counted until then; in a loaded history it was never made.
+    if case.events.iter().any(|event| event.input.kind == CaseEventKind::ChangeCancel) {
+        return Some("a change is cancelled");
+    }
     // Live, a replay retracts announcements; in a loaded history the payment never counted.
     let bounces = case.events.iter().any(|event| event.input.kind == CaseEventKind::PaymentReversal);
     (replays && bounces).then_some("a payment bounces under REPLAY")

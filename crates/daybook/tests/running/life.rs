@@ -159,23 +159,23 @@ fn a_call_in_flight_is_answered() {
 }
 
 #[test]
-fn the_demo_is_an_account_for_every_case_in_an_empty_database() {
-    let cases = daybook_cases::builtin().len();
+fn the_demo_is_an_account_for_each_case_without_dates_in_an_empty_database() {
     let (_folder, daybook) = fresh();
     let server = daybook.serve(&["--demo"]);
     let secret = server.first_secret();
-    let accounts = server.get("/accounts?limit=100", &secret).good();
-    let accounts = accounts["results"].as_array().expect("a list").clone();
-    assert_eq!(accounts.len(), cases);
-    let of = |id: &str| accounts.iter().find(|account| account["account_id"] == id).cloned().expect(id);
+    let of = |id: &str| server.get(&format!("/accounts/{id}"), &secret).good();
     let status = |id: &str| of(id)["account_overview"]["account_status"].clone();
     let subtype = |id: &str| of(id)["account_overview"]["account_status_subtype"].clone();
     assert_eq!((status("loan-01-ana"), subtype("loan-01-ana")), (json!("CLOSED"), json!("PAID_OFF")));
     assert_eq!((status("loan-08-hugo"), subtype("loan-08-hugo")), (json!("CLOSED"), json!("CHARGE_OFF")));
     assert_eq!(of("loan-02-ben")["customers"][0]["customer_id"], "ben");
-    assert!(server.stop().contains(&format!("Loaded {cases} accounts of ")));
+    let said = server.stop();
     let verified = daybook.json_of(&["verify", "--json"]);
-    assert_eq!((&verified["accounts"], &verified["differences"]), (&json!(cases), &json!([])));
+    let accounts = verified["accounts"].as_u64().expect("a number");
+    // Cases that name dates are left out.
+    assert!((100..daybook_cases::builtin().len() as u64).contains(&accounts), "{accounts}");
+    assert!(said.contains(&format!("Loaded {accounts} accounts of ")), "{said}");
+    assert_eq!(verified["differences"], json!([]));
 
     let again = daybook.serve(&["--demo"]);
     assert!(again.stop().contains("The database is not empty: no demo data was loaded."));

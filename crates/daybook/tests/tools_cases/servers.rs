@@ -110,8 +110,24 @@ fn where_accounts_cannot_be_rolled_what_was_recorded_late_is_skipped() {
                organization cannot be rolled";
     let bounces = "a payment bounces under REPLAY, so the account would have to be rolled: \
                    accounts of a LIVE organization cannot be rolled";
+    let cancelled = "a change is cancelled, so the account would have to be rolled: accounts of a LIVE organization \
+                     cannot be rolled";
     let expected = [
         ("scenarios/03-backdated-payment-as-posted.toml", why),
+        ("scenarios/122-payment-found-after-a-re-age.toml", why),
+        ("scenarios/128-rate-cancelled.toml", cancelled),
+        ("scenarios/129-promo-cancelled.toml", why),
+        ("scenarios/130-pause-cancelled.toml", cancelled),
+        ("scenarios/131-due-date-change-cancelled.toml", cancelled),
+        ("scenarios/133-extension-cancelled.toml", cancelled),
+        ("scenarios/134-deferral-cancelled.toml", cancelled),
+        ("scenarios/135-re-amortisation-cancelled.toml", cancelled),
+        ("scenarios/136-re-age-cancelled.toml", cancelled),
+        ("scenarios/138-capitalisation-cancelled.toml", cancelled),
+        ("scenarios/152-military-cap-recorded-late.toml", why),
+        ("scenarios/153-rate-recorded-late.toml", why),
+        ("scenarios/154-rate-recorded-late-with-refund.toml", why),
+        ("scenarios/155-rate-recorded-late-replay.toml", why),
         ("scenarios/25-backdated-payment-replay.toml", why),
         ("scenarios/26-bounced-payment-replay.toml", bounces),
         ("scenarios/37-paid-off-then-bounced-replay.toml", bounces),

@@ -125,7 +125,8 @@ fn fill_in(path: &str, things: Option<&Things>) -> Option<Vec<String>> {
             ];
             each.map(|what| filled.replace("{what}", what)).to_vec()
         }
-        "/console/accounts/{id}/change/{what}/preview" => vec![format!("{}?count=1", filled.replace("{what}", "skip"))],
+        // The account is paid off, so no change can be previewed.
+        "/console/accounts/{id}/change/{what}/preview" => return None,
         "/console/accounts/{id}/roll/confirm" => vec![format!("{filled}?effective_at=2030-01-01T00:00")],
         "/console/products/{product_id}/migration" => vec![format!("{filled}?to=on"), format!("{filled}?to=off")],
         "/console/people/{person_id}/{change}" => {

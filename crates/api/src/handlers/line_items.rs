@@ -99,7 +99,7 @@ pub async fn record_payment(
 /// of the payment stays. Under `AS_POSTED`, everything posted since the payment stays as well; under `REPLAY`, the
 /// account is recalculated without the payment.
 #[utoipa::path(post, path = Operation::ReversePayment.path(), tag = "Line items",
-    params(LineItemPath, PreviewParameters), request_body(content = form::PaymentReversal, example = json!({})),
+    params(LineItemPath, PreviewParameters), request_body(content = Option<form::PaymentReversal>, example = json!({})),
     responses((status = 200, description = "The reversal", body = PreviewOr<view::LineItem>)))]
 pub async fn reverse_payment(
     State(api): State<Api>,
@@ -132,7 +132,7 @@ pub async fn charge_manual_fee(
 ///
 /// The unpaid part of the fee is forgiven.
 #[utoipa::path(post, path = Operation::WaiveFee.path(), tag = "Line items",
-    params(LineItemPath, PreviewParameters), request_body(content = form::FeeWaiver, example = json!({})),
+    params(LineItemPath, PreviewParameters), request_body(content = Option<form::FeeWaiver>, example = json!({})),
     responses((status = 200, description = "The waiver", body = PreviewOr<view::LineItem>)))]
 pub async fn waive_fee(
     State(api): State<Api>,
@@ -198,7 +198,7 @@ pub async fn refund_surplus(
 ///
 /// For a refund that came back: the money is surplus again.
 #[utoipa::path(post, path = Operation::ReverseRefund.path(), tag = "Line items",
-    params(LineItemPath, PreviewParameters), request_body(content = form::RefundReversal, example = json!({})),
+    params(LineItemPath, PreviewParameters), request_body(content = Option<form::RefundReversal>, example = json!({})),
     responses((status = 200, description = "The reversal", body = PreviewOr<view::LineItem>)))]
 pub async fn reverse_refund(
     State(api): State<Api>,

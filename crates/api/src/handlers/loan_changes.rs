@@ -77,7 +77,7 @@ pub async fn withdraw_change(
 /// without it. Under `AS_POSTED`, a rate, a limit or a pause ends on the present date; any other change can be cancelled
 /// only while no money has moved since it.
 #[utoipa::path(post, path = Operation::CancelChange.path(), tag = "Loan changes",
-    params(ChangePath, PreviewParameters), request_body(content = form::ChangeCancel, example = json!({})),
+    params(ChangePath, PreviewParameters), request_body(content = Option<form::ChangeCancel>, example = json!({})),
     responses((status = 200, description = "The cancelled change", body = PreviewOr<view::LoanChange>)))]
 pub async fn cancel_change(
     State(api): State<Api>,
@@ -96,7 +96,7 @@ pub async fn cancel_change(
 /// tag it is a limit on the rate. A start in the past needs no other request: see `backdating_policy`.
 #[utoipa::path(post, path = Operation::CreateInterestRate.path(), tag = "Loan changes",
     params(AccountPath, PreviewParameters),
-    request_body(content = form::NewInterestRate, example = json!({"interest_rate": "9", "effective_at_inclusive_start": "2025-03-01"})),
+    request_body(content = Option<form::NewInterestRate>, example = json!({"interest_rate": "9", "effective_at_inclusive_start": "2025-03-01"})),
     responses((status = 200, description = "The change", body = PreviewOr<view::LoanChange>)))]
 pub async fn create_interest_rate(
     State(api): State<Api>,
@@ -186,7 +186,7 @@ pub async fn change_due_date(
 /// The loan ends later, or the other instalments take the amounts.
 #[utoipa::path(post, path = Operation::SkipInstallments.path(), tag = "Loan changes",
     params(AccountPath, PreviewParameters),
-    request_body(content = form::NewSkip, example = json!({"count": 1})),
+    request_body(content = Option<form::NewSkip>, example = json!({"count": 1})),
     responses((status = 200, description = "The change", body = PreviewOr<view::LoanChange>)))]
 pub async fn skip_installments(
     State(api): State<Api>,
@@ -258,7 +258,7 @@ pub async fn defer_installments(
 /// Past-due instalments ask nothing more. The amounts of the instalments ahead are recalculated.
 #[utoipa::path(post, path = Operation::ReAmortize.path(), tag = "Loan changes",
     params(AccountPath, PreviewParameters),
-    request_body(content = form::NewReAmortization, example = json!({"interest": "FIRST"})),
+    request_body(content = Option<form::NewReAmortization>, example = json!({"interest": "FIRST"})),
     responses((status = 200, description = "The change", body = PreviewOr<view::LoanChange>)))]
 pub async fn re_amortize(
     State(api): State<Api>,
@@ -312,7 +312,7 @@ pub async fn restructure(
 /// The interest that is owed becomes principal, and the unpaid fees if that is requested.
 #[utoipa::path(post, path = Operation::Capitalize.path(), tag = "Loan changes",
     params(AccountPath, PreviewParameters),
-    request_body(content = form::NewCapitalization, example = json!({"interest": "ALL", "fees": "NONE"})),
+    request_body(content = Option<form::NewCapitalization>, example = json!({"interest": "ALL", "fees": "NONE"})),
     responses((status = 200, description = "The change", body = PreviewOr<view::LoanChange>)))]
 pub async fn capitalize(
     State(api): State<Api>,

@@ -256,7 +256,7 @@ async fn a_day_is_compared_at_its_close_of_business(home: Home) {
     assert_eq!(fees("2026-05-14").await, (3, 3, 1));
     assert_eq!(fees("2026-05-15").await, (3, 3, 3), "the late fees of that day are charged at its close");
     assert_eq!(fees("2026-05-15T23:59:58-04:00").await, (3, 3, 1));
-    // Nobody pays again: the fees of `good` begin on 15 July.
+    // No further payment arrives: the fees of `good` begin on 15 July.
     assert_eq!(fees("2026-07-15").await, (3, 3, 8));
 }
 
